@@ -1,0 +1,49 @@
+# The front door for people. Every target builds what it needs; nothing has to be installed first but Python 3.11+.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.locked
+export PYTHONDONTWRITEBYTECODE ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: setup check test demo bench contracts lint lock clean
+
+setup: $(STAMP)
+
+$(STAMP): locks/dev.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --require-hashes -r locks/dev.txt
+	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# The quick tier: under a minute, for the loop at the desk.
+check: lint
+	$(BIN)/pytest -q -x -n 2 -m "not slow and not anvil and not node"
+
+test: lint
+	$(BIN)/pytest -q -n 2
+
+demo: setup
+	$(BIN)/wallet demo
+
+bench: setup
+	$(BIN)/python -m bench
+
+contracts:
+	cd contracts && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
+
+# Needs uv; run after a change of the dependencies in pyproject.toml.
+lock:
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o locks/dev.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c locks/dev.txt pyproject.toml -o locks/run.txt
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .ruff_cache

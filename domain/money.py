@@ -1,0 +1,134 @@
+"""USDC as an exact integer of micro-USDC."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from domain.refusals import Refused, refusal
+
+MICROS: Final = 1_000_000
+LIMIT_MICROS: Final = 10**12 * MICROS
+BPS: Final = 10_000
+_PLAIN = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)")
+
+
+def _invalid(value: object, why: str) -> Refused:
+    return Refused(refusal("invalid_number", value=repr(value)[:80], why=why))
+
+
+def _text(value: object) -> str:
+    """Text of a number a caller sent; a JSON float counts by its shortest decimal form."""
+    if isinstance(value, bool):
+        raise _invalid(value, "it is not a number")
+    if isinstance(value, Decimal):
+        return format(value, "f") if value.is_finite() else str(value)
+    if isinstance(value, int):
+        # 1e12 USDC has 13 digits; converting an enormous integer to text would cost more than the check.
+        if abs(value) > 10**12:
+            raise _invalid("an integer", "it is outside ±1000000000000")
+        return str(value)
+    if isinstance(value, str):
+        return value.strip()
+    if type(value).__name__ == "float":  # the door hands JSON floats over as they came; no float arithmetic follows
+        text = repr(value)
+        return format(Decimal(text), "f") if text not in ("nan", "inf", "-inf") else text
+    raise _invalid(value, "it is not a number")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Usdc:
+    """An amount of USDC.
+
+    Units: `micros` are millionths of a USDC, the token's base units.
+    Source: spec 2.1; USDC has 6 decimals on every chain named here.
+    """
+
+    micros: int
+
+    @classmethod
+    def parse(cls, value: object) -> Usdc:
+        """Read a number that a caller sent.
+
+        Shapes: a plain decimal string, an int, or a JSON float whose shortest form has at most 6 decimals.
+        Errors: `invalid_number` when not finite, beyond ±1e12 or finer than 6 decimals (spec 2.1).
+        """
+        text = _text(value)
+        if len(text) > 40 or not _PLAIN.fullmatch(text) or not text.isascii():
+            raise _invalid(value, "it is not a plain decimal number")
+        sign = -1 if text.startswith("-") else 1
+        whole, _, fraction = text.lstrip("+-").partition(".")
+        if len(fraction.rstrip("0")) > 6:
+            raise _invalid(value, "it has more than 6 decimals")
+        micros = int(whole or "0") * MICROS + int((fraction[:6]).ljust(6, "0"))
+        if micros > LIMIT_MICROS:
+            raise _invalid(value, "it is outside ±1000000000000")
+        return cls(sign * micros)
+
+    def __str__(self) -> str:
+        sign = "-" if self.micros < 0 else ""
+        whole, fraction = divmod(abs(self.micros), MICROS)
+        return f"{sign}{whole}.{fraction:06d}"
+
+    def __add__(self, other: Usdc) -> Usdc:
+        return Usdc(self.micros + other.micros)
+
+    def __sub__(self, other: Usdc) -> Usdc:
+        return Usdc(self.micros - other.micros)
+
+    def __neg__(self) -> Usdc:
+        return Usdc(-self.micros)
+
+    def __bool__(self) -> bool:
+        return self.micros != 0
+
+    def share_down(self, bps: int) -> Usdc:
+        """Return `bps` ten-thousandths of this amount, rounded towards minus infinity."""
+        return Usdc(self.micros * bps // BPS)
+
+    def share_up(self, bps: int) -> Usdc:
+        """Return `bps` ten-thousandths of this amount, rounded towards plus infinity."""
+        return Usdc(-(-self.micros * bps // BPS))
+
+    def part_down(self, part: Usdc, whole: Usdc) -> Usdc:
+        """Return this amount times part/whole, rounded down; all of it when `whole` is not positive."""
+        return Usdc(self.micros * part.micros // whole.micros) if whole.micros > 0 else self
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Describe the wire form to pydantic: parsed by `parse`, written as a 6-decimal string."""
+        from pydantic_core import core_schema
+
+        def read(value: object) -> Usdc:
+            return value if isinstance(value, Usdc) else cls.parse(value)
+
+        return core_schema.no_info_plain_validator_function(
+            read,
+            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+        """Schema of the wire form: a decimal string with at most 6 decimals."""
+        return {
+            "type": "string",
+            "pattern": r"^[+-]?\d{1,13}(\.\d{1,6})?$",
+            "description": "USDC as a decimal string, at most 6 decimals",
+            "examples": ["12.500000"],
+        }
+
+
+ZERO: Final = Usdc(0)
+
+
+def total(amounts: Any) -> Usdc:
+    """Sum an iterable of amounts exactly."""
+    return Usdc(sum(a.micros for a in amounts))
+
+
+def smallest(*amounts: Usdc | None) -> Usdc | None:
+    """Return the least of the known amounts; None when none is known."""
+    known = [a for a in amounts if a is not None]
+    return min(known) if known else None

@@ -1,0 +1,1 @@
+"""An aiohttp application over the catalogue."""

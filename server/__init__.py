@@ -1,0 +1,1 @@
+"""Composition: settings, wiring, MCP, ticks, the command line."""

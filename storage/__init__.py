@@ -1,0 +1,1 @@
+"""Tables, migrations, the unit of work and the queries; SQLite and PostgreSQL."""

@@ -1,0 +1,1 @@
+"""The catalogue: every operation of the service, declared once, with its handler."""
