@@ -6,8 +6,8 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from eth_account.messages import _hash_eip191_message, encode_defunct
-from siwe import SiweMessage
-from siwe.siwe import ISO8601Datetime, VersionEnum
+from eth_utils.address import to_checksum_address
+from siwe.siwe import ISO8601Datetime, SiweMessage, VersionEnum
 
 from domain.ports import SignInMessage
 from domain.refusals import timestamp
@@ -24,7 +24,7 @@ class SiweSignIn:
         return SiweMessage(
             scheme=parts.scheme,
             domain=parts.netloc,
-            address=address,
+            address=to_checksum_address(address),
             statement=STATEMENT,
             uri=uri,
             version=VersionEnum.one,

@@ -1,0 +1,236 @@
+"""The command line: `wallet …`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from domain.refusals import Refused
+from server.settings import Settings
+
+T = TypeVar("T")
+HOUSE_KEYS = {"keeper": "kk_", "admin": "dk_"}
+
+
+def _settings() -> Settings:
+    try:
+        return Settings()
+    except ValueError as error:
+        raise click.ClickException(f"settings: {error}") from None
+
+
+def _run(main: Callable[[], Awaitable[T]]) -> T:
+    async def wrapped() -> T:
+        return await main()
+
+    try:
+        return asyncio.run(wrapped())
+    except Refused as refused:
+        raise click.ClickException(f"{refused.code}: {refused.refusal.reason}") from None
+
+
+def _say(value: Any) -> None:
+    click.echo(value if isinstance(value, str) else json.dumps(value, indent=2, default=str))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="mandate-wallet")
+def main() -> None:
+    """Delegated-spending wallet: an agent spends inside a mandate that its owner signed."""
+
+
+@main.command()
+@click.option("--serve", is_flag=True, help="Keep the service up afterwards, with the door on.")
+@click.option("--port", default=0, show_default="a free one", help="Port of the service.")
+def demo(serve: bool, port: int) -> None:
+    """Tell the whole story on a real EVM in this process; exit 0 only if every step held."""
+    from server.demo.play import play
+
+    sys.exit(asyncio.run(play(stay=serve, port=port)))
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8402, show_default=True)
+@click.option("--keeper/--no-keeper", default=True, show_default=True, help="Run the reader and keeper ticks here.")
+def serve(host: str, port: int, keeper: bool) -> None:
+    """Serve HTTP, MCP over SSE and MCP over streamable HTTP on one port; SIGTERM drains and exits 0."""
+    from server.process import serve_forever
+
+    _run(lambda: serve_forever(_settings(), host, port, keeper=keeper, ready=_ready))
+
+
+def _ready(address: str) -> None:
+    click.echo(f"wallet: serving on {address}", err=True)
+
+
+@main.command()
+def mcp() -> None:
+    """Speak MCP on stdin and stdout, with the agent key of WALLET_SERVICE_USER_KEY."""
+    from server.process import serve_stdio
+
+    _run(lambda: serve_stdio(_settings()))
+
+
+@main.command()
+@click.option("--once", is_flag=True, help="One round of every tick, then exit.")
+def keeper(once: bool) -> None:
+    """Run the chain reader and the keeper without serving."""
+    from server.process import keep
+
+    _run(lambda: keep(_settings(), once=once))
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8545, show_default=True)
+@click.option("--chain-id", default=31337, show_default=True)
+@click.option("--journal", type=click.Path(path_type=Path), help="File that keeps the chain between runs.")
+def devnet(host: str, port: int, chain_id: int, journal: Path | None) -> None:
+    """Run the embedded EVM with JSON-RPC, a test USDC, a factory and a market."""
+    from server.devnet import run_devnet
+
+    _run(lambda: run_devnet(host, port, chain_id, journal, _say))
+
+
+@main.group()
+def contracts() -> None:
+    """Contracts on a chain."""
+
+
+@contracts.command()
+@click.option(
+    "--chain", "chain_id", type=int, required=True, help="EIP-155 id; its RPC address comes from the settings."
+)
+@click.option(
+    "--key-file", type=click.Path(exists=True, path_type=Path), required=True, help="File with the deployer's key."
+)
+@click.option("--keeper-address", help="The keeper that may mark and unwind; default: the address of the keeper key.")
+def deploy(chain_id: int, key_file: Path, keeper_address: str | None) -> None:
+    """Deploy the factory and the lens, and print the settings to add."""
+    from server.devnet import deploy_contracts
+
+    _say(_run(lambda: deploy_contracts(_settings(), chain_id, key_file.read_text().strip(), keeper_address)))
+
+
+@main.group()
+def db() -> None:
+    """The database."""
+
+
+@db.command()
+def upgrade() -> None:
+    """Migrate the database to this version."""
+    from storage.migrate import upgrade as run
+
+    run(_settings().database_url)
+    _say("wallet: the database is up to date")
+
+
+@db.command()
+def verify() -> None:
+    """Refold every ledger from its first row, recompute the hashes, compare; exit 1 on any difference."""
+    from server.maintenance import verify_ledgers
+
+    report = _run(lambda: verify_ledgers(_settings()))
+    _say(report)
+    sys.exit(0 if report["ok"] else 1)
+
+
+@db.command()
+@click.argument("target", type=click.Path(path_type=Path))
+def backup(target: Path) -> None:
+    """Copy the database while it is in use."""
+    from server.maintenance import backup_database
+
+    _run(lambda: backup_database(_settings(), target))
+    _say(f"wallet: wrote {target}")
+
+
+@db.command()
+@click.argument("target", type=click.Path(path_type=Path))
+def export(target: Path) -> None:
+    """Write every ledger as JSON lines with its hashes, so that others can prove that no row is missing."""
+    from server.maintenance import export_ledgers
+
+    _say(_run(lambda: export_ledgers(_settings(), target)))
+
+
+@main.group()
+def keys() -> None:
+    """Keeper and admin keys."""
+
+
+@keys.command("create")
+@click.option("--role", type=click.Choice(sorted(HOUSE_KEYS)), required=True)
+def keys_create(role: str) -> None:
+    """Mint a key; it is shown once."""
+    from server.maintenance import create_house_key
+
+    _say(_run(lambda: create_house_key(_settings(), role, HOUSE_KEYS[role])))
+
+
+@keys.command("list")
+def keys_list() -> None:
+    """List the keys, never their secrets."""
+    from server.maintenance import list_house_keys
+
+    _say(_run(lambda: list_house_keys(_settings())))
+
+
+@keys.command("revoke")
+@click.argument("key_id")
+def keys_revoke(key_id: str) -> None:
+    """Revoke a key at once."""
+    from server.maintenance import revoke_house_key
+
+    if not _run(lambda: revoke_house_key(_settings(), key_id)):
+        raise click.ClickException(f"there is no live key {key_id}")
+
+
+@main.group()
+def switch() -> None:
+    """Availability switches; a change acts on the next request of every process."""
+
+
+@switch.command("list")
+def switch_list() -> None:
+    """Show every switch and where its value comes from."""
+    from server.maintenance import list_switches
+
+    _say(_run(lambda: list_switches(_settings())))
+
+
+@switch.command("set")
+@click.argument("name", type=click.Choice(["door", "approval_gate", "paid_read_enforcement", "stop_line_dry_run"]))
+@click.argument("value", type=click.Choice(["on", "off"]))
+def switch_set(name: str, value: str) -> None:
+    """Set a switch."""
+    from server.maintenance import set_switch
+
+    _run(lambda: set_switch(_settings(), name, value))
+
+
+@main.command()
+def openapi() -> None:
+    """Print the OpenAPI document."""
+    from http_shim.openapi import document
+    from tools.catalogue import OPERATIONS
+
+    _say(document(OPERATIONS, base_url=_settings().base_url))
+
+
+@main.command()
+def doctor() -> None:
+    """Say what is set, what is missing and what that switches off; exit 1 where something set does not work."""
+    from server.doctor import examine, render
+
+    findings = _run(lambda: examine(_settings()))
+    render(findings)
+    sys.exit(0 if all(f.works for f in findings) else 1)

@@ -1,0 +1,140 @@
+"""Settings: the environment (WALLET_…) over wallet.toml over defaults; read here and nowhere else."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from domain.ports import Config, Switches
+from tools.operation import is_on
+
+
+class ChainSettings(BaseModel):
+    """One chain: `WALLET_CHAINS__<id>__RPC_URL`, `__USDC`, `__FACTORY`, `__LENS`, `__CONFIRMATIONS`, `__POLL_S`, …
+
+    Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory can have logs.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    rpc_url: str | None = None
+    usdc: str | None = None
+    factory: str | None = None
+    lens: str | None = None
+    confirmations: int | None = Field(default=None, ge=0, le=10_000)
+    poll_s: int = Field(default=2, ge=1, le=3_600)
+    start_block: int = Field(default=0, ge=0)
+    explorer: str | None = None
+
+    @field_validator("rpc_url", "usdc", "factory", "lens", "explorer", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, value: Any) -> Any:
+        return value or None
+
+
+class Settings(BaseSettings):
+    """What an operator can set. `wallet doctor` prints it, secrets masked."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="WALLET_", env_nested_delimiter="__", toml_file="wallet.toml", extra="ignore", env_ignore_empty=True
+    )
+
+    database_url: str = "sqlite:///wallet.sqlite"
+    base_url: str = "http://127.0.0.1:8402"
+    default_chain_id: int = 84532
+    auction_chain_id: int = 84532
+    chains: dict[int, ChainSettings] = Field(default_factory=dict)
+    keeper_private_key: SecretStr | None = None
+    keeper_private_key_file: Path | None = None
+    service_user_key: SecretStr | None = None
+    log_level: str = "INFO"
+
+    door: str = "off"
+    approval_gate: str = "on"
+    paid_read_enforcement: str = "off"
+    stop_line_dry_run: str = "on"
+
+    spread_bps: int = Field(default=30, ge=0, le=10_000)
+    approval_valid_s: int = Field(default=86_400, ge=60)
+    pending_approvals_max: int = Field(default=10, ge=1)
+    reservation_s: int = Field(default=600, ge=1)
+    refusals_per_day: int = Field(default=60, ge=1)
+    mark_fresh_s: int = Field(default=900, ge=1)
+    transfer_fails_after_s: int = Field(default=86_400, ge=60)
+    ranked_days: int = Field(default=14, ge=0)
+    ranked_trades: int = Field(default=10, ge=0)
+    ranked_funded: int = Field(default=1, ge=0)
+    keeper_tick_s: int = Field(default=30, ge=1)
+    keeper_batch: int = Field(default=20, ge=1)
+    markets_file: Path | None = None
+    deposit_rails_file: Path | None = None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment first, then wallet.toml, then the defaults."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_base(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("it starts with http:// or https://")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _secret_from_file(self) -> Settings:
+        if self.keeper_private_key is None and self.keeper_private_key_file is not None:
+            self.keeper_private_key = SecretStr(self.keeper_private_key_file.read_text().strip())
+        return self
+
+    def switches(self) -> Switches:
+        """The defaults of spec 4.5's switches; rows in the database stand above them."""
+        return Switches(
+            door=is_on(self.door),
+            approval_gate=is_on(self.approval_gate),
+            paid_read_enforcement=is_on(self.paid_read_enforcement),
+            stop_line_dry_run=is_on(self.stop_line_dry_run),
+        )
+
+    def config(self) -> Config:
+        """The part of the settings that the rules use."""
+        return Config(
+            base_url=self.base_url,
+            default_chain_id=self.default_chain_id,
+            auction_chain_id=self.auction_chain_id,
+            spread_bps=self.spread_bps,
+            approval_valid_s=self.approval_valid_s,
+            pending_approvals_max=self.pending_approvals_max,
+            reservation_s=self.reservation_s,
+            refusals_per_day=self.refusals_per_day,
+            mark_fresh_s=self.mark_fresh_s,
+            transfer_fails_after_s=self.transfer_fails_after_s,
+            ranked_days=self.ranked_days,
+            ranked_trades=self.ranked_trades,
+            ranked_funded=self.ranked_funded,
+            markets=tuple(_data(self.markets_file, "markets.toml").get("markets", ())),
+            deposit_rails=_data(self.deposit_rails_file, "deposit_rails.toml"),
+        )
+
+
+def _data(override: Path | None, shipped: str) -> Mapping[str, Any]:
+    text = override.read_text() if override else files("server").joinpath("data", shipped).read_text()
+    return tomllib.loads(text)
