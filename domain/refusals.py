@@ -304,7 +304,7 @@ class Refusal:
         return block | {"detail": dict(self.detail)}
 
 
-class Refused(Exception):  # noqa: N818 - the house's word for it (style 12)
+class Refused(Exception):
     """Raised anywhere to refuse the call; becomes the refusal block in one place."""
 
     def __init__(self, refusal: Refusal):

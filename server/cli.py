@@ -105,12 +105,8 @@ def contracts() -> None:
 
 
 @contracts.command()
-@click.option(
-    "--chain", "chain_id", type=int, required=True, help="EIP-155 id; its RPC address comes from the settings."
-)
-@click.option(
-    "--key-file", type=click.Path(exists=True, path_type=Path), required=True, help="File with the deployer's key."
-)
+@click.option("--chain", "chain_id", type=int, required=True, help="EIP-155 id; the settings hold its RPC address.")
+@click.option("--key-file", type=click.Path(exists=True, path_type=Path), required=True, help="The deployer's key.")
 @click.option("--keeper-address", help="The keeper that may mark and unwind; default: the address of the keeper key.")
 def deploy(chain_id: int, key_file: Path, keeper_address: str | None) -> None:
     """Deploy the factory and the lens, and print the settings to add."""

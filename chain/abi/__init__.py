@@ -1,0 +1,1 @@
+"""Compiled contracts: ABI and bytecode, written by `make contracts`."""

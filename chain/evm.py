@@ -1,0 +1,419 @@
+"""The `Chain` port over a JSON-RPC node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from eth_abi import decode, encode
+from eth_abi.exceptions import DecodingError
+from eth_utils import is_checksum_address, keccak, to_checksum_address
+
+from chain import codec, eip712, signatures
+from chain.networks import NETWORKS
+from chain.rpc import Rpc, RpcFault
+from domain.mandate import Target
+from domain.money import ZERO, Usdc
+from domain.ports import (
+    BlockStamp,
+    Call,
+    Receipt,
+    Revert,
+    SignerCheck,
+    Simulation,
+    VaultFunction,
+    VaultLog,
+    VaultState,
+)
+from domain.refusals import Refused, refusal
+
+LENS_BATCH: Final = 200
+CALL_GAS: Final = hex(30_000_000)
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+_BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
+_APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainFacts:
+    """What the settings and the network table say of one chain."""
+
+    chain_id: int
+    rpc_url: str | None = None
+    usdc: str | None = None
+    factory: str | None = None
+    lens: str | None = None
+    explorer: str | None = None
+    confirmations: int = 24
+    start_block: int = 0
+
+
+class EvmChain:
+    """One chain, as `domain.ports.Chain` describes it."""
+
+    def __init__(self, facts: ChainFacts):
+        self.facts = facts
+        self.rpc = Rpc(facts.rpc_url, facts.chain_id) if facts.rpc_url else None
+        self._highest = 0
+
+    # -- what is known without asking ------------------------------------------------------------------------
+
+    @property
+    def chain_id(self) -> int:
+        """EIP-155 id."""
+        return self.facts.chain_id
+
+    @property
+    def rpc_set(self) -> bool:
+        """True where an RPC address is configured."""
+        return self.rpc is not None
+
+    @property
+    def usdc(self) -> str | None:
+        """Address of USDC, EIP-55."""
+        return self.facts.usdc
+
+    @property
+    def factory(self) -> str | None:
+        """Address of the vault factory, None while unset."""
+        return self.facts.factory
+
+    @property
+    def explorer(self) -> str | None:
+        """Base address of a block explorer."""
+        return self.facts.explorer
+
+    def targets_hash(self, targets: Sequence[Target]) -> str:
+        """keccak256(abi.encode(calls, probes)) of the contract entries, 0x hex."""
+        return eip712.targets_hash(targets)
+
+    def guard_hash(self, targets: Sequence[Target]) -> str:
+        """keccak256 of the canonical JSON of the guard's entries, 0x hex."""
+        return eip712.guard_hash(targets)
+
+    def digest(self, typed_data: Mapping[str, Any]) -> str:
+        """EIP-712 digest of the typed data, 0x hex."""
+        return eip712.digest(typed_data)
+
+    def create_call(self, message: Mapping[str, Any], targets: Sequence[Target], signature: str) -> Call:
+        """Calldata of the factory's create."""
+        calls, probes = eip712.listed(targets)
+        args = (_terms(message), calls, probes, signatures.on_chain_form(signature))
+        return Call(
+            self.chain_id,
+            self._configured("the vault factory", self.factory),
+            codec.calldata("MandateVaultFactory", "create", args),
+        )
+
+    def vault_call(self, vault: str, function: VaultFunction, *args: Any) -> Call:
+        """Calldata of a vault function."""
+        return Call(self.chain_id, vault, codec.calldata("MandateVault", function, args))
+
+    def approve_call(self, spender: str, amount: Usdc) -> Call:
+        """Calldata of USDC approve."""
+        data = _APPROVE + encode(["address", "uint256"], [spender, amount.micros])
+        return Call(self.chain_id, self._configured("USDC", self.usdc), "0x" + data.hex())
+
+    def explain_call(self, data: str) -> Mapping[str, Any]:
+        """Decode calldata of known functions; never raises."""
+        return codec.explain(data)
+
+    def _configured(self, what: str, value: str | None) -> str:
+        if value is None:
+            raise Refused(refusal("not_configured", what=f"{what} of chain {self.chain_id}"))
+        return value
+
+    def node(self) -> Rpc:
+        """The node of this chain; `not_configured` without an RPC address."""
+        if self.rpc is None:
+            raise Refused(refusal("not_configured", what=f"an RPC address of chain {self.chain_id}"))
+        return self.rpc
+
+    # -- what the node says ----------------------------------------------------------------------------------
+
+    async def check_signature(self, digest: str, signature: str, signer: str) -> SignerCheck | None:
+        """Say how `signature` proves `signer`, or None when it does not."""
+        try:
+            raw, hashed = bytes.fromhex(signature.removeprefix("0x")), bytes.fromhex(digest.removeprefix("0x"))
+        except ValueError:
+            return None
+        if signatures.recover(hashed, raw) == to_checksum_address(signer):
+            return SignerCheck("eoa", None)
+        asked = signatures.question(hashed, raw, signer)
+        if self.rpc is None or asked is None or not raw:
+            return None
+        block = await self.latest()
+        try:
+            answer = await self.rpc.ask("eth_call", {"data": asked.data, "gas": CALL_GAS}, hex(block.number))
+        except RpcFault:
+            return None
+        kind = "erc6492" if asked.kind == "erc6492" else "erc1271"
+        return SignerCheck("erc6492" if kind == "erc6492" else "erc1271", block.number) if answer == "0x01" else None
+
+    async def latest(self) -> BlockStamp:
+        """Return the newest block."""
+        block = await self.block("latest")
+        if block is None:
+            raise self.node().unavailable("the node has no newest block")
+        slack = 2 * self.facts.confirmations
+        if slack and block.number + slack < self._highest:
+            raise self.node().unavailable(f"the node is behind: block {block.number} after {self._highest}")
+        self._highest = max(self._highest, block.number)
+        return block
+
+    async def block(self, tag: int | str) -> BlockStamp | None:
+        """Return a block by number, hash or tag, or None."""
+        told = await self.header(tag)
+        return None if told is None else told[0]
+
+    async def header(self, tag: int | str) -> tuple[BlockStamp, str] | None:
+        """A block and its parent's hash."""
+        by_hash = isinstance(tag, str) and len(tag) == 66
+        method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
+        told = await self.node().ask(method, hex(tag) if isinstance(tag, int) else tag, False)
+        if told is None:
+            return None
+        try:
+            return _stamp(told), str(told["parentHash"]).lower()
+        except (KeyError, TypeError, ValueError):
+            raise self.node().unavailable("a block without number, hash or time") from None
+
+    async def eth_call(self, to: str, data: str, block: BlockStamp) -> bytes:
+        """Run a view at one block.
+
+        Errors: RpcFault for a revert.
+        """
+        call = {"to": to, "data": data, "gas": CALL_GAS}
+        answer = await self.node().ask("eth_call", call, hex(block.number))
+        return _bytes(answer, self.node())
+
+    async def vault_states(self, vaults: Sequence[str]) -> Mapping[str, VaultState]:
+        """Read many vaults at one block by the lens; keys are the addresses as given."""
+        lens = self._configured("the vault lens", self.facts.lens)
+        block = await self.latest()
+        found: dict[str, VaultState] = {}
+        for start in range(0, len(vaults), LENS_BATCH):
+            batch = vaults[start : start + LENS_BATCH]
+            try:
+                raw = await self.eth_call(lens, codec.calldata("VaultLens", "read", [tuple(batch)]), block)
+                _, _, states = codec.outputs("VaultLens", "read", raw)
+            except (RpcFault, DecodingError) as error:
+                raise self.node().unavailable(f"the lens does not answer ({type(error).__name__})") from None
+            found |= {v: _vault_state(v, block, s) for v, s in zip(batch, states, strict=True)}
+        return found
+
+    async def receipt(self, tx_hash: str) -> Receipt | None:
+        """Return the mined transaction, or None when the chain has not seen it; a revert is explained."""
+        rpc = self.node()
+        told = await rpc.ask("eth_getTransactionReceipt", tx_hash)
+        if told is None:
+            return None
+        block = await self.block(str(told["blockHash"]))
+        if block is None:
+            return None  # it was reorganised away between the two questions
+        newest = await self.latest()
+        ok = told.get("status") == "0x1"
+        return Receipt(
+            tx_hash=str(told["transactionHash"]).lower(),
+            ok=ok,
+            sender=to_checksum_address(told["from"]),
+            to=to_checksum_address(told["to"]) if told.get("to") else None,
+            block=block,
+            depth=max(0, newest.number - block.number),
+            logs=tuple(log for raw in told["logs"] if (log := self.vault_log(raw, block)) is not None),
+            transfers=tuple(
+                t
+                for raw in told["logs"]
+                if (t := codec.transfer_log(raw["address"], _topics(raw), _hex(raw["data"]), int(raw["logIndex"], 16)))
+            ),
+            revert=None if ok else await self._why_reverted(told, block),
+        )
+
+    async def _why_reverted(self, told: Mapping[str, Any], block: BlockStamp) -> Revert | None:
+        """Replay the transaction on its parent block: the receipt itself does not keep the reason."""
+        sent = await self.node().ask("eth_getTransactionByHash", told["transactionHash"])
+        if not sent or not sent.get("to"):
+            return None
+        call = {"from": sent["from"], "to": sent["to"], "data": sent["input"], "gas": sent["gas"]}
+        try:
+            await self.node().ask("eth_call", call, hex(max(0, block.number - 1)))
+        except RpcFault as fault:
+            return codec.decode_revert(fault.data) if fault.data else Revert("Unknown", {"message": str(fault)}, None)
+        return None
+
+    def vault_log(self, raw: Mapping[str, Any], block: BlockStamp) -> VaultLog | None:
+        """Decode one JSON-RPC log of a vault or of our factory; None for any other."""
+        topics, data = _topics(raw), _hex(raw["data"])
+        address = to_checksum_address(raw["address"])
+        of_factory = self.factory is not None and address == self.factory
+        told = codec.decode_log("MandateVaultFactory" if of_factory else "MandateVault", topics, data)
+        if told is None:
+            return None
+        name, args = told
+        mandate = args.get("digest") if of_factory else args.get("mandate")
+        tx_hash, index = str(raw["transactionHash"]).lower(), int(raw["logIndex"], 16)
+        return VaultLog(name, address, mandate, args, tx_hash, index, block)
+
+    async def simulate(self, call: Call) -> Simulation:
+        """Run the call at the newest block without sending it."""
+        block = await self.latest()
+        asked = {"from": call.sender, "to": call.to, "data": call.data}
+        asked = {k: v for k, v in asked.items() if v is not None}
+        try:
+            await self.node().ask("eth_call", {**asked, "gas": CALL_GAS}, hex(block.number))
+            gas = int(await self.node().ask("eth_estimateGas", asked), 16)
+        except RpcFault as fault:
+            told = codec.decode_revert(fault.data) if fault.data else Revert("Unknown", {"message": str(fault)}, None)
+            return Simulation(False, told, None, block)
+        return Simulation(True, None, gas, block)
+
+    async def predict_vault(self, message: Mapping[str, Any], targets: Sequence[Target]) -> str:
+        """Ask the factory for the address that `create` gives."""
+        calls, probes = eip712.listed(targets)
+        data = codec.calldata("MandateVaultFactory", "predict", (_terms(message), calls, probes))
+        factory = self._configured("the vault factory", self.factory)
+        try:
+            raw = await self.eth_call(factory, data, await self.latest())
+            return str(to_checksum_address(decode(["address"], raw)[0]))
+        except (RpcFault, DecodingError) as error:
+            raise self.node().unavailable(f"the factory does not answer ({type(error).__name__})") from None
+
+    async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
+        """Read USDC balances at the newest block."""
+        token, block = self._configured("USDC", self.usdc), await self.latest()
+        found = {}
+        for holder in holders:
+            data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
+            raw = await self.eth_call(token, data, block)
+            found[holder] = Usdc(int.from_bytes(raw[:32], "big"))
+        return found
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self.rpc:
+            await self.rpc.close()
+
+
+class EvmChains:
+    """The configured chains, and addresses in their one form."""
+
+    def __init__(self, facts: Sequence[ChainFacts]):
+        self._chains = {f.chain_id: EvmChain(f) for f in facts}
+        # A known network answers its pure questions even before an operator sets anything.
+        for network in NETWORKS.values():
+            self._chains.setdefault(
+                network.chain_id,
+                EvmChain(
+                    ChainFacts(
+                        network.chain_id,
+                        usdc=network.usdc,
+                        explorer=network.explorer,
+                        confirmations=network.confirmations,
+                    )
+                ),
+            )
+
+    def get(self, chain_id: int) -> EvmChain:
+        """Return the chain; `not_configured` for an id that no setting names."""
+        chain = self._chains.get(chain_id)
+        if chain is None:
+            raise Refused(refusal("not_configured", what=f"chain {chain_id}"))
+        return chain
+
+    def ids(self) -> Sequence[int]:
+        """Ids of the configured chains."""
+        return tuple(self._chains)
+
+    def with_rpc(self) -> Sequence[EvmChain]:
+        """The chains that can be read."""
+        return tuple(c for c in self._chains.values() if c.rpc_set)
+
+    def address(self, text: str) -> str:
+        """Return the EIP-55 form of an address given in any case."""
+        if not isinstance(text, str) or not _ADDRESS.fullmatch(text):
+            raise Refused(refusal("invalid_address", value=repr(text)[:60], why="it is not 0x and 40 hex digits"))
+        digits = text[2:]
+        if digits not in (digits.lower(), digits.upper()) and not is_checksum_address(text):
+            raise Refused(refusal("invalid_address", value=repr(text), why="its EIP-55 checksum is wrong"))
+        return str(to_checksum_address(text))
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for chain in self._chains.values():
+            await chain.close()
+
+
+def _stamp(told: Mapping[str, Any]) -> BlockStamp:
+    at = datetime.fromtimestamp(int(told["timestamp"], 16), UTC)
+    return BlockStamp(int(told["number"], 16), str(told["hash"]).lower(), at)
+
+
+def _hex(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def _topics(raw: Mapping[str, Any]) -> list[bytes]:
+    return [_hex(t) for t in raw["topics"]]
+
+
+def _bytes(answer: Any, rpc: Rpc) -> bytes:
+    try:
+        return bytes.fromhex(str(answer).removeprefix("0x"))
+    except ValueError:
+        raise rpc.unavailable("an eth_call answer that is not hex") from None
+
+
+def _terms(message: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The MandateTerms tuple out of a typed-data message, whose integers are decimal strings."""
+    item = codec.items("MandateVaultFactory", "function")["digestOf"]
+    kinds = item.types[0].strip("()").split(",")
+    return tuple(_typed(kind, value) for kind, value in zip(kinds, message.values(), strict=True))
+
+
+def _typed(kind: str, value: Any) -> Any:
+    if kind.startswith("uint"):
+        return int(value)
+    return bytes.fromhex(value[2:]) if kind == "bytes32" else value
+
+
+_FIELDS: Final = (
+    "ok", "stopped", "settled", "withdrawable", "stopReason", "lockReason", "agent", "until", "cash", "positions",
+    "floor", "spentToday", "totalDeposited", "totalSpent", "totalReturned", "feeOwed", "balance",
+)  # fmt: skip
+
+
+def _vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultState:
+    s = dict(zip(_FIELDS, told, strict=True))
+    if not s["ok"]:
+        return VaultState(address, block, exists=False)
+    agent = to_checksum_address(s["agent"])
+    nobody = int(agent, 16) == 0
+
+    def money(name: str) -> Usdc:
+        return Usdc(s[name]) if s[name] else ZERO
+
+    return VaultState(
+        address,
+        block,
+        exists=True,
+        agent=None if nobody else agent,
+        paused=nobody and not s["stopped"] and not s["settled"],
+        stopped=s["stopped"],
+        stop_reason=s["stopReason"],
+        settled=s["settled"],
+        withdrawable=s["withdrawable"],
+        lock_reason=s["lockReason"],
+        lock_until=datetime.fromtimestamp(s["until"], UTC) if s["until"] else None,
+        cash=money("cash"),
+        positions=money("positions"),
+        floor=money("floor"),
+        spent_today=money("spentToday"),
+        total_deposited=money("totalDeposited"),
+        total_spent=money("totalSpent"),
+        total_returned=money("totalReturned"),
+        fee_owed=money("feeOwed"),
+        balance=money("balance"),
+    )

@@ -1,0 +1,34 @@
+"""Facts of the networks the service knows, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """One network. `confirmations` in blocks: how deep a log is before it enters the ledger."""
+
+    chain_id: int
+    name: str
+    usdc: str | None
+    explorer: str | None
+    confirmations: int
+
+
+# USDC: Circle's list of contract addresses (developers.circle.com/stablecoins/usdc-contract-addresses).
+NETWORKS: Final[Mapping[int, Network]] = MappingProxyType(
+    {
+        n.chain_id: n
+        for n in (
+            Network(8453, "Base", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "https://basescan.org", 24),
+            Network(
+                84532, "Base Sepolia", "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "https://sepolia.basescan.org", 24
+            ),
+            Network(31337, "development chain", None, None, 0),
+        )
+    }
+)

@@ -1,0 +1,123 @@
+"""Sending transactions with a key of the house: one nonce manager, fees replaced when stuck, receipts waited for."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import anyio
+from eth_abi import encode
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+
+from chain import codec
+from chain.evm import EvmChain, EvmChains
+from chain.rpc import RpcFault
+from domain.ports import Call, Receipt
+from domain.refusals import Refused, refusal
+
+EXECUTE_GAS: Final = 700_000
+POLLS: Final = 60
+POLL_S: Final = 0.5
+STUCK_AFTER: Final = 20
+BUMP_PERCENT: Final = 130
+
+
+class Sender:
+    """The `HouseKeeper` port."""
+
+    def __init__(self, chains: EvmChains, private_key: str, poll_s: float = POLL_S):
+        self._chains, self._poll_s = chains, poll_s
+        self._account: LocalAccount = Account.from_key(private_key)
+        self._turn = anyio.Lock()
+
+    @property
+    def address(self) -> str:
+        """EIP-55 address of the key."""
+        return str(self._account.address)
+
+    async def send(self, call: Call) -> Receipt:
+        """Sign, send and wait for the receipt.
+
+        Errors: `chain_unavailable` when it is not mined in time; a reverted transaction is returned with ok False.
+        """
+        async with self._turn:  # one transaction at a time: the nonce is the chain's count
+            chain = self._chains.get(call.chain_id)
+            transaction = await self._prepared(chain, call)
+            hashes = [await self._sent(chain, transaction)]
+            for poll in range(POLLS):
+                for tx_hash in hashes:
+                    receipt = await chain.receipt(tx_hash)
+                    if receipt is not None:
+                        return receipt
+                if poll and poll % STUCK_AFTER == 0:
+                    for fee in ("maxFeePerGas", "maxPriorityFeePerGas"):
+                        transaction[fee] = transaction[fee] * BUMP_PERCENT // 100 + 1
+                    hashes.append(await self._sent(chain, transaction))
+                await anyio.sleep(self._poll_s)
+            raise self._unmined(chain, "the keeper's transaction is not mined yet")
+
+    async def _prepared(self, chain: EvmChain, call: Call) -> dict[str, Any]:
+        rpc = chain.node()
+        sketch = {"from": self.address, "to": call.to, "data": call.data}
+        try:
+            gas = int(await rpc.ask("eth_estimateGas", sketch), 16) * 13 // 10
+        except RpcFault:
+            gas = EXECUTE_GAS  # it would revert now; mined, the revert is proof
+        fee = int(await rpc.ask("eth_gasPrice"), 16)
+        tip = int(await rpc.ask("eth_maxPriorityFeePerGas"), 16)
+        return {
+            "type": 2,
+            "chainId": call.chain_id,
+            "to": call.to,
+            "data": call.data,
+            "value": int(call.value),
+            "nonce": int(await rpc.ask("eth_getTransactionCount", self.address, "latest"), 16),
+            "gas": max(gas, EXECUTE_GAS),
+            "maxFeePerGas": 2 * fee + tip,
+            "maxPriorityFeePerGas": tip,
+        }
+
+    async def _sent(self, chain: EvmChain, transaction: dict[str, Any]) -> str:
+        signed = self._account.sign_transaction(transaction)
+        tx_hash = "0x" + bytes(signed.hash).hex()
+        try:
+            await chain.node().ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+        except RpcFault as fault:
+            if "known" not in str(fault) and "underpriced" not in str(fault) and "nonce too low" not in str(fault):
+                raise self._unmined(chain, str(fault)) from None
+        return tx_hash
+
+    @staticmethod
+    def _unmined(chain: EvmChain, why: str) -> Refused:
+        return Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=why))
+
+
+async def deploy(chain: EvmChain, private_key: str, contract: str, args: tuple[Any, ...] = ()) -> str:
+    """Deploy a committed artifact and return its address.
+
+    Errors: `chain_unavailable` when the deployment fails or is not mined.
+    """
+    account = Account.from_key(private_key)
+    rpc = chain.node()
+    loaded = codec.artifact(contract)
+    inputs: list[dict[str, str]] = next((e["inputs"] for e in loaded["abi"] if e["type"] == "constructor"), [])
+    data = loaded["bytecode"] + encode([i["type"] for i in inputs], list(args)).hex()
+    gas = int(await rpc.ask("eth_estimateGas", {"from": account.address, "data": data}), 16) * 12 // 10
+    fee = int(await rpc.ask("eth_gasPrice"), 16)
+    tip = int(await rpc.ask("eth_maxPriorityFeePerGas"), 16)
+    nonce = int(await rpc.ask("eth_getTransactionCount", account.address, "latest"), 16)
+    signed = account.sign_transaction(
+        {
+            "type": 2, "chainId": chain.chain_id, "nonce": nonce, "data": data, "gas": gas, "value": 0,
+            "maxFeePerGas": 2 * fee + tip, "maxPriorityFeePerGas": tip,
+        }
+    )  # fmt: skip
+    tx_hash = await rpc.ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+    for _ in range(POLLS):
+        told = await rpc.ask("eth_getTransactionReceipt", tx_hash)
+        if told is not None:
+            if told["status"] != "0x1":
+                break
+            return str(told["contractAddress"])
+        await anyio.sleep(POLL_S)
+    raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=f"the deployment of {contract} failed"))
