@@ -98,9 +98,7 @@ REFUSALS: Final = _registry(
         "{value} is not an address: {why}.",
         (NextStep("Send a 20-byte 0x address, in lower case or with its EIP-55 checksum"),),
     ),
-    Kind(
-        "invalid_signature", 400, "owner", False, "The signature does not prove that {signer} signed: {why}.", (_TERMS,)
-    ),
+    Kind("invalid_signature", 400, "owner", False, "The signature does not prove that {signer} signed: {why}.", (_TERMS,)),
     Kind("unauthenticated", 401, "agent", False, "This operation needs {needs}.", (_SEND_KEY, _SIGN_IN)),
     Kind(
         "mandate_budget_exceeded",
@@ -206,9 +204,7 @@ REFUSALS: Final = _registry(
         "The action asks {attempted}, {used} of today's {allowed} are used or reserved{bound_by}.",
         (_SMALLER, _WAIT),
     ),
-    Kind(
-        "over_budget", 409, "agent", False, "{attempted} is above what the budget leaves: {allowed}.", (_READ_MANDATE,)
-    ),
+    Kind("over_budget", 409, "agent", False, "{attempted} is above what the budget leaves: {allowed}.", (_READ_MANDATE,)),
     Kind(
         "below_stop_line",
         409,

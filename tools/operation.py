@@ -236,12 +236,11 @@ async def _run(
         return await _perform(op, deps, caller, asked, arguments, key)
     # A client that goes away must not leave a write half answered.
     with anyio.CancelScope(shield=True):
-        return await _perform(op, deps, caller, asked, arguments, key)
+        reply = await _perform(op, deps, caller, asked, arguments, key)
+    return reply
 
 
-async def _perform(
-    op: Operation, deps: Deps, caller: Caller, asked: Any, arguments: Mapping[str, Any], key: str | None
-) -> Reply:
+async def _perform(op: Operation, deps: Deps, caller: Caller, asked: Any, arguments: Mapping[str, Any], key: str | None) -> Reply:
     if key is not None and not KEY_FORM.fullmatch(key):
         raise Refused(invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -"))
     if op.effect is not None:
@@ -253,9 +252,7 @@ async def _perform(
     now = deps.clock.now()
 
     def work(uow: UnitOfWork) -> Reply:
-        ask: Ask[Any, Any] = Ask(
-            caller, asked, facts, now, deps.ids, deps.chains, deps.config, switches(uow, deps.defaults)
-        )
+        ask: Ask[Any, Any] = Ask(caller, asked, facts, now, deps.ids, deps.chains, deps.config, switches(uow, deps.defaults))
         if op.idempotency is None or key is None:
             return handler(uow, ask)
         return _once(uow, op, ask, arguments, key, handler)
@@ -263,9 +260,7 @@ async def _perform(
     return await (deps.store.write(work) if op.writes else deps.store.read(work))
 
 
-def _once(
-    uow: UnitOfWork, op: Operation, ask: Ask[Any, Any], arguments: Mapping[str, Any], key: str, handler: Handler
-) -> Reply:
+def _once(uow: UnitOfWork, op: Operation, ask: Ask[Any, Any], arguments: Mapping[str, Any], key: str, handler: Handler) -> Reply:
     """Claim, write, complete in one transaction; a refusal rolls the claim back with the rest (spec 4.1)."""
     if op.idempotency is None:
         raise TypeError(f"{op.name} takes no idempotency key")
@@ -310,15 +305,34 @@ def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> T
         return op.takes.model_validate(dict(arguments), strict=strict)
     except ValidationError as error:
         fields = [
-            {"loc": ".".join(map(str, e["loc"])), "msg": e["msg"]}
-            for e in error.errors(include_url=False, include_input=False)
+            {"loc": ".".join(map(str, e["loc"])), "msg": e["msg"]} for e in error.errors(include_url=False, include_input=False)
         ]
         raise Refused(refusal("invalid_request", detail={"fields": fields})) from None
 
 
 _SECRET_NAMES: Final = frozenset(
-    "apikey apisecret secret secretkey clientsecret privatekey privkey mnemonic seed seedphrase passphrase password "
-    "walletsecret signingkey accesskey accesstoken authtoken bearertoken exchangekey exchangesecret".split()
+    [
+        "apikey",
+        "apisecret",
+        "secret",
+        "secretkey",
+        "clientsecret",
+        "privatekey",
+        "privkey",
+        "mnemonic",
+        "seed",
+        "seedphrase",
+        "passphrase",
+        "password",
+        "walletsecret",
+        "signingkey",
+        "accesskey",
+        "accesstoken",
+        "authtoken",
+        "bearertoken",
+        "exchangekey",
+        "exchangesecret",
+    ]
 )
 
 
@@ -330,9 +344,7 @@ def refuse_secrets(value: Any, path: str = "") -> None:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             plain = re.sub(r"[^a-z0-9]", "", str(name).lower())
-            if plain in _SECRET_NAMES or plain.endswith(
-                ("apikey", "privatekey", "secretkey", "mnemonic", "passphrase")
-            ):
+            if plain in _SECRET_NAMES or plain.endswith(("apikey", "privatekey", "secretkey", "mnemonic", "passphrase")):
                 raise Refused(refusal("secret_not_accepted", field=f"{path}{name}"[:80]))
             refuse_secrets(inner, f"{path}{name}.")
     elif isinstance(value, list):
@@ -342,6 +354,4 @@ def refuse_secrets(value: Any, path: str = "") -> None:
 
 def reconcile_step(public_id: str) -> NextStep:
     """The next step where something may have been sent: ask, do not send again."""
-    return NextStep(
-        "Ask what happened before sending again", "mandate_reconcile", f"GET /wallet/mandates/{public_id}/reconcile"
-    )
+    return NextStep("Ask what happened before sending again", "mandate_reconcile", f"GET /wallet/mandates/{public_id}/reconcile")

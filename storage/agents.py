@@ -1,0 +1,274 @@
+"""The agents' wallet side: policies with their log, deposit addresses, transfer reports, balances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Final
+
+from domain.money import Usdc
+from domain.policy import Policy
+from storage.sql import Duplicate, Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros, moment, tokens
+
+_POLICY_MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
+
+
+class Policies:
+    """One policy an agent, and the append-only log of its changes."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def get(self, agent_id: str) -> Policy | None:
+        """The policy, None before the first save."""
+        row = first(self._sql, "SELECT body, updated_at FROM policies WHERE agent_id = :id", id=agent_id)
+        if row is None:
+            return None
+        body = json.loads(row["body"])
+        for name in _POLICY_MONEY:
+            body[name] = Usdc(body[name]) if body[name] is not None else None
+        return Policy(**body, updated_at=moment(row["updated_at"]))
+
+    def put(self, agent_id: str, policy: Policy, now: datetime) -> None:
+        """Replace the policy."""
+        body = {f.name: getattr(policy, f.name) for f in fields(policy) if f.name != "updated_at"}
+        for name in _POLICY_MONEY:
+            body[name] = body[name].micros if body[name] is not None else None
+        self._sql.run(
+            "INSERT INTO policies (agent_id, accepts, body, updated_at) VALUES (:id, :accepts, :body, :at) "
+            "ON CONFLICT (agent_id) DO UPDATE "
+            "SET accepts = excluded.accepts, body = excluded.body, updated_at = excluded.updated_at",
+            id=agent_id, accepts=int(policy.accepts_mandates), body=canonical(body), at=micros(now),
+        )  # fmt: skip
+
+    def log(self, agent_id: str, changes: Mapping[str, Any], now: datetime) -> None:
+        """Add an entry to the change log."""
+        row = first(self._sql, "SELECT COALESCE(MAX(n), 0) AS n FROM policy_changes WHERE agent_id = :id", id=agent_id)
+        self._sql.run(
+            "INSERT INTO policy_changes " + columns(("agent_id", "n", "changed_at", "changes")),
+            agent_id=agent_id, n=int(row["n"]) + 1 if row else 1, changed_at=micros(now), changes=canonical(changes),
+        )  # fmt: skip
+
+    def changes(self, agent_id: str, limit: int = 10) -> list[tuple[datetime, Mapping[str, Any]]]:
+        """The newest entries, newest first."""
+        rows = self._sql.rows(
+            "SELECT changed_at, changes FROM policy_changes WHERE agent_id = :id ORDER BY n DESC LIMIT :most",
+            id=agent_id,
+            most=limit,
+        )
+        return [(moment(r["changed_at"]), json.loads(r["changes"])) for r in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One transfer report (spec 2.14); amounts in micro-units, `tx_hash` lower case."""
+
+    chain_id: int
+    tx_hash: str
+    agent_id: str
+    asset: str
+    amount: int
+    direction: str
+    reported_by: str
+    status: str
+    reported_at: datetime
+    override_reason: str | None = None
+    amount_actual: int | None = None
+    confirmed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One balance event, in micro-units."""
+
+    chain_id: int
+    asset: str
+    state: str
+    delta: int
+    ref_kind: str
+    ref_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceEvent:
+    """A stored delta with its place and time."""
+
+    n: int
+    delta: Delta
+    created_at: datetime
+
+
+class Transfers:
+    """Transfer reports and the balances they move."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    # -- deposit addresses -----------------------------------------------------------------------------------
+
+    def deposit_address(self, agent_id: str, chain_id: int) -> str | None:
+        """The agent's wallet on file for a chain, lower case."""
+        row = first(
+            self._sql,
+            "SELECT address FROM deposit_addresses WHERE agent_id = :id AND chain_id = :chain",
+            id=agent_id,
+            chain=chain_id,
+        )
+        return str(row["address"]) if row else None
+
+    def set_deposit_address(self, agent_id: str, chain_id: int, address: str, now: datetime) -> None:
+        """Put an address on file."""
+        self._sql.run(
+            "INSERT INTO deposit_addresses (agent_id, chain_id, address, set_at) VALUES (:id, :chain, :address, :at) "
+            "ON CONFLICT (agent_id, chain_id) DO UPDATE SET address = excluded.address, set_at = excluded.set_at",
+            id=agent_id, chain=chain_id, address=address.lower(), at=micros(now),
+        )  # fmt: skip
+
+    def deposit_addresses(self, chain_id: int) -> dict[str, str]:
+        """Address to agent id, for one chain."""
+        rows = self._sql.rows("SELECT address, agent_id FROM deposit_addresses WHERE chain_id = :chain", chain=chain_id)
+        return {r["address"]: r["agent_id"] for r in rows}
+
+    # -- reports ---------------------------------------------------------------------------------------------
+
+    def add(self, report: Report) -> bool:
+        """Store a report; False where one with its (chain, tx) is there."""
+        names = [f.name for f in fields(report)]
+        try:
+            self._sql.run("INSERT INTO transfer_reports " + columns(names), **self._row(report))
+        except Duplicate:
+            return False
+        return True
+
+    def save(self, report: Report) -> None:
+        """Store a report's outcome."""
+        self._sql.run(
+            "UPDATE transfer_reports SET status = :status, amount_actual = :actual, confirmed_at = :at "
+            "WHERE chain_id = :chain AND tx_hash = :hash",
+            status=report.status, at=maybe_micros(report.confirmed_at), chain=report.chain_id, hash=report.tx_hash,
+            actual=None if report.amount_actual is None else tokens(self._sql, report.amount_actual),
+        )  # fmt: skip
+
+    def get(self, chain_id: int, tx_hash: str) -> Report | None:
+        """One report."""
+        row = first(
+            self._sql,
+            "SELECT * FROM transfer_reports WHERE chain_id = :chain AND tx_hash = :hash",
+            chain=chain_id,
+            hash=tx_hash.lower(),
+        )
+        return _report(row) if row else None
+
+    def waiting(self, chain_id: int, limit: int) -> list[Report]:
+        """Reports without an outcome, oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM transfer_reports WHERE chain_id = :chain AND status = 'reported' ORDER BY reported_at LIMIT :most",
+            chain=chain_id, most=limit,
+        )  # fmt: skip
+        return [_report(r) for r in rows]
+
+    def _row(self, report: Report) -> dict[str, Any]:
+        row: dict[str, Any] = {f.name: getattr(report, f.name) for f in fields(report)}
+        actual = report.amount_actual
+        return row | {
+            "amount": tokens(self._sql, report.amount),
+            "amount_actual": None if actual is None else tokens(self._sql, actual),
+            "reported_at": micros(report.reported_at),
+            "confirmed_at": maybe_micros(report.confirmed_at),
+        }
+
+    # -- balances --------------------------------------------------------------------------------------------
+
+    def move(self, agent_id: str, deltas: Sequence[Delta], now: datetime) -> None:
+        """Add deltas and keep their sums; the caller holds the agent's lock.
+
+        Errors: `Duplicate` where the cause was booked already.
+        """
+        row = first(self._sql, "SELECT COALESCE(MAX(n), 0) AS n FROM balance_events WHERE agent_id = :id", id=agent_id)
+        n = int(row["n"]) if row else 0
+        names = ("agent_id", "n", "chain_id", "asset", "state", "delta", "ref_kind", "ref_id", "created_at")
+        for step, d in enumerate(deltas, start=1):
+            delta = tokens(self._sql, d.delta)
+            self._sql.run(
+                "INSERT INTO balance_events " + columns(names),
+                agent_id=agent_id, n=n + step, chain_id=d.chain_id, asset=d.asset, state=d.state, delta=delta,
+                ref_kind=d.ref_kind, ref_id=d.ref_id, created_at=micros(now),
+            )  # fmt: skip
+            self._sql.run(
+                "INSERT INTO balances (agent_id, chain_id, asset, state, amount) VALUES (:id, :chain, :asset, :state, :delta) "
+                "ON CONFLICT (agent_id, chain_id, asset, state) DO UPDATE SET amount = balances.amount + excluded.amount",
+                id=agent_id, chain=d.chain_id, asset=d.asset, state=d.state, delta=delta,
+            )  # fmt: skip
+
+    def balance(self, agent_id: str, chain_id: int, asset: str, state: str) -> int:
+        """One balance in micro-units."""
+        row = first(
+            self._sql,
+            "SELECT amount FROM balances WHERE agent_id = :id AND chain_id = :chain AND asset = :asset AND state = :state",
+            id=agent_id, chain=chain_id, asset=asset, state=state,
+        )  # fmt: skip
+        return int(row["amount"]) if row else 0
+
+    def balances(self, agent_id: str) -> list[tuple[int, str, str, int]]:
+        """(chain_id, asset, state, micro-units), in order."""
+        rows = self._sql.rows(
+            "SELECT chain_id, asset, state, amount FROM balances WHERE agent_id = :id ORDER BY chain_id, asset, state",
+            id=agent_id,
+        )
+        return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
+
+    def summed(self, agent_id: str) -> list[tuple[int, str, str, int]]:
+        """The same out of the append-only rows: what `balances` must equal."""
+        rows = self._sql.rows(
+            "SELECT chain_id, asset, state, SUM(delta) AS amount FROM balance_events WHERE agent_id = :id "
+            "GROUP BY chain_id, asset, state ORDER BY chain_id, asset, state",
+            id=agent_id,
+        )
+        return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
+
+    def events(self, agent_id: str, *, before: int, limit: int) -> list[BalanceEvent]:
+        """Balance events created before a time in micros (exclusive), newest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM balance_events WHERE agent_id = :id AND created_at < :before "
+            "ORDER BY created_at DESC, n DESC LIMIT :most",
+            id=agent_id, before=before, most=limit,
+        )  # fmt: skip
+        return [
+            BalanceEvent(
+                int(r["n"]),
+                Delta(int(r["chain_id"]), r["asset"], r["state"], int(r["delta"]), r["ref_kind"], r["ref_id"]),
+                moment(r["created_at"]),
+            )
+            for r in rows
+        ]
+
+    def events_of(self, agent_id: str, ref_kind: str, ref_prefix: str) -> list[BalanceEvent]:
+        """Balance events of one cause."""
+        rows = self._sql.rows(
+            "SELECT * FROM balance_events WHERE agent_id = :id AND ref_kind = :kind AND ref_id LIKE :prefix ORDER BY n",
+            id=agent_id, kind=ref_kind, prefix=ref_prefix.replace("%", "") + "%",
+        )  # fmt: skip
+        return [
+            BalanceEvent(
+                int(r["n"]),
+                Delta(int(r["chain_id"]), r["asset"], r["state"], int(r["delta"]), r["ref_kind"], r["ref_id"]),
+                moment(r["created_at"]),
+            )
+            for r in rows
+        ]
+
+
+def _report(row: Row) -> Report:
+    values = {f.name: row[f.name] for f in fields(Report)}
+    actual = values["amount_actual"]
+    return Report(
+        **values
+        | {
+            "amount": int(values["amount"]),
+            "amount_actual": None if actual is None else int(actual),
+            "reported_at": moment(values["reported_at"]),
+            "confirmed_at": maybe_moment(values["confirmed_at"]),
+        }
+    )

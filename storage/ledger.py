@@ -1,0 +1,324 @@
+"""The append-only ledger: rows, hash chain, checkpoints of the fold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from domain.events import Event, Kind, NewEvent, Reporter
+from domain.ledger import ACTION_KINDS, EMPTY, LedgerState, fold, from_json, to_json
+from domain.money import Usdc
+from storage.sql import Duplicate, Row, Sql, canonical, columns, first, micros, moment
+
+CHECKPOINT_EVERY: Final = 64
+CACHED: Final = 4_096
+PAGE: Final = 2_000
+_COLUMNS: Final = (
+    "public_id", "seq", "event_id", "kind", "reported_by", "amount_micros", "tx_hash", "chain_id", "log_index",
+    "block_number", "pairs_with", "payload", "occurred_at", "created_at", "prev_hash", "row_hash",
+)  # fmt: skip
+_INSERT: Final = "INSERT INTO ledger_events " + columns(_COLUMNS)
+
+
+class StateCache:
+    """Folded states by mandate; good only for the very row (its hash) that they end at."""
+
+    def __init__(self) -> None:
+        self._states: OrderedDict[str, tuple[str, LedgerState]] = OrderedDict()
+
+    def get(self, public_id: str, row_hash: str) -> LedgerState | None:
+        """The state at that row, if it is the one kept."""
+        kept = self._states.get(public_id)
+        return kept[1] if kept and kept[0] == row_hash else None
+
+    def put(self, public_id: str, row_hash: str, state: LedgerState) -> None:
+        """Keep a state; the mandate least lately put goes first."""
+        self._states[public_id] = (row_hash, state)
+        while len(self._states) > CACHED:
+            self._states.popitem(last=False)
+
+
+class Ledger:
+    """Rows are only ever added; triggers refuse the rest."""
+
+    def __init__(self, sql: Sql, cache: StateCache):
+        self._sql, self._cache = sql, cache
+        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+
+    def head(self, public_id: str) -> tuple[int, str]:
+        """(seq, row_hash) of the newest row; (0, "") of an empty ledger."""
+        row = first(self._sql, "SELECT seq, row_hash FROM ledger_heads WHERE public_id = :public_id", public_id=public_id)
+        return (int(row["seq"]), row["row_hash"]) if row else (0, "")
+
+    def _locked_head(self, public_id: str) -> tuple[int, str, int]:
+        query = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id" + self._lock
+        row = first(self._sql, query, public_id=public_id)
+        if row is None:
+            self._sql.run(
+                "INSERT INTO ledger_heads (public_id, seq, row_hash, created_at) VALUES (:public_id, 0, '', 0) "
+                "ON CONFLICT (public_id) DO NOTHING",
+                public_id=public_id,
+            )
+            row = first(self._sql, query, public_id=public_id)
+        if row is None:
+            raise LookupError(public_id)
+        return int(row["seq"]), row["row_hash"], int(row["created_at"])
+
+    def append(self, public_id: str, new: NewEvent, *, event_id: str, now: datetime) -> Event | None:
+        """Add a row and return it; None where a chain row of the same log is there already (spec 2.4 rule 3)."""
+        seq, prev_hash, last_at = self._locked_head(public_id)
+        tx_hash = new.tx_hash.lower() if new.tx_hash else None
+        if new.log_index is not None and new.reported_by is Reporter.CHAIN and self._has_log(public_id, tx_hash, new):
+            return None
+        state = self._state_at_head(public_id, seq, prev_hash)
+        created = max(micros(now), last_at)
+        pair = self._partner(public_id, new, tx_hash)
+        event = Event(
+            event_id, seq + 1, new.kind, new.reported_by, moment(created), new.occurred_at, new.amount_usdc, tx_hash,
+            new.chain_id, new.log_index, new.block_number, pair.seq if pair else None, new.payload,
+        )  # fmt: skip
+        row = _row(public_id, event, prev_hash)
+        try:
+            self._sql.run(_INSERT, **row)
+        except Duplicate:
+            return None
+        self._sql.run(
+            "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at WHERE public_id = :public_id",
+            public_id=public_id, seq=event.seq, row_hash=row["row_hash"], created_at=created,
+        )  # fmt: skip
+        folded = fold(state, event, pair)
+        self._cache.put(public_id, row["row_hash"], folded)
+        if last_at and _week(last_at) != _week(created):
+            self._checkpoint(public_id, seq, last_at, state)
+        if event.seq % CHECKPOINT_EVERY == 0:
+            self._checkpoint(public_id, event.seq, created, folded)
+        return event
+
+    def _has_log(self, public_id: str, tx_hash: str | None, new: NewEvent) -> bool:
+        found = first(
+            self._sql,
+            "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash "
+            "AND log_index = :log_index AND reported_by = 'chain'",
+            public_id=public_id, tx_hash=tx_hash, log_index=new.log_index,
+        )  # fmt: skip
+        return found is not None
+
+    def _partner(self, public_id: str, new: NewEvent, tx_hash: str | None) -> Event | None:
+        """The earliest row that tells of the same action from the other side and has no partner yet."""
+        if tx_hash is None or new.kind not in ACTION_KINDS or not _pairs(new.kind, new.reported_by, new.payload):
+            return None
+        other = Reporter.AGENT if new.reported_by is Reporter.CHAIN else Reporter.CHAIN
+        told = self.by_tx(public_id, tx_hash)
+        taken = {e.pairs_with for e in told}
+        return next(
+            (
+                e
+                for e in told
+                if e.reported_by is other and e.seq not in taken and e.pairs_with is None and _pairs(e.kind, other, e.payload)
+            ),
+            None,
+        )
+
+    def _checkpoint(self, public_id: str, seq: int, created: int, state: LedgerState) -> None:
+        self._sql.run(
+            "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
+            "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) DO NOTHING",
+            public_id=public_id, seq=seq, created_at=created, state=canonical(to_json(state)),
+        )  # fmt: skip
+
+    def state(self, public_id: str) -> LedgerState:
+        """The fold at the newest row: the last checkpoint and the tail after it."""
+        seq, row_hash = self.head(public_id)
+        return self._state_at_head(public_id, seq, row_hash)
+
+    def _state_at_head(self, public_id: str, seq: int, row_hash: str) -> LedgerState:
+        if seq == 0:
+            return EMPTY
+        kept = self._cache.get(public_id, row_hash)
+        if kept is None:
+            kept = self._folded(public_id, "seq <= :bound", seq)
+            self._cache.put(public_id, row_hash, kept)
+        return kept
+
+    def state_before(self, public_id: str, moment_: datetime) -> LedgerState:
+        """The fold of the rows created before a moment, exclusive."""
+        return self._folded(public_id, "created_at < :bound", micros(moment_))
+
+    def _folded(self, public_id: str, condition: str, bound: int) -> LedgerState:
+        """Fold up to a bound, from the newest checkpoint inside it; `condition` is one of two texts of ours."""
+        found = first(
+            self._sql,
+            f"SELECT state FROM ledger_checkpoints WHERE public_id = :public_id AND {condition} ORDER BY seq DESC LIMIT 1",
+            public_id=public_id, bound=bound,
+        )  # fmt: skip
+        state = from_json(json.loads(found["state"])) if found else EMPTY
+        return self._fold_on(public_id, state, condition, bound)
+
+    def _fold_on(self, public_id: str, state: LedgerState, condition: str, bound: int) -> LedgerState:
+        while True:
+            rows = self._sql.rows(
+                f"SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND {condition} "
+                f"ORDER BY seq LIMIT {PAGE}",
+                public_id=public_id, after=state.seq, bound=bound,
+            )  # fmt: skip
+            events = [_event(r) for r in rows]
+            pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
+            for event in events:
+                state = fold(state, event, pairs.get(event.pairs_with) if event.pairs_with else None)
+            if len(rows) < PAGE:
+                return state
+
+    def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
+        found: dict[int | None, Event] = {}
+        for seq in wanted:
+            row = first(
+                self._sql,
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq = :seq",
+                public_id=public_id,
+                seq=seq,
+            )
+            if row is not None:
+                found[seq] = _event(row)
+        return found
+
+    def newest(self, public_id: str, limit: int = 50) -> list[Event]:
+        """The newest rows, newest first."""
+        return self.page(public_id, before_seq=None, limit=limit)
+
+    def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
+        """Rows below a seq (exclusive), newest first."""
+        return [
+            _event(r)
+            for r in self._sql.rows(
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before ORDER BY seq DESC LIMIT :most",
+                public_id=public_id, before=before_seq if before_seq is not None else 2**62, most=limit,
+            )
+        ]  # fmt: skip
+
+    def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
+        """Rows that name a transaction, oldest first."""
+        return [
+            _event(r)
+            for r in self._sql.rows(
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash ORDER BY seq",
+                public_id=public_id, tx_hash=tx_hash.lower(),
+            )
+        ]  # fmt: skip
+
+    def get(self, public_id: str, event_id: str) -> Event | None:
+        """One row by its id."""
+        row = first(
+            self._sql,
+            "SELECT * FROM ledger_events WHERE event_id = :event_id AND public_id = :public_id",
+            event_id=event_id, public_id=public_id,
+        )  # fmt: skip
+        return _event(row) if row else None
+
+    def between(self, public_id: str, since: datetime, until: datetime) -> list[Event]:
+        """Rows created from `since`, inclusive, until `until`, exclusive; oldest first."""
+        return [
+            _event(r)
+            for r in self._sql.rows(
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :since AND created_at < :until "
+                "ORDER BY seq",
+                public_id=public_id, since=micros(since), until=micros(until),
+            )
+        ]  # fmt: skip
+
+    def chain_rows_above(self, chain_id: int, block: int) -> list[tuple[str, Event]]:
+        """Rows by the chain from above a block: what a deep reorganisation may have taken away."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE chain_id = :chain_id AND block_number > :block AND reported_by = 'chain' "
+            "AND log_index IS NOT NULL ORDER BY public_id, seq",
+            chain_id=chain_id, block=block,
+        )  # fmt: skip
+        return [(r["public_id"], _event(r)) for r in rows]
+
+    def rows_of(self, public_id: str) -> Iterator[Row]:
+        """Every stored row as it is, oldest first: for verification and export."""
+        after = 0
+        while True:
+            rows = self._sql.rows(
+                f"SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after ORDER BY seq LIMIT {PAGE}",
+                public_id=public_id, after=after,
+            )  # fmt: skip
+            yield from rows
+            if len(rows) < PAGE:
+                return
+            after = int(rows[-1]["seq"])
+
+    def checkpoints_of(self, public_id: str) -> dict[int, str]:
+        """Stored checkpoints: seq to state text."""
+        rows = self._sql.rows("SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id", public_id=public_id)
+        return {int(r["seq"]): r["state"] for r in rows}
+
+    def all_ids(self) -> list[str]:
+        """Mandates that have a ledger."""
+        return [r["public_id"] for r in self._sql.rows("SELECT public_id FROM ledger_heads ORDER BY public_id")]
+
+
+def _pairs(kind: Kind, reporter: Reporter, payload: Any) -> bool:
+    """True for a row that can be one half of a pair: an agent's action, or an executed call by the chain."""
+    if reporter is Reporter.CHAIN:
+        return kind is Kind.MOVE and ("executed" in payload or "unwound" in payload)
+    return reporter is Reporter.AGENT and kind in ACTION_KINDS
+
+
+def _week(created: int) -> tuple[int, int]:
+    year, week, _ = moment(created).isocalendar()
+    return year, week
+
+
+def _row(public_id: str, event: Event, prev_hash: str) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "public_id": public_id,
+        "seq": event.seq,
+        "event_id": event.event_id,
+        "kind": event.kind.value,
+        "reported_by": event.reported_by.value,
+        "amount_micros": event.amount_usdc.micros if event.amount_usdc is not None else None,
+        "tx_hash": event.tx_hash,
+        "chain_id": event.chain_id,
+        "log_index": event.log_index,
+        "block_number": event.block_number,
+        "pairs_with": event.pairs_with,
+        "payload": canonical(dict(event.payload)),
+        "occurred_at": micros(event.occurred_at),
+        "created_at": micros(event.created_at),
+        "prev_hash": prev_hash,
+    }
+    return row | {"row_hash": row_hash(row)}
+
+
+def row_hash(row: Row) -> str:
+    """SHA-256 over the previous hash and the canonical row (contract 5): every column but the hash itself."""
+    told = canonical({n: row[n] for n in _COLUMNS if n != "row_hash"})
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def event_of(row: Row) -> Event:
+    """The event behind a stored row."""
+    return _event(row)
+
+
+def _event(row: Row) -> Event:
+    amount = row["amount_micros"]
+    return Event(
+        event_id=row["event_id"],
+        seq=int(row["seq"]),
+        kind=Kind(row["kind"]),
+        reported_by=Reporter(row["reported_by"]),
+        created_at=moment(row["created_at"]),
+        occurred_at=moment(row["occurred_at"]),
+        amount_usdc=None if amount is None else Usdc(int(amount)),
+        tx_hash=row["tx_hash"],
+        chain_id=row["chain_id"],
+        log_index=row["log_index"],
+        block_number=row["block_number"],
+        pairs_with=row["pairs_with"],
+        payload=json.loads(row["payload"]),
+    )

@@ -1,0 +1,153 @@
+"""SQL text on a connection of either database: named parameters, rows as mappings."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from typing import Any, Final, Protocol
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from domain.refusals import Refused, refusal
+
+_NAME: Final = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_INT64: Final = 2**63 - 1
+
+Row = Mapping[str, Any]
+
+
+class Duplicate(Exception):
+    """A unique constraint refused the row."""
+
+
+class Sql(Protocol):
+    """What repositories run their statements on; one transaction."""
+
+    dialect: str
+
+    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+        """Run a query."""
+        ...
+
+    def run(self, text: str, /, **values: Any) -> int:
+        """Run a statement; the number of rows it touched. Errors: `Duplicate`."""
+        ...
+
+
+def first(sql: Sql, text: str, /, **values: Any) -> Row | None:
+    """The first row of a query, or None."""
+    found = sql.rows(text, **values)
+    return found[0] if found else None
+
+
+class SqliteSql:
+    """On the standard library's driver: the shortest way to SQLite."""
+
+    dialect = "sqlite"
+
+    def __init__(self, connection: sqlite3.Connection):
+        self._connection = connection
+
+    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+        """Run a query."""
+        return self._connection.execute(text, values).fetchall()
+
+    def run(self, text: str, /, **values: Any) -> int:
+        """Run a statement."""
+        try:
+            return self._connection.execute(text, values).rowcount
+        except sqlite3.IntegrityError as error:
+            if "UNIQUE" in str(error) or "PRIMARY KEY" in str(error):
+                raise Duplicate(str(error)) from None
+            raise
+
+
+@cache
+def _numbered(text: str) -> tuple[str, tuple[str, ...]]:
+    """The same statement with $1, $2, …, as asyncpg takes it."""
+    names: list[str] = []
+
+    def number(found: re.Match[str]) -> str:
+        if found[1] not in names:
+            names.append(found[1])
+        return f"${names.index(found[1]) + 1}"
+
+    return _NAME.sub(number, text), tuple(names)
+
+
+class PostgresSql:
+    """On a SQLAlchemy connection inside `run_sync`, driven by asyncpg."""
+
+    dialect = "postgresql"
+
+    def __init__(self, connection: Connection):
+        self._connection = connection
+
+    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+        """Run a query."""
+        statement, names = _numbered(text)
+        found = self._connection.exec_driver_sql(statement, tuple(values[n] for n in names))
+        return [dict(row) for row in found.mappings()]
+
+    def run(self, text: str, /, **values: Any) -> int:
+        """Run a statement, under a savepoint where a duplicate may be expected."""
+        statement, names = _numbered(text)
+        given = tuple(values[n] for n in names)
+        if not statement.lstrip().upper().startswith("INSERT") or "ON CONFLICT" in statement:
+            return self._connection.exec_driver_sql(statement, given).rowcount
+        try:
+            with self._connection.begin_nested():
+                return self._connection.exec_driver_sql(statement, given).rowcount
+        except IntegrityError as error:
+            if "UniqueViolation" in str(error.orig) or "unique constraint" in str(error):
+                raise Duplicate(str(error.orig)) from None
+            raise
+
+
+def micros(at: datetime) -> int:
+    """Microseconds since 1970, UTC."""
+    delta = at - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def moment(stored: int) -> datetime:
+    """The time behind `micros`."""
+    return _EPOCH + timedelta(microseconds=int(stored))
+
+
+def maybe_micros(at: datetime | None) -> int | None:
+    """`micros`, or None."""
+    return None if at is None else micros(at)
+
+
+def maybe_moment(stored: int | None) -> datetime | None:
+    """`moment`, or None."""
+    return None if stored is None else moment(stored)
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces: one text for one value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def tokens(sql: Sql, amount: int) -> int | Decimal:
+    """A token amount in micro-units, as the database keeps it.
+
+    Errors: `invalid_number` beyond 64 bits on SQLite, beyond 38 digits anywhere.
+    """
+    if abs(amount) >= 10**38 or (sql.dialect == "sqlite" and abs(amount) > _INT64):
+        raise Refused(refusal("invalid_number", value=str(amount)[:60], why="it is larger than this database keeps exactly"))
+    return amount if sql.dialect == "sqlite" else Decimal(amount)
+
+
+def columns(names: Iterable[str]) -> str:
+    """`(a, b) VALUES (:a, :b)` for an INSERT."""
+    listed = list(names)
+    return f"({', '.join(listed)}) VALUES ({', '.join(':' + n for n in listed)})"

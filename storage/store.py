@@ -1,0 +1,232 @@
+"""Opening a database, and running handlers in transactions on it."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from storage.ledger import StateCache
+from storage.sql import PostgresSql, SqliteSql
+from storage.unit_of_work import UnitOfWork
+
+T = TypeVar("T")
+Work = Callable[[UnitOfWork], T]
+BATCH: Final = 64
+BUSY_MS: Final = 30_000
+PG_POOL: Final = 8
+PG_TRIES: Final = 8
+_RETRY_STATES: Final = frozenset({"40001", "40P01"})
+
+
+class Store(Protocol):
+    """A database that runs handlers; each in one transaction."""
+
+    url: str
+
+    async def read(self, work: Work[T]) -> T:
+        """Run on one snapshot; a write inside fails."""
+        ...
+
+    async def write(self, work: Work[T]) -> T:
+        """Run in one transaction and answer after its commit; an exception leaves nothing behind."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what runs, then let go of the database."""
+        ...
+
+
+async def open_store(url: str) -> Store:
+    """Open `sqlite:///path` or `postgresql://…`; the schema must be there (`storage.migrate`).
+
+    Errors: ValueError for any other URL.
+    """
+    if url.startswith("sqlite:///"):
+        return SqliteStore(url)
+    if url.startswith(("postgresql://", "postgres://")):
+        return PostgresStore(url)
+    raise ValueError("the database URL starts with sqlite:/// or postgresql://")
+
+
+def sqlite_path(url: str) -> str:
+    """The file behind a sqlite URL."""
+    return url.removeprefix("sqlite:///")
+
+
+def connect_sqlite(path: str, *, reads_only: bool = False) -> sqlite3.Connection:
+    """One connection with the settings every process uses: WAL, full durability, foreign keys."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
+    connection.row_factory = sqlite3.Row
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    if reads_only:
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+@dataclass(slots=True)
+class _Job:
+    """One queued handler and where its answer goes."""
+
+    work: Callable[[UnitOfWork], Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def settle(self) -> None:
+        if self.future.cancelled():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class SqliteStore:
+    """One writer thread, group commit; reads on a connection of the event loop's own.
+
+    A queued handler runs in a savepoint: its exception undoes it alone, and the batch commits once. Reads are short and
+    bounded, so they run where they are asked; a hop to another thread costs more than they do.
+    """
+
+    def __init__(self, url: str):
+        self.url = url
+        self._path = sqlite_path(url)
+        self._cache = StateCache()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._reader = connect_sqlite(self._path, reads_only=True)
+        self._writer = threading.Thread(target=self._write_all, name="sqlite-writer", daemon=True)
+        self._writer.start()
+        self._closed = False
+
+    async def read(self, work: Work[T]) -> T:
+        """Run on one snapshot."""
+        connection = self._reader
+        connection.execute("BEGIN")
+        try:
+            return work(UnitOfWork(SqliteSql(connection), self._cache))
+        finally:
+            connection.execute("ROLLBACK")
+
+    async def write(self, work: Work[T]) -> T:
+        """Queue the handler; answered after the commit."""
+        if self._closed:
+            raise RuntimeError("the store is closed")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(_Job(work, loop, future))
+        # A caller that is cancelled must not take the answer of a write that happens anyway.
+        return await asyncio.shield(future)
+
+    async def close(self) -> None:
+        """Let queued writes finish, then close."""
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.put(None)
+        await asyncio.get_running_loop().run_in_executor(None, self._writer.join)
+        self._reader.close()
+
+    def _write_all(self) -> None:
+        connection = connect_sqlite(self._path)
+        try:
+            while (job := self._jobs.get()) is not None:
+                batch, last = self._batch(job)
+                self._commit(connection, batch)
+                by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+                for done in batch:
+                    by_loop.setdefault(done.loop, []).append(done)
+                for loop, jobs in by_loop.items():
+                    if not loop.is_closed():
+                        loop.call_soon_threadsafe(_settle, jobs)
+                if last:
+                    break
+        finally:
+            connection.close()
+
+    def _batch(self, job: _Job) -> tuple[list[_Job], bool]:
+        batch = [job]
+        while len(batch) < BATCH:
+            try:
+                more = self._jobs.get_nowait()
+            except queue.Empty:
+                break
+            if more is None:
+                return batch, True
+            batch.append(more)
+        return batch, False
+
+    def _commit(self, connection: sqlite3.Connection, batch: list[_Job]) -> None:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                self._run(connection, job)
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            for job in batch:
+                job.error = job.error or error
+
+    def _run(self, connection: sqlite3.Connection, job: _Job) -> None:
+        connection.execute("SAVEPOINT one")
+        try:
+            job.result = job.work(UnitOfWork(SqliteSql(connection), self._cache))
+        except BaseException as error:
+            job.error = error
+            connection.execute("ROLLBACK TO one")
+        connection.execute("RELEASE one")
+
+
+def _settle(jobs: list[_Job]) -> None:
+    for job in jobs:
+        job.settle()
+
+
+class PostgresStore:
+    """Handlers run through `run_sync` on a pool of asyncpg connections; several processes may share the database."""
+
+    def __init__(self, url: str):
+        self.url = url
+        plain = "postgresql+asyncpg://" + url.partition("://")[2]
+        self._engine: AsyncEngine = create_async_engine(plain, pool_size=PG_POOL, max_overflow=PG_POOL)
+        self._cache = StateCache()
+
+    async def read(self, work: Work[T]) -> T:
+        """Run on one snapshot."""
+        engine = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        async with engine.begin() as connection:
+            return await connection.run_sync(lambda c: work(UnitOfWork(PostgresSql(c), self._cache)))
+
+    async def write(self, work: Work[T]) -> T:
+        """Run in one transaction; a deadlock or serialization failure is tried again."""
+        return await asyncio.shield(self._written(work))
+
+    async def _written(self, work: Work[T]) -> T:
+        for attempt in range(PG_TRIES):
+            try:
+                async with self._engine.begin() as connection:
+                    return await connection.run_sync(lambda c: work(UnitOfWork(PostgresSql(c), self._cache)))
+            except DBAPIError as error:
+                state = getattr(error.orig, "sqlstate", None)
+                if state not in _RETRY_STATES or attempt == PG_TRIES - 1:
+                    raise
+                await asyncio.sleep(0.005 * 2**attempt)
+        raise AssertionError("the loop returns or raises")
+
+    async def close(self) -> None:
+        """Close the pool."""
+        await self._engine.dispose()

@@ -1,0 +1,219 @@
+"""The tables, once, for both databases.
+
+Units: money in micro-USDC (`*_micros`), times in microseconds since 1970 UTC (`*_at`), JSON as canonical text. Token
+amounts of transfers are micro-units in NUMERIC(38, 0); SQLite keeps them in 64 bits, so that an amount beyond
+±9.2e12 tokens is refused there (see docs/decisions/0003-amounts-on-sqlite.md).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    Numeric,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata: Final = MetaData()
+BIG: Final = BigInteger().with_variant(Integer, "sqlite")
+TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
+
+
+def _need(name: str, kind: object) -> Column[object]:
+    return Column(name, kind, nullable=False)  # type: ignore[arg-type]  # the stub wants a literal type
+
+
+def _may(name: str, kind: object) -> Column[object]:
+    return Column(name, kind, nullable=True)  # type: ignore[arg-type]  # as above
+
+
+Table(
+    "mandates", metadata,
+    Column("public_id", Text, primary_key=True),
+    _need("owner_id", Text), _may("agent_id", Text), _need("open_board", SmallInteger), _need("status", Text),
+    _need("chain_id", BIG), _may("vault_lower", Text), _may("accepted_at", BIG), _need("created_at", BIG),
+    _may("refreshed_at", BIG), _may("proposed_by", Text), _need("version", BIG), _need("body", Text),
+    Index("mandates_owner", "owner_id", "created_at", "public_id"),
+    Index("mandates_agent", "agent_id", "created_at", "public_id"),
+    Index("mandates_open", "open_board", "created_at", "public_id"),
+    Index("mandates_refresh", "refreshed_at"),
+    UniqueConstraint("chain_id", "vault_lower", name="one_mandate_a_vault"),
+)  # fmt: skip
+Table(
+    "ledger_events", metadata,
+    _need("public_id", Text), _need("seq", BIG), _need("event_id", Text), _need("kind", Text), _need("reported_by", Text),
+    _may("amount_micros", BIG), _may("tx_hash", Text), _may("chain_id", BIG), _may("log_index", BIG),
+    _may("block_number", BIG), _may("pairs_with", BIG), _need("payload", Text), _need("occurred_at", BIG),
+    _need("created_at", BIG), _need("prev_hash", Text), _need("row_hash", Text),
+    PrimaryKeyConstraint("public_id", "seq"),
+    UniqueConstraint("event_id", name="one_row_an_event"),
+    Index("ledger_tx", "public_id", "tx_hash"),
+    Index("ledger_created", "public_id", "created_at"),
+    Index(
+        "one_row_a_log", "public_id", "tx_hash", "log_index", unique=True,
+        sqlite_where=text("log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"),
+        postgresql_where=text("log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"),
+    ),
+)  # fmt: skip
+Table(
+    "ledger_heads", metadata,
+    Column("public_id", Text, primary_key=True), _need("seq", BIG), _need("row_hash", Text), _need("created_at", BIG),
+)  # fmt: skip
+Table(
+    "ledger_checkpoints", metadata,
+    _need("public_id", Text), _need("seq", BIG), _need("created_at", BIG), _need("state", Text),
+    PrimaryKeyConstraint("public_id", "seq"),
+)  # fmt: skip
+Table(
+    "users", metadata,
+    Column("user_id", Text, primary_key=True), _need("address", Text), _need("address_lower", Text),
+    _need("created_at", BIG),
+    UniqueConstraint("address_lower", name="one_user_an_address"),
+)  # fmt: skip
+Table(
+    "agents", metadata,
+    Column("agent_id", Text, primary_key=True), _need("owner_id", Text), _need("name", Text), _may("address", Text),
+    _need("created_at", BIG),
+    Index("agents_owner", "owner_id", "created_at", "agent_id"),
+    Index("agents_created", "created_at", "agent_id"),
+)  # fmt: skip
+Table(
+    "agent_keys", metadata,
+    Column("key_id", Text, primary_key=True), _need("agent_id", Text), _need("key_hash", Text), _need("created_at", BIG),
+    _may("revoked_at", BIG),
+    UniqueConstraint("key_hash", name="one_key_a_hash"),
+    Index("agent_keys_agent", "agent_id"),
+)  # fmt: skip
+Table(
+    "house_keys", metadata,
+    Column("key_id", Text, primary_key=True), _need("role", Text), _need("key_hash", Text), _need("created_at", BIG),
+    _may("revoked_at", BIG),
+    UniqueConstraint("key_hash", name="one_house_key_a_hash"),
+)  # fmt: skip
+Table(
+    "challenges", metadata,
+    Column("nonce", Text, primary_key=True), _need("message", Text), _need("address", Text), _need("chain_id", BIG),
+    _need("expires_at", BIG),
+)  # fmt: skip
+Table(
+    "sessions", metadata,
+    Column("token_hash", Text, primary_key=True), _need("user_id", Text), _need("created_at", BIG),
+    _need("expires_at", BIG), _need("longest_at", BIG),
+    Index("sessions_expiry", "expires_at"),
+)  # fmt: skip
+Table(
+    "approvals", metadata,
+    Column("approval_id", Text, primary_key=True), _need("public_id", Text), _need("status", Text),
+    _need("action_hash", Text), _need("requested_at", BIG), _need("expires_at", BIG), _may("decided_at", BIG),
+    _need("body", Text),
+    Index("approvals_mandate", "public_id", "requested_at", "approval_id"),
+    Index("approvals_action", "public_id", "action_hash"),
+)  # fmt: skip
+Table(
+    "reservations", metadata,
+    _need("public_id", Text), _need("action_hash", Text), _need("amount_micros", BIG), _need("made_at", BIG),
+    _need("expires_at", BIG), _may("approval_id", Text),
+    PrimaryKeyConstraint("public_id", "action_hash"),
+)  # fmt: skip
+Table(
+    "idempotency", metadata,
+    _need("scope", Text), _need("key", Text), _need("request_hash", Text), _need("claimed_at", BIG),
+    _may("status", Integer), _may("response", Text),
+    PrimaryKeyConstraint("scope", "key"),
+)  # fmt: skip
+Table(
+    "switches", metadata,
+    Column("name", Text, primary_key=True), _need("value", Text), _need("changed_at", BIG), _need("changed_by", Text),
+)  # fmt: skip
+Table(
+    "policies", metadata,
+    Column("agent_id", Text, primary_key=True), _need("accepts", SmallInteger), _need("body", Text), _need("updated_at", BIG),
+)  # fmt: skip
+Table(
+    "policy_changes", metadata,
+    _need("agent_id", Text), _need("n", BIG), _need("changed_at", BIG), _need("changes", Text),
+    PrimaryKeyConstraint("agent_id", "n"),
+)  # fmt: skip
+Table(
+    "deposit_addresses", metadata,
+    _need("agent_id", Text), _need("chain_id", BIG), _need("address", Text), _need("set_at", BIG),
+    PrimaryKeyConstraint("agent_id", "chain_id"),
+    Index("deposit_addresses_chain", "chain_id", "address"),
+)  # fmt: skip
+Table(
+    "transfer_reports", metadata,
+    _need("chain_id", BIG), _need("tx_hash", Text), _need("agent_id", Text), _need("asset", Text),
+    _need("amount", TOKENS), _may("amount_actual", TOKENS), _need("direction", Text), _need("reported_by", Text),
+    _need("status", Text), _may("override_reason", Text), _need("reported_at", BIG), _may("confirmed_at", BIG),
+    PrimaryKeyConstraint("chain_id", "tx_hash"),
+    Index("transfer_reports_agent", "agent_id", "reported_at", "tx_hash"),
+    Index("transfer_reports_open", "chain_id", "status", "reported_at"),
+)  # fmt: skip
+Table(
+    "balance_events", metadata,
+    _need("agent_id", Text), _need("n", BIG), _need("chain_id", BIG), _need("asset", Text), _need("state", Text),
+    _need("delta", TOKENS), _need("ref_kind", Text), _need("ref_id", Text), _need("created_at", BIG),
+    PrimaryKeyConstraint("agent_id", "n"),
+    UniqueConstraint("agent_id", "ref_kind", "ref_id", "state", "asset", "chain_id", name="one_delta_a_cause"),
+    Index("balance_events_sum", "agent_id", "chain_id", "asset", "state"),
+)  # fmt: skip
+Table(
+    "balances", metadata,
+    _need("agent_id", Text), _need("chain_id", BIG), _need("asset", Text), _need("state", Text), _need("amount", TOKENS),
+    PrimaryKeyConstraint("agent_id", "chain_id", "asset", "state"),
+)  # fmt: skip
+Table(
+    "chain_cursors", metadata,
+    Column("chain_id", BIG, primary_key=True), _need("block", BIG), _may("hash", Text), _may("head", BIG),
+    _may("recheck_to", BIG), _may("read_at", BIG),
+)  # fmt: skip
+Table(
+    "chain_blocks", metadata,
+    _need("chain_id", BIG), _need("number", BIG), _need("hash", Text),
+    PrimaryKeyConstraint("chain_id", "number"),
+)  # fmt: skip
+Table(
+    "chain_staging", metadata,
+    _need("chain_id", BIG), _need("block_number", BIG), _need("block_hash", Text), _need("tx_hash", Text),
+    _need("log_index", BIG), _need("address_lower", Text), _need("body", Text),
+    PrimaryKeyConstraint("chain_id", "block_hash", "log_index"),
+    Index("chain_staging_block", "chain_id", "block_number"),
+    Index("chain_staging_vault", "chain_id", "address_lower"),
+)  # fmt: skip
+Table(
+    "chain_vaults", metadata,
+    _need("chain_id", BIG), _need("address_lower", Text), _need("digest", Text), _need("block_number", BIG),
+    PrimaryKeyConstraint("chain_id", "address_lower"),
+)  # fmt: skip
+Table(
+    "hall_days", metadata,
+    _need("public_id", Text), _need("day", Text), _need("agent_id", Text), _need("body", Text),
+    PrimaryKeyConstraint("public_id", "day"),
+    Index("hall_days_agent", "agent_id", "day"),
+)  # fmt: skip
+Table(
+    "hall_agents", metadata,
+    Column("agent_id", Text, primary_key=True), _need("name", Text), _need("accepts", SmallInteger),
+    _need("ranked", SmallInteger), _need("days_live", BIG), _need("trades_total", BIG), _may("net_30d", BIG),
+    _may("twr_30d", BIG), _may("drawdown_30d", BIG), _need("working", BIG), _need("usdc_working", BIG),
+    _need("as_of", BIG), _need("body", Text),
+    *(Index(f"hall_agents_{n}", n, "agent_id") for n in ("days_live", "trades_total", "net_30d", "twr_30d")),
+    *(Index(f"hall_agents_{n}", n, "agent_id") for n in ("drawdown_30d", "working")),
+)  # fmt: skip
+Table(
+    "work_claims", metadata,
+    _need("kind", Text), _need("key", Text), _need("holder", Text), _need("until_at", BIG),
+    PrimaryKeyConstraint("kind", "key"),
+)  # fmt: skip
+
+APPEND_ONLY: Final = ("ledger_events", "policy_changes", "balance_events")

@@ -1,0 +1,75 @@
+"""One transaction, and the repositories on it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from storage.agents import Policies, Transfers
+from storage.chainlog import ChainLog
+from storage.identities import Identities
+from storage.ledger import Ledger, StateCache
+from storage.mandates import Mandates
+from storage.requests import Approvals, Idempotency, Reservations, SwitchRows, Work
+from storage.sql import Sql
+
+
+class UnitOfWork:
+    """What a handler works on; the store that made it commits, nobody else."""
+
+    def __init__(self, sql: Sql, cache: StateCache):
+        self.sql, self._cache = sql, cache
+
+    @cached_property
+    def mandates(self) -> Mandates:
+        """Mandates."""
+        return Mandates(self.sql)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Ledger rows and their fold."""
+        return Ledger(self.sql, self._cache)
+
+    @cached_property
+    def identities(self) -> Identities:
+        """People, agents, keys, sessions."""
+        return Identities(self.sql)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Approval items."""
+        return Approvals(self.sql)
+
+    @cached_property
+    def reservations(self) -> Reservations:
+        """Soft reservations."""
+        return Reservations(self.sql)
+
+    @cached_property
+    def idempotency(self) -> Idempotency:
+        """Idempotency records."""
+        return Idempotency(self.sql)
+
+    @cached_property
+    def switches(self) -> SwitchRows:
+        """Switches."""
+        return SwitchRows(self.sql)
+
+    @cached_property
+    def policies(self) -> Policies:
+        """Agent policies."""
+        return Policies(self.sql)
+
+    @cached_property
+    def transfers(self) -> Transfers:
+        """Deposit addresses, transfer reports, balances."""
+        return Transfers(self.sql)
+
+    @cached_property
+    def chainlog(self) -> ChainLog:
+        """The chain reader's tables."""
+        return ChainLog(self.sql)
+
+    @cached_property
+    def work(self) -> Work:
+        """Claims of keeper work."""
+        return Work(self.sql)
