@@ -1,0 +1,243 @@
+"""The record: what happened, in groups, with the clauses that allowed or were broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from domain.approvals import Approval
+from domain.book import Book
+from domain.events import Event, Kind, Reporter
+from domain.mandate import Mandate
+from domain.money import Usdc
+from domain.refusals import timestamp
+from domain.rules import CLAUSE_OF
+
+ALL_CLAUSES: Final = list(range(1, 11))
+ACTION_CLAUSES: Final = [2, 3, 4, 5, 8]
+ORDER: Final = {
+    "instruction": 9,
+    "research": 0,
+    "verify": 1,
+    "consent": 2,
+    "action": 3,
+    "outcome": 4,
+    "funding": 0,
+    "control": 0,
+    "note": 5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step (spec 2.7)."""
+
+    id: str
+    group: str
+    kind: str
+    code: str
+    status: str
+    at: datetime
+    reported_by: str
+    confirmed_on_chain: bool = False
+    est: bool = False
+    amount: Usdc | None = None
+    tx_hash: str | None = None
+    why: str | None = None
+    note: str | None = None
+    resource: str | None = None
+    target: Mapping[str, Any] = field(default_factory=dict)
+    allowed_by: Sequence[int] = ()
+    breached: Sequence[int] = ()
+    clauses: Sequence[int] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The wire form."""
+        place = {n: self.target.get(n) for n in ("market", "address", "selector")}
+        return {
+            "id": self.id,
+            "group": self.group,
+            "kind": self.kind,
+            "code": self.code,
+            "status": self.status,
+            "at": timestamp(self.at),
+            "reported_by": self.reported_by,
+            "confirmed_on_chain": self.confirmed_on_chain,
+            "est": self.est,
+            "amount_usdc": None if self.amount is None else str(self.amount),
+            "tx_hash": self.tx_hash,
+            "why": self.why,
+            "note": self.note,
+            "resource": self.resource,
+            "target": place,
+            "allowed_by": list(self.allowed_by),
+            "breached": list(self.breached),
+            "clauses": list(self.clauses),
+            "params": dict(self.params),
+        }
+
+
+def _text(value: object) -> str | None:
+    return value[:2_000] if isinstance(value, str) and value else None
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _group(event: Event) -> str:
+    """What ties steps together: the transaction, the approval, a group the agent named, else the row itself."""
+    approval = _map(event.payload.get("approval")).get("approval_id")
+    return event.tx_hash or _text(approval) or event.event_id
+
+
+def _target(event: Event) -> Mapping[str, Any]:
+    told = _map(event.payload.get("target")) or _map(event.payload.get("executed")) or _map(event.payload.get("unwound"))
+    return {"market": told.get("market"), "address": told.get("address") or told.get("target"), "selector": told.get("selector")}
+
+
+def _breached(event: Event) -> list[int]:
+    return sorted({int(CLAUSE_OF[c]) for c in event.violation_codes if c in CLAUSE_OF})
+
+
+def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
+    """The step a row is.
+
+    Shapes: `matched` says that the other side's row of the same transaction is known; `confirmed` is False for a log
+    that is not deep enough.
+    """
+    by_chain = event.reported_by is Reporter.CHAIN
+    kind, code, status = _sort(event, matched)
+    broken = _breached(event)
+    checked = ACTION_CLAUSES if kind in ("action", "outcome") and event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE) else []
+    return Step(
+        id=event.event_id,
+        group=_group(event),
+        kind=kind,
+        code=code,
+        status=status,
+        at=event.occurred_at,
+        reported_by=event.reported_by.value,
+        confirmed_on_chain=(by_chain and confirmed) or (matched and event.reported_by is Reporter.AGENT),
+        est=event.reported_by is Reporter.AGENT and not matched,
+        amount=event.amount_usdc,
+        tx_hash=event.tx_hash,
+        why=_why(event) if event.reported_by is Reporter.AGENT else None,
+        note=_text(event.payload.get("text")),
+        resource=_text(event.payload.get("resource")),
+        target=_target(event),
+        allowed_by=[c for c in checked if c not in broken],
+        breached=broken,
+        clauses=sorted({*checked, *broken}) or _clauses_of(kind),
+        params=_params(event),
+    )
+
+
+def _why(event: Event) -> str | None:
+    return _text(event.payload.get("why")) or _text(event.payload.get("text"))
+
+
+def _clauses_of(kind: str) -> list[int]:
+    return {"consent": [6], "funding": [1], "control": [7, 10], "instruction": ALL_CLAUSES}.get(kind, [])
+
+
+def _sort(event: Event, matched: bool) -> tuple[str, str, str]:
+    """(kind, code, status) of a row."""
+    p = event.payload
+    if "refusal" in p:
+        return "action", "refused", "reverted" if event.reported_by is Reporter.CHAIN else "refused"
+    if "approval" in p:
+        return "consent", "approval", str(_map(p["approval"]).get("status", "recorded"))
+    if "preview" in p:
+        return "verify", "preview", "done"
+    if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
+        return "funding", event.kind.value, "done"
+    if event.kind in (Kind.SIGNED, Kind.STOP) or "control" in p:
+        return "control", str(_map(p.get("control")).get("what") or event.kind.value), "done"
+    if event.kind is Kind.FEE:
+        return ("research", "paid_read", "done") if p.get("resource") else ("note", "fee", "done")
+    if event.kind in (Kind.RESOLVE, Kind.PAYOUT) or "marked" in p or "marks" in p or "settled" in p:
+        return "outcome", "mark" if event.kind is Kind.NOTE else event.kind.value, "done"
+    if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE):
+        if event.reported_by is Reporter.CHAIN:
+            code = "unwound" if "unwound" in p else "executed"
+            return ("outcome" if matched else "action"), code, "done"
+        return "action", event.kind.value, "done"
+    return "note", "note", "done"
+
+
+def _params(event: Event) -> dict[str, Any]:
+    names = (
+        "executed",
+        "unwound",
+        "settled",
+        "marked",
+        "marks",
+        "mark",
+        "position",
+        "fee_kind",
+        "refusal",
+        "approval",
+        "preview",
+        "reason",
+    )
+    return {n: event.payload[n] for n in names if n in event.payload}
+
+
+def pending_step(item: Approval, now: datetime) -> Step:
+    """A pending approval, pinned on top."""
+    return Step(
+        id=item.approval_id,
+        group=item.approval_id,
+        kind="consent",
+        code="approval",
+        status=item.shown(now),
+        at=item.requested_at,
+        reported_by="agent",
+        amount=item.approve_amount_usdc,
+        why=item.why,
+        target=item.target,
+        clauses=[6],
+        params={"approval_id": item.approval_id, "expires_at": timestamp(item.expires_at)},
+    )
+
+
+def instruction(mandate: Mandate) -> Step:
+    """The owner's purpose note; the first thing that was said, so the last in its group."""
+    return Step(
+        id=mandate.public_id,
+        group=mandate.public_id,
+        kind="instruction",
+        code="purpose",
+        status="done",
+        at=mandate.signed_at or mandate.created_at,
+        reported_by="owner",
+        note=mandate.purpose or None,
+        clauses=ALL_CLAUSES,
+    )
+
+
+def grouped(steps: Sequence[Step]) -> list[Step]:
+    """Groups newest first; inside a group in reading order."""
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(step.group, []).append(step)
+    newest = sorted(groups.values(), key=lambda g: (max(s.at for s in g), g[0].id), reverse=True)
+    return [s for group in newest for s in sorted(group, key=lambda s: (ORDER[s.kind], s.at, s.id))]
+
+
+def of_events(events: Sequence[Event]) -> list[Step]:
+    """The steps of some rows; a pair is matched where both rows, or the link of one, are among them."""
+    paired = {e.pairs_with for e in events if e.pairs_with is not None}
+    return [step_of(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
+
+
+def steps(book: Book) -> list[dict[str, Any]]:
+    """The newest steps: pending approvals pinned on top, groups newest first, the instruction last (spec 2.7)."""
+    pinned = [pending_step(a, book.now) for a in book.approvals if a.shown(book.now) == "pending"]
+    pinned.sort(key=lambda s: (s.at, s.id), reverse=True)
+    told = grouped(of_events(book.events))
+    return [s.as_json() for s in (*pinned, *told, instruction(book.mandate))]
