@@ -136,8 +136,7 @@ def decode_log(contract: str, topics: Sequence[bytes], data: bytes) -> tuple[str
         rest = iter(decode(plain, data))
         marked = iter(topics[1:])
         values = [
-            decode([t], next(marked))[0] if indexed else next(rest)
-            for t, indexed in zip(item.types, item.indexed, strict=True)
+            decode([t], next(marked))[0] if indexed else next(rest) for t, indexed in zip(item.types, item.indexed, strict=True)
         ]
     except DecodingError:
         return None

@@ -82,6 +82,11 @@ class EvmChain:
         return self.facts.factory
 
     @property
+    def confirmations(self) -> int:
+        """How many blocks deep a log is before it enters the ledger."""
+        return self.facts.confirmations
+
+    @property
     def explorer(self) -> str | None:
         """Base address of a block explorer."""
         return self.facts.explorer

@@ -155,9 +155,7 @@ class Reader:
             wanted["address"] = sorted(vaults)
         return made + await self._logs(wanted, low, high, block_hash)
 
-    async def _logs(
-        self, wanted: dict[str, Any], low: int, high: int, block_hash: str | None
-    ) -> list[Mapping[str, Any]]:
+    async def _logs(self, wanted: dict[str, Any], low: int, high: int, block_hash: str | None) -> list[Mapping[str, Any]]:
         """eth_getLogs that halves its range, or takes the provider's advice, until it is answered."""
         if block_hash is not None:
             return self._list(await self._asked({**wanted, "blockHash": block_hash}))

@@ -113,9 +113,7 @@ class Rpc:
         return RpcFault(code if isinstance(code, int) else -32000, message[:300], raw)
 
     def _unavailable(self, why: str, after_s: int = 1) -> Refused:
-        return Refused(
-            refusal("chain_unavailable", chain_id=self.chain_id, why=why, detail={"retry_after_s": max(1, after_s)})
-        )
+        return Refused(refusal("chain_unavailable", chain_id=self.chain_id, why=why, detail={"retry_after_s": max(1, after_s)}))
 
     def unavailable(self, why: str) -> Refused:
         """The refusal for an answer that cannot be used."""

@@ -203,6 +203,11 @@ class Chain(Protocol):
         ...
 
     @property
+    def confirmations(self) -> int:
+        """How many blocks deep a log is before it enters the ledger."""
+        ...
+
+    @property
     def explorer(self) -> str | None:
         """Base address of a block explorer."""
         ...

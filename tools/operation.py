@@ -104,6 +104,7 @@ class Ask(Generic[T, F]):
     chains: Chains
     config: Config
     switches: Switches
+    sign_in: SignIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,9 @@ async def _perform(op: Operation, deps: Deps, caller: Caller, asked: Any, argume
     now = deps.clock.now()
 
     def work(uow: UnitOfWork) -> Reply:
-        ask: Ask[Any, Any] = Ask(caller, asked, facts, now, deps.ids, deps.chains, deps.config, switches(uow, deps.defaults))
+        ask: Ask[Any, Any] = Ask(
+            caller, asked, facts, now, deps.ids, deps.chains, deps.config, switches(uow, deps.defaults), deps.sign_in
+        )
         if op.idempotency is None or key is None:
             return handler(uow, ask)
         return _once(uow, op, ask, arguments, key, handler)

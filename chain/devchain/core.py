@@ -215,9 +215,7 @@ class DevChain:
                 raise RpcError(-32003, str(error)) from None
             done = state.apply_transaction(tx)
             state.persist()
-            mined = Mined(
-                digest, raw, tx, sender, int(done.is_success), _gas_used(done, tx.gas), list(done.get_log_entries())
-            )
+            mined = Mined(digest, raw, tx, sender, int(done.is_success), _gas_used(done, tx.gas), list(done.get_log_entries()))
             if tx.to == b"":
                 mined.contract = done.msg.storage_address
             self._append((mined,), at, state.state_root)
@@ -290,9 +288,7 @@ class DevChain:
 
     # -- history -------------------------------------------------------------------------------------------
 
-    def logs(
-        self, low: int, high: int, addresses: set[str] | None, topics: Sequence[set[str] | None]
-    ) -> list[dict[str, Any]]:
+    def logs(self, low: int, high: int, addresses: set[str] | None, topics: Sequence[set[str] | None]) -> list[dict[str, Any]]:
         """Logs of blocks low..high, both inclusive; addresses and topics in lower case."""
         start = bisect_left(self._logs, low, key=lambda log: log.block)
         found = []

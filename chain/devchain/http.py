@@ -25,9 +25,7 @@ async def serve(chain: DevChain, host: str = "127.0.0.1", port: int = 0) -> tupl
         try:
             body = json.loads(await request.read())
         except ValueError:
-            return web.json_response(
-                {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "parse error"}}
-            )
+            return web.json_response({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "parse error"}})
         return web.json_response(answer(chain, body), headers=CORS)
 
     async def options(_: web.Request) -> web.Response:
