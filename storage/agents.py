@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from domain.money import Usdc
 from domain.policy import Policy
-from storage.sql import Duplicate, Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros, moment, tokens
+from storage.paging import cursor_of, keys_of
+from storage.sql import Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros, moment, tokens
 
 _POLICY_MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
 
@@ -44,7 +45,9 @@ class Policies:
         )  # fmt: skip
 
     def log(self, agent_id: str, changes: Mapping[str, Any], now: datetime) -> None:
-        """Add an entry to the change log."""
+        """Add an entry to the change log; two saves of one agent wait for each other."""
+        if self._sql.dialect == "postgresql":
+            self._sql.rows("SELECT agent_id FROM agents WHERE agent_id = :id FOR UPDATE", id=agent_id)
         row = first(self._sql, "SELECT COALESCE(MAX(n), 0) AS n FROM policy_changes WHERE agent_id = :id", id=agent_id)
         self._sql.run(
             "INSERT INTO policy_changes " + columns(("agent_id", "n", "changed_at", "changes")),
@@ -136,11 +139,8 @@ class Transfers:
     def add(self, report: Report) -> bool:
         """Store a report; False where one with its (chain, tx) is there."""
         names = [f.name for f in fields(report)]
-        try:
-            self._sql.run("INSERT INTO transfer_reports " + columns(names), **self._row(report))
-        except Duplicate:
-            return False
-        return True
+        text = "INSERT INTO transfer_reports " + columns(names) + " ON CONFLICT (chain_id, tx_hash) DO NOTHING"
+        return self._sql.run(text, **self._row(report)) == 1
 
     def save(self, report: Report) -> None:
         """Store a report's outcome."""
@@ -160,6 +160,16 @@ class Transfers:
             hash=tx_hash.lower(),
         )
         return _report(row) if row else None
+
+    def page(self, agent_id: str, *, after: str | None, limit: int) -> list[Report]:
+        """An agent's reports, newest first."""
+        at, last = keys_of(after, (int, str)) if after else (2**62, "")
+        rows = self._sql.rows(
+            "SELECT * FROM transfer_reports WHERE agent_id = :id AND (reported_at, tx_hash) < (:at, :last) "
+            "ORDER BY reported_at DESC, tx_hash DESC LIMIT :most",
+            id=agent_id, at=at, last=last, most=limit,
+        )  # fmt: skip
+        return [_report(r) for r in rows]
 
     def waiting(self, chain_id: int, limit: int) -> list[Report]:
         """Reports without an outcome, oldest first."""
@@ -184,7 +194,7 @@ class Transfers:
     def move(self, agent_id: str, deltas: Sequence[Delta], now: datetime) -> None:
         """Add deltas and keep their sums; the caller holds the agent's lock.
 
-        Errors: `Duplicate` where the cause was booked already.
+        Errors: `Duplicate` where the cause was booked already; `invalid_number` where a sum outgrows the database.
         """
         row = first(self._sql, "SELECT COALESCE(MAX(n), 0) AS n FROM balance_events WHERE agent_id = :id", id=agent_id)
         n = int(row["n"]) if row else 0
@@ -196,10 +206,12 @@ class Transfers:
                 agent_id=agent_id, n=n + step, chain_id=d.chain_id, asset=d.asset, state=d.state, delta=delta,
                 ref_kind=d.ref_kind, ref_id=d.ref_id, created_at=micros(now),
             )  # fmt: skip
+            # Summed here: SQLite would turn a sum beyond 64 bits into a float without a word.
+            amount = tokens(self._sql, self.balance(agent_id, d.chain_id, d.asset, d.state) + d.delta)
             self._sql.run(
-                "INSERT INTO balances (agent_id, chain_id, asset, state, amount) VALUES (:id, :chain, :asset, :state, :delta) "
-                "ON CONFLICT (agent_id, chain_id, asset, state) DO UPDATE SET amount = balances.amount + excluded.amount",
-                id=agent_id, chain=d.chain_id, asset=d.asset, state=d.state, delta=delta,
+                "INSERT INTO balances (agent_id, chain_id, asset, state, amount) VALUES (:id, :chain, :asset, :state, :amount) "
+                "ON CONFLICT (agent_id, chain_id, asset, state) DO UPDATE SET amount = excluded.amount",
+                id=agent_id, chain=d.chain_id, asset=d.asset, state=d.state, amount=amount,
             )  # fmt: skip
 
     def balance(self, agent_id: str, chain_id: int, asset: str, state: str) -> int:
@@ -228,36 +240,33 @@ class Transfers:
         )
         return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
 
-    def events(self, agent_id: str, *, before: int, limit: int) -> list[BalanceEvent]:
-        """Balance events created before a time in micros (exclusive), newest first."""
+    def events(self, agent_id: str, *, before: int, limit: int, before_n: int = 0) -> list[BalanceEvent]:
+        """Balance events before a time in micros (exclusive), and at it those below `before_n`; newest first."""
         rows = self._sql.rows(
-            "SELECT * FROM balance_events WHERE agent_id = :id AND created_at < :before "
+            "SELECT * FROM balance_events WHERE agent_id = :id AND (created_at, n) < (:before, :n) "
             "ORDER BY created_at DESC, n DESC LIMIT :most",
-            id=agent_id, before=before, most=limit,
+            id=agent_id, before=before, n=before_n, most=limit,
         )  # fmt: skip
-        return [
-            BalanceEvent(
-                int(r["n"]),
-                Delta(int(r["chain_id"]), r["asset"], r["state"], int(r["delta"]), r["ref_kind"], r["ref_id"]),
-                moment(r["created_at"]),
-            )
-            for r in rows
-        ]
+        return [_balance_event(r) for r in rows]
 
     def events_of(self, agent_id: str, ref_kind: str, ref_prefix: str) -> list[BalanceEvent]:
-        """Balance events of one cause."""
+        """Balance events of one kind of cause whose `ref_id` begins with the prefix, oldest first."""
         rows = self._sql.rows(
-            "SELECT * FROM balance_events WHERE agent_id = :id AND ref_kind = :kind AND ref_id LIKE :prefix ORDER BY n",
-            id=agent_id, kind=ref_kind, prefix=ref_prefix.replace("%", "") + "%",
+            "SELECT * FROM balance_events WHERE agent_id = :id AND ref_kind = :kind AND substr(ref_id, 1, :n) = :prefix "
+            "ORDER BY n",
+            id=agent_id, kind=ref_kind, n=len(ref_prefix), prefix=ref_prefix,
         )  # fmt: skip
-        return [
-            BalanceEvent(
-                int(r["n"]),
-                Delta(int(r["chain_id"]), r["asset"], r["state"], int(r["delta"]), r["ref_kind"], r["ref_id"]),
-                moment(r["created_at"]),
-            )
-            for r in rows
-        ]
+        return [_balance_event(r) for r in rows]
+
+
+def report_after(report: Report) -> str:
+    """The cursor that continues behind this report."""
+    return cursor_of(micros(report.reported_at), report.tx_hash)
+
+
+def _balance_event(row: Row) -> BalanceEvent:
+    delta = Delta(int(row["chain_id"]), row["asset"], row["state"], int(row["delta"]), row["ref_kind"], row["ref_id"])
+    return BalanceEvent(int(row["n"]), delta, moment(row["created_at"]))
 
 
 def _report(row: Row) -> Report:

@@ -155,7 +155,7 @@ class Identities:
         """An owner's agents, newest first."""
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
         rows = self._sql.rows(
-            "SELECT * FROM agents WHERE owner_id = :owner AND (created_at < :at OR (created_at = :at AND agent_id < :last)) "
+            "SELECT * FROM agents WHERE owner_id = :owner AND (created_at, agent_id) < (:at, :last) "
             "ORDER BY created_at DESC, agent_id DESC LIMIT :most",
             owner=owner_id, at=at, last=last, most=limit,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any, Final
 from domain.events import Event, Kind, NewEvent, Reporter
 from domain.ledger import ACTION_KINDS, EMPTY, LedgerState, fold, from_json, to_json
 from domain.money import Usdc
-from storage.sql import Duplicate, Row, Sql, canonical, columns, first, micros, moment
+from storage.sql import Row, Sql, canonical, columns, first, micros, moment
 
 CHECKPOINT_EVERY: Final = 64
 CACHED: Final = 4_096
@@ -21,6 +21,7 @@ _COLUMNS: Final = (
     "public_id", "seq", "event_id", "kind", "reported_by", "amount_micros", "tx_hash", "chain_id", "log_index",
     "block_number", "pairs_with", "payload", "occurred_at", "created_at", "prev_hash", "row_hash",
 )  # fmt: skip
+_AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
 _INSERT: Final = "INSERT INTO ledger_events " + columns(_COLUMNS)
 
 
@@ -51,8 +52,13 @@ class Ledger:
 
     def head(self, public_id: str) -> tuple[int, str]:
         """(seq, row_hash) of the newest row; (0, "") of an empty ledger."""
-        row = first(self._sql, "SELECT seq, row_hash FROM ledger_heads WHERE public_id = :public_id", public_id=public_id)
+        row = self.head_row(public_id)
         return (int(row["seq"]), row["row_hash"]) if row else (0, "")
+
+    def head_row(self, public_id: str) -> Row | None:
+        """The stored head: seq, row_hash, created_at."""
+        query = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
+        return first(self._sql, query, public_id=public_id)
 
     def _locked_head(self, public_id: str) -> tuple[int, str, int]:
         query = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id" + self._lock
@@ -76,16 +82,13 @@ class Ledger:
             return None
         state = self._state_at_head(public_id, seq, prev_hash)
         created = max(micros(now), last_at)
-        pair = self._partner(public_id, new, tx_hash)
+        pair = self._partner(public_id, new, tx_hash) if tx_hash else None
         event = Event(
             event_id, seq + 1, new.kind, new.reported_by, moment(created), new.occurred_at, new.amount_usdc, tx_hash,
             new.chain_id, new.log_index, new.block_number, pair.seq if pair else None, new.payload,
         )  # fmt: skip
         row = _row(public_id, event, prev_hash)
-        try:
-            self._sql.run(_INSERT, **row)
-        except Duplicate:
-            return None
+        self._sql.run(_INSERT, **row)
         self._sql.run(
             "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at WHERE public_id = :public_id",
             public_id=public_id, seq=event.seq, row_hash=row["row_hash"], created_at=created,
@@ -107,27 +110,25 @@ class Ledger:
         )  # fmt: skip
         return found is not None
 
-    def _partner(self, public_id: str, new: NewEvent, tx_hash: str | None) -> Event | None:
+    def _partner(self, public_id: str, new: NewEvent, tx_hash: str) -> Event | None:
         """The earliest row that tells of the same action from the other side and has no partner yet."""
-        if tx_hash is None or new.kind not in ACTION_KINDS or not _pairs(new.kind, new.reported_by, new.payload):
+        if not can_pair(new.kind, new.reported_by, new.payload):
             return None
-        other = Reporter.AGENT if new.reported_by is Reporter.CHAIN else Reporter.CHAIN
-        told = self.by_tx(public_id, tx_hash)
-        taken = {e.pairs_with for e in told}
-        return next(
-            (
-                e
-                for e in told
-                if e.reported_by is other and e.seq not in taken and e.pairs_with is None and _pairs(e.kind, other, e.payload)
-            ),
-            None,
-        )
+        kinds, other = (_AGENT_HALVES, "agent") if new.reported_by is Reporter.CHAIN else ("'move'", "chain")
+        # An agent may name one transaction any number of times: the rows of its own side are never walked.
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events e WHERE public_id = :public_id AND tx_hash = :tx_hash AND reported_by = :other "
+            f"AND kind IN ({kinds}) AND pairs_with IS NULL AND NOT EXISTS (SELECT 1 FROM ledger_events p "
+            "WHERE p.public_id = e.public_id AND p.pairs_with = e.seq) ORDER BY seq LIMIT :most",
+            public_id=public_id, tx_hash=tx_hash, other=other, most=1 if other == "agent" else PAGE,
+        )  # fmt: skip
+        return next((e for e in map(_event, rows) if can_pair(e.kind, e.reported_by, e.payload)), None)
 
     def _checkpoint(self, public_id: str, seq: int, created: int, state: LedgerState) -> None:
         self._sql.run(
             "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
             "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) DO NOTHING",
-            public_id=public_id, seq=seq, created_at=created, state=canonical(to_json(state)),
+            public_id=public_id, seq=seq, created_at=created, state=state_text(state),
         )  # fmt: skip
 
     def state(self, public_id: str) -> LedgerState:
@@ -140,30 +141,36 @@ class Ledger:
             return EMPTY
         kept = self._cache.get(public_id, row_hash)
         if kept is None:
-            kept = self._folded(public_id, "seq <= :bound", seq)
+            kept = self._folded(public_id, seq)
             self._cache.put(public_id, row_hash, kept)
         return kept
 
     def state_before(self, public_id: str, moment_: datetime) -> LedgerState:
         """The fold of the rows created before a moment, exclusive."""
-        return self._folded(public_id, "created_at < :bound", micros(moment_))
+        row = first(
+            self._sql,
+            "SELECT seq FROM ledger_events WHERE public_id = :public_id AND created_at < :before "
+            "ORDER BY created_at DESC, seq DESC LIMIT 1",
+            public_id=public_id, before=micros(moment_),
+        )  # fmt: skip
+        return self._folded(public_id, int(row["seq"])) if row else EMPTY
 
-    def _folded(self, public_id: str, condition: str, bound: int) -> LedgerState:
-        """Fold up to a bound, from the newest checkpoint inside it; `condition` is one of two texts of ours."""
+    def _folded(self, public_id: str, last: int) -> LedgerState:
+        """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
         found = first(
             self._sql,
-            f"SELECT state FROM ledger_checkpoints WHERE public_id = :public_id AND {condition} ORDER BY seq DESC LIMIT 1",
-            public_id=public_id, bound=bound,
+            "SELECT state FROM ledger_checkpoints WHERE public_id = :public_id AND seq <= :last ORDER BY seq DESC LIMIT 1",
+            public_id=public_id, last=last,
         )  # fmt: skip
         state = from_json(json.loads(found["state"])) if found else EMPTY
-        return self._fold_on(public_id, state, condition, bound)
+        return self._fold_on(public_id, state, last)
 
-    def _fold_on(self, public_id: str, state: LedgerState, condition: str, bound: int) -> LedgerState:
+    def _fold_on(self, public_id: str, state: LedgerState, last: int) -> LedgerState:
         while True:
             rows = self._sql.rows(
-                f"SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND {condition} "
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq <= :last "
                 f"ORDER BY seq LIMIT {PAGE}",
-                public_id=public_id, after=state.seq, bound=bound,
+                public_id=public_id, after=state.seq, last=last,
             )  # fmt: skip
             events = [_event(r) for r in rows]
             pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
@@ -257,11 +264,20 @@ class Ledger:
         return {int(r["seq"]): r["state"] for r in rows}
 
     def all_ids(self) -> list[str]:
-        """Mandates that have a ledger."""
-        return [r["public_id"] for r in self._sql.rows("SELECT public_id FROM ledger_heads ORDER BY public_id")]
+        """Mandates that have a ledger, or left anything of one."""
+        rows = self._sql.rows(
+            "SELECT public_id FROM ledger_heads UNION SELECT public_id FROM ledger_events "
+            "UNION SELECT public_id FROM ledger_checkpoints ORDER BY public_id"
+        )
+        return [r["public_id"] for r in rows]
 
 
-def _pairs(kind: Kind, reporter: Reporter, payload: Any) -> bool:
+def state_text(state: LedgerState) -> str:
+    """A checkpoint's text. Keys keep their order: the fold drops the oldest entries of a full mapping first."""
+    return json.dumps(to_json(state), separators=(",", ":"), ensure_ascii=False)
+
+
+def can_pair(kind: Kind, reporter: Reporter, payload: Any) -> bool:
     """True for a row that can be one half of a pair: an agent's action, or an executed call by the chain."""
     if reporter is Reporter.CHAIN:
         return kind is Kind.MOVE and ("executed" in payload or "unwound" in payload)

@@ -36,6 +36,7 @@ class Mandates:
     def add(self, m: Mandate) -> None:
         """Store a new mandate."""
         self._sql.run("INSERT INTO mandates " + columns(_COLUMNS), **_row(m, 1))
+        self._versions[m.public_id] = 1
 
     def get(self, public_id: str, *, lock: bool = False) -> Mandate | None:
         """One mandate; `lock` keeps other writers off it until the end of the transaction."""
@@ -67,7 +68,7 @@ class Mandates:
     def _page(self, where: str, after: str | None, limit: int, values: Mapping[str, Any]) -> list[Mandate]:
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
         rows = self._sql.rows(
-            f"{_SELECT} WHERE {where} AND (created_at < :at OR (created_at = :at AND public_id < :last)) "
+            f"{_SELECT} WHERE {where} AND (created_at, public_id) < (:at, :last) "
             "ORDER BY created_at DESC, public_id DESC LIMIT :most",
             **values, at=at, last=last, most=limit,
         )  # fmt: skip
@@ -94,14 +95,13 @@ class Mandates:
         )
         return self._page(where, after, limit, {"agent": agent_id})
 
-    def by_vault(self, chain_id: int, address: str) -> Mandate | None:
-        """The mandate of a vault."""
+    def by_vault(self, chain_id: int, address: str, *, lock: bool = False) -> Mandate | None:
+        """The mandate of a vault; `lock` as in `get`."""
         row = first(
             self._sql,
-            f"{_SELECT} WHERE chain_id = :chain AND vault_lower = :vault{self._lock}",
-            chain=chain_id,
-            vault=address.lower(),
-        )
+            f"{_SELECT} WHERE chain_id = :chain AND vault_lower = :vault" + (self._lock if lock else ""),
+            chain=chain_id, vault=address.lower(),
+        )  # fmt: skip
         return self._mandate(row) if row else None
 
     def non_draft_of_owner(self, owner_id: str) -> list[Mandate]:

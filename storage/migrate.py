@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Final, TypeVar
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, create_engine
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from storage.store import sqlite_path
+from storage.store import BUSY_MS, sqlite_path
+
+T = TypeVar("T")
+_LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Run the missing revisions. Runs its own event loop for PostgreSQL: call it from a thread inside one."""
-    _on(url, lambda connection: command.upgrade(_config(connection), revision))
+    """Run the missing revisions, all or none; a second process that upgrades waits for the first.
+
+    Runs its own event loop for PostgreSQL: call it from a thread where one runs already.
+    """
+
+    def work(connection: Connection) -> None:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        command.upgrade(_config(connection), revision)
+
+    _on(url, work)
 
 
 def current(url: str) -> str | None:
     """The revision a database is at, None for an empty one."""
-    return str(found) if (found := _on(url, lambda c: MigrationContext.configure(c).get_current_revision())) else None
+    return _on(url, lambda c: MigrationContext.configure(c).get_current_revision())
 
 
 def latest() -> str:
     """The revision of this version."""
-    from alembic.script import ScriptDirectory
-
     head = ScriptDirectory.from_config(_config(None)).get_current_head()
     if head is None:
         raise LookupError("no revision")
@@ -37,15 +49,15 @@ def latest() -> str:
 
 def _config(connection: Connection | None) -> Config:
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    # A % in a path would be read as interpolation.
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 
 
-def _on(url: str, work: Any) -> Any:
+def _on(url: str, work: Callable[[Connection], T]) -> T:
     if url.startswith("sqlite:///"):
-        Path(sqlite_path(url)).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(url)
+        engine = _sqlite_engine(url)
         try:
             with engine.begin() as connection:
                 return work(connection)
@@ -54,7 +66,15 @@ def _on(url: str, work: Any) -> Any:
     return asyncio.run(_on_postgres(url, work))
 
 
-async def _on_postgres(url: str, work: Any) -> Any:
+def _sqlite_engine(url: str) -> Engine:
+    """An engine whose transactions hold the write lock from their start and take the DDL in as well."""
+    Path(sqlite_path(url)).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1_000, "isolation_level": None})
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    return engine
+
+
+async def _on_postgres(url: str, work: Callable[[Connection], T]) -> T:
     engine = create_async_engine("postgresql+asyncpg://" + url.partition("://")[2])
     try:
         async with engine.begin() as connection:

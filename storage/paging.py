@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from domain.refusals import Refused, refusal
+
+_FORM: Final = re.compile(r"[A-Za-z0-9_-]{1,512}")
+_INT64: Final = 2**63 - 1
 
 
 def cursor_of(*keys: Any) -> str:
@@ -19,13 +22,18 @@ def cursor_of(*keys: Any) -> str:
 def keys_of(cursor: str, kinds: Sequence[type]) -> list[Any]:
     """The sort keys behind a cursor.
 
-    Errors: `invalid_request` for anything this service did not make.
+    Errors: `invalid_request` for anything that is not, letter for letter, a cursor of this list.
     """
     try:
-        keys = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, binascii.Error):
+        keys = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))) if _FORM.fullmatch(cursor) else None
+    except ValueError:
         keys = None
-    fits = isinstance(keys, list) and len(keys) == len(kinds) and all(type(k) is t for k, t in zip(keys, kinds, strict=True))
-    if not fits or not isinstance(keys, list):
+    if not isinstance(keys, list) or not _fits(keys, kinds) or cursor_of(*keys) != cursor:
         raise Refused(refusal("invalid_request", detail={"fields": [{"loc": "cursor", "msg": "not a cursor of this list"}]}))
     return keys
+
+
+def _fits(keys: list[Any], kinds: Sequence[type]) -> bool:
+    if len(keys) != len(kinds) or any(type(k) is not t for k, t in zip(keys, kinds, strict=True)):
+        return False
+    return all(abs(k) <= _INT64 if isinstance(k, int) else k.isprintable() for k in keys)

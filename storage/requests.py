@@ -52,6 +52,15 @@ class Approvals:
         )  # fmt: skip
         return [_item(r) for r in rows]
 
+    def of_target(self, public_id: str, address: str) -> list[Approval]:
+        """Approved or used items for one target, oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM approvals WHERE public_id = :mandate AND status IN ('approved', 'used') "
+            "AND action_hash LIKE :prefix ORDER BY requested_at, approval_id",
+            mandate=public_id, prefix=address.lower() + ":%",
+        )  # fmt: skip
+        return [_item(r) for r in rows]
+
     def pending(self, public_id: str, now: datetime) -> list[Approval]:
         """Items that wait for the owner and are still good, oldest first."""
         rows = self._sql.rows(
@@ -83,8 +92,8 @@ class Approvals:
         values |= {"now": micros(now)} if ":now" in condition else {}
         values |= {"status": status} if ":status" in condition else {}
         rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND (requested_at < :at OR (requested_at = :at "
-            f"AND approval_id < :last)){condition} ORDER BY requested_at DESC, approval_id DESC LIMIT :most",
+            "SELECT * FROM approvals WHERE public_id = :mandate AND (requested_at, approval_id) < (:at, :last)"
+            f"{condition} ORDER BY requested_at DESC, approval_id DESC LIMIT :most",
             **values,
         )
         return [_item(r) for r in rows]
@@ -150,19 +159,25 @@ class Reservations:
         rows = self._sql.rows(
             "SELECT * FROM reservations WHERE public_id = :mandate AND expires_at > :now", mandate=public_id, now=micros(now)
         )
-        return [
-            Reservation(
-                r["public_id"], r["action_hash"], Usdc(r["amount_micros"]), moment(r["made_at"]), moment(r["expires_at"]),
-                r["approval_id"],
-            )
-            for r in rows
-        ]  # fmt: skip
+        return [_reservation(r) for r in rows]
+
+    def of_mandate(self, public_id: str) -> list[Reservation]:
+        """Every reservation that was not released, outdated ones too, oldest first."""
+        rows = self._sql.rows("SELECT * FROM reservations WHERE public_id = :mandate ORDER BY made_at", mandate=public_id)
+        return [_reservation(r) for r in rows]
 
     def release(self, public_id: str, action_hash: str) -> None:
         """End a reservation."""
         self._sql.run(
             "DELETE FROM reservations WHERE public_id = :mandate AND action_hash = :hash", mandate=public_id, hash=action_hash
         )
+
+
+def _reservation(row: Row) -> Reservation:
+    return Reservation(
+        row["public_id"], row["action_hash"], Usdc(row["amount_micros"]), moment(row["made_at"]), moment(row["expires_at"]),
+        row["approval_id"],
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,13 @@ from domain.refusals import Refused, refusal
 _NAME: Final = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INT64: Final = 2**63 - 1
+_UNIQUE_VIOLATION: Final = "23505"
 
 Row = Mapping[str, Any]
 
 
 class Duplicate(Exception):
-    """A unique constraint refused the row."""
+    """A unique constraint refused the row; the transaction is of no more use, so let it rise or turn it into a refusal."""
 
 
 class Sql(Protocol):
@@ -64,7 +65,7 @@ class SqliteSql:
         try:
             return self._connection.execute(text, values).rowcount
         except sqlite3.IntegrityError as error:
-            if "UNIQUE" in str(error) or "PRIMARY KEY" in str(error):
+            if error.sqlite_errorcode in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
                 raise Duplicate(str(error)) from None
             raise
 
@@ -97,16 +98,12 @@ class PostgresSql:
         return [dict(row) for row in found.mappings()]
 
     def run(self, text: str, /, **values: Any) -> int:
-        """Run a statement, under a savepoint where a duplicate may be expected."""
+        """Run a statement."""
         statement, names = _numbered(text)
-        given = tuple(values[n] for n in names)
-        if not statement.lstrip().upper().startswith("INSERT") or "ON CONFLICT" in statement:
-            return self._connection.exec_driver_sql(statement, given).rowcount
         try:
-            with self._connection.begin_nested():
-                return self._connection.exec_driver_sql(statement, given).rowcount
+            return self._connection.exec_driver_sql(statement, tuple(values[n] for n in names)).rowcount
         except IntegrityError as error:
-            if "UniqueViolation" in str(error.orig) or "unique constraint" in str(error):
+            if getattr(error.orig, "sqlstate", None) == _UNIQUE_VIOLATION:
                 raise Duplicate(str(error.orig)) from None
             raise
 

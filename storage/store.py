@@ -7,6 +7,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -71,6 +72,8 @@ def connect_sqlite(path: str, *, reads_only: bool = False) -> sqlite3.Connection
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # Without it INSERT OR REPLACE deletes past the triggers that keep the ledger append-only.
+    connection.execute("PRAGMA recursive_triggers = ON")
     if reads_only:
         connection.execute("PRAGMA query_only = ON")
     return connection
@@ -89,7 +92,9 @@ class _Job:
     def settle(self) -> None:
         if self.future.cancelled():
             return
-        if self.error is not None:
+        if isinstance(self.error, StopIteration):  # a future takes any exception but this one
+            self.future.set_exception(RuntimeError("the handler raised StopIteration"))
+        elif self.error is not None:
             self.future.set_exception(self.error)
         else:
             self.future.set_result(self.result)
@@ -150,7 +155,8 @@ class SqliteStore:
                 for done in batch:
                     by_loop.setdefault(done.loop, []).append(done)
                 for loop, jobs in by_loop.items():
-                    if not loop.is_closed():
+                    # A loop that closed meanwhile has nobody left to answer.
+                    with suppress(RuntimeError):
                         loop.call_soon_threadsafe(_settle, jobs)
                 if last:
                     break
@@ -204,6 +210,8 @@ class PostgresStore:
         plain = "postgresql+asyncpg://" + url.partition("://")[2]
         self._engine: AsyncEngine = create_async_engine(plain, pool_size=PG_POOL, max_overflow=PG_POOL)
         self._cache = StateCache()
+        self._writes: set[asyncio.Task[Any]] = set()
+        self._closed = False
 
     async def read(self, work: Work[T]) -> T:
         """Run on one snapshot."""
@@ -213,7 +221,12 @@ class PostgresStore:
 
     async def write(self, work: Work[T]) -> T:
         """Run in one transaction; a deadlock or serialization failure is tried again."""
-        return await asyncio.shield(self._written(work))
+        if self._closed:
+            raise RuntimeError("the store is closed")
+        task = asyncio.create_task(self._written(work))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+        return await asyncio.shield(task)
 
     async def _written(self, work: Work[T]) -> T:
         for attempt in range(PG_TRIES):
@@ -228,5 +241,7 @@ class PostgresStore:
         raise AssertionError("the loop returns or raises")
 
     async def close(self) -> None:
-        """Close the pool."""
+        """Let running writes finish, then close the pool."""
+        self._closed = True
+        await asyncio.gather(*self._writes, return_exceptions=True)
         await self._engine.dispose()

@@ -57,8 +57,16 @@ Table(
     _need("created_at", BIG), _need("prev_hash", Text), _need("row_hash", Text),
     PrimaryKeyConstraint("public_id", "seq"),
     UniqueConstraint("event_id", name="one_row_an_event"),
-    Index("ledger_tx", "public_id", "tx_hash"),
-    Index("ledger_created", "public_id", "created_at"),
+    Index("ledger_tx", "public_id", "tx_hash", "reported_by", "seq"),
+    Index("ledger_created", "public_id", "created_at", "seq"),
+    Index(
+        "one_partner_a_row", "public_id", "pairs_with", unique=True,
+        sqlite_where=text("pairs_with IS NOT NULL"), postgresql_where=text("pairs_with IS NOT NULL"),
+    ),
+    Index(
+        "ledger_blocks", "chain_id", "block_number",
+        sqlite_where=text("log_index IS NOT NULL"), postgresql_where=text("log_index IS NOT NULL"),
+    ),
     Index(
         "one_row_a_log", "public_id", "tx_hash", "log_index", unique=True,
         sqlite_where=text("log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"),
@@ -166,6 +174,7 @@ Table(
     PrimaryKeyConstraint("agent_id", "n"),
     UniqueConstraint("agent_id", "ref_kind", "ref_id", "state", "asset", "chain_id", name="one_delta_a_cause"),
     Index("balance_events_sum", "agent_id", "chain_id", "asset", "state"),
+    Index("balance_events_time", "agent_id", "created_at", "n"),
 )  # fmt: skip
 Table(
     "balances", metadata,

@@ -1,0 +1,212 @@
+"""Proving a ledger: every hash recomputed, every pair and checkpoint derived again from the first row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from domain.events import Event, Reporter
+from domain.ledger import EMPTY, LedgerState, fold, from_json
+from storage.ledger import can_pair, event_of, row_hash
+from storage.sql import Row
+from storage.store import Store, open_store
+from storage.unit_of_work import UnitOfWork
+
+AGENTS_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it must be; `of` is a mandate's public id or an agent's id, `seq` the row, if one."""
+
+    of: str
+    seq: int | None
+    what: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What a verification went through, and what it found."""
+
+    ledgers: int = 0
+    rows: int = 0
+    checkpoints: int = 0
+    balances: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing was found."""
+        return not self.findings
+
+    def as_json(self) -> dict[str, Any]:
+        """Shape `{ok, ledgers, rows, checkpoints, balances, findings[] {of, seq, what}}`."""
+        found = [{"of": f.of, "seq": f.seq, "what": f.what} for f in self.findings]
+        told = {n: getattr(self, n) for n in ("ok", "ledgers", "rows", "checkpoints", "balances")}
+        return told | {"findings": found}
+
+
+class Walk:
+    """One ledger read from its first row on; `findings` grows as it goes."""
+
+    def __init__(self, public_id: str):
+        self.public_id = public_id
+        self.seq, self.hash, self.created_at = 0, "", 0
+        self.state: LedgerState | None = EMPTY
+        self.findings: list[Finding] = []
+        self._open: dict[str, dict[int, Event]] = {}
+
+    def find(self, what: str, seq: int | None = None) -> None:
+        """Note a finding."""
+        self.findings.append(Finding(self.public_id, seq, what))
+
+    def step(self, row: Row) -> None:
+        """Check one row against those before it."""
+        seq = int(row["seq"])
+        if seq != self.seq + 1:
+            self.find(f"row {self.seq + 1} is missing", self.seq + 1)
+        if row["prev_hash"] != self.hash:
+            self.find("the previous hash is not that of the row before", seq)
+        if row_hash(row) != row["row_hash"]:
+            self.find("the row does not have its hash", seq)
+        if int(row["created_at"]) < self.created_at:
+            self.find("the row is older than the one before", seq)
+        self.seq, self.hash, self.created_at = seq, str(row["row_hash"]), int(row["created_at"])
+        self._fold(row)
+
+    def _fold(self, row: Row) -> None:
+        try:
+            event = event_of(row)
+        except (ValueError, TypeError, OverflowError) as error:
+            self.find(f"the row cannot be read: {error}", int(row["seq"]))
+            self.state = None
+            return
+        partner = self._partner(event)
+        if event.pairs_with != (partner.seq if partner else None):
+            self.find("the row does not name the partner that it must", event.seq)
+        if self.state is not None:
+            self.state = fold(self.state, event, partner)
+
+    def _partner(self, event: Event) -> Event | None:
+        """The pairing rule once more, from memory: the earliest row of the other side that has no partner."""
+        if event.tx_hash is None or not can_pair(event.kind, event.reported_by, event.payload):
+            return None
+        waiting = self._open.setdefault(event.tx_hash, {})
+        other = Reporter.AGENT if event.reported_by is Reporter.CHAIN else Reporter.CHAIN
+        partner = next((e for e in waiting.values() if e.reported_by is other), None)
+        if partner is None:
+            waiting[event.seq] = event
+        else:
+            del waiting[partner.seq]
+        return partner
+
+    def ends(self, seq: int, last_hash: str, created_at: int) -> None:
+        """Compare with a stored head."""
+        if (seq, last_hash, created_at) != (self.seq, self.hash, self.created_at):
+            self.find(f"the head names row {seq}, the last row is {self.seq}", seq)
+
+
+async def verify(source: Store | str) -> Report:
+    """Verify every ledger and every balance of a store, or of the database behind a URL; one snapshot a ledger."""
+    if isinstance(source, str):
+        store = await open_store(source)
+        try:
+            return await verify(store)
+        finally:
+            await store.close()
+    report = Report()
+    for public_id in await source.read(lambda uow: uow.ledger.all_ids()):
+        await source.read(partial(_ledger, public_id=public_id, report=report))
+    last = ""
+    while agents := await source.read(partial(_balances, after=last, report=report)):
+        last = agents
+    return report
+
+
+def verify_export(lines: Iterable[str]) -> Report:
+    """Verify an export, without any database.
+
+    Shapes: each line is a row with its `row_hash`, or a ledger's `head` after its last row.
+    """
+    report = Report()
+    walk: Walk | None = None
+    for number, line in enumerate(lines, start=1):
+        try:
+            walk = _line(json.loads(line), walk, report)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            report.findings.append(Finding(walk.public_id if walk else "", None, f"line {number} cannot be read: {error!r}"))
+    _no_head(report, walk)
+    return report
+
+
+def _line(told: Mapping[str, Any], walk: Walk | None, report: Report) -> Walk | None:
+    head = told.get("head")
+    public_id = str((head or told)["public_id"])
+    if walk is None or walk.public_id != public_id:
+        _no_head(report, walk)
+        walk = Walk(public_id)
+        report.ledgers += 1
+    if head is None:
+        report.rows += 1
+        walk.step(told)
+        return walk
+    walk.ends(head["seq"], head["row_hash"], head["created_at"])
+    report.findings += walk.findings
+    return None
+
+
+def _no_head(report: Report, walk: Walk | None) -> None:
+    if walk is not None:
+        walk.find("the ledger ends without its head")
+        report.findings += walk.findings
+
+
+def _ledger(uow: UnitOfWork, public_id: str, report: Report) -> None:
+    walk = Walk(public_id)
+    stored = uow.ledger.checkpoints_of(public_id)
+    report.ledgers += 1
+    report.checkpoints += len(stored)
+    for row in uow.ledger.rows_of(public_id):
+        walk.step(row)
+        report.rows += 1
+        _checkpoint(walk, stored.pop(walk.seq, None))
+    for seq in stored:
+        walk.find("a checkpoint stands where no row is", seq)
+    head = uow.ledger.head_row(public_id)
+    if head is None:
+        walk.find("the ledger has no head")
+    else:
+        walk.ends(int(head["seq"]), head["row_hash"], int(head["created_at"]))
+    report.findings += walk.findings
+
+
+def _checkpoint(walk: Walk, text: str | None) -> None:
+    if text is None or walk.state is None:
+        return
+    try:
+        same = from_json(json.loads(text)) == walk.state
+    except (ValueError, TypeError, AttributeError):
+        same = False
+    if not same:
+        walk.find("the checkpoint is not the fold of the rows up to it", walk.seq)
+
+
+def _balances(uow: UnitOfWork, after: str, report: Report) -> str:
+    """Compare the kept sums of some agents with their deltas; returns the last agent's id, "" at the end."""
+    agents = uow.identities.all_agents(after, AGENTS_AT_ONCE)
+    for agent in agents:
+        kept, summed = _by_place(uow.transfers.balances(agent.agent_id)), _by_place(uow.transfers.summed(agent.agent_id))
+        report.balances += len(summed)
+        for place in sorted(kept.keys() | summed.keys()):
+            is_now, must = kept.get(place, 0), summed.get(place, 0)
+            if is_now != must:
+                what = f"{place[2]} {place[1]} on chain {place[0]} is {is_now}, its deltas sum up to {must}"
+                report.findings.append(Finding(agent.agent_id, None, what))
+    return agents[-1].agent_id if agents else ""
+
+
+def _by_place(rows: Iterable[tuple[int, str, str, int]]) -> Mapping[tuple[int, str, str], int]:
+    return {(chain, asset, state): amount for chain, asset, state, amount in rows}

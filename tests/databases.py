@@ -1,0 +1,224 @@
+"""Fixtures that give a test a database of its own: a SQLite file, or a database on a PostgreSQL that the tests start."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import pytest
+
+from storage import migrate
+from storage.store import Store, open_store
+
+_START_S: Final = 30
+_TRIES: Final = 5
+_QUICK: Final = (
+    "fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_buffers=32MB", "max_connections=100",
+    "unix_socket_directories=", "listen_addresses=127.0.0.1",
+)  # fmt: skip
+_names = itertools.count()
+
+
+# -- PostgreSQL ----------------------------------------------------------------------------------------------------
+
+
+def _binaries() -> Path | None:
+    """The folder of `initdb` and `postgres`: PATH, the system's packages, the `pgserver` wheel."""
+    on_path = shutil.which("initdb")
+    if on_path and shutil.which("postgres"):
+        return Path(on_path).resolve().parent
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if installed:
+        return installed[-1].parent
+    try:
+        import pgserver
+    except ImportError:
+        return None
+    return Path(pgserver.__file__).parent / "pginstall" / "bin"
+
+
+def _as_user() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root: there it runs as nobody."""
+    return {"user": "nobody", "group": os.stat("/").st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def _die_with_parent() -> None:
+    """A killed test run takes its server along (Linux: PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGINT)
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def _reachable(binaries: Path, home: Path) -> Path:
+    """The binaries where the other user can read them: a virtual environment may lie in a private folder."""
+    probe = subprocess.run([binaries / "postgres", "--version"], capture_output=True, cwd="/", check=False, **_as_user())
+    if probe.returncode == 0:
+        return binaries
+    shutil.copytree(binaries.parent, home / "pg", symlinks=True)
+    return home / "pg" / "bin"
+
+
+def _initialised(home: Path, binaries: Path) -> Path:
+    data = home / "data"
+    data.mkdir()
+    if os.geteuid() == 0:
+        for path in (home, data):
+            shutil.chown(path, user="nobody")
+    subprocess.run(
+        [binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"],
+        check=True, capture_output=True, cwd="/", **_as_user(),
+    )  # fmt: skip
+    return data
+
+
+def _started(binaries: Path, data: Path) -> tuple[subprocess.Popen[bytes], str]:
+    for _ in range(_TRIES):
+        port = _free_port()
+        options = [o for text in (*_QUICK, f"port={port}") for o in ("-c", text)]
+        with (data.parent / "server.log").open("wb") as log:
+            server = subprocess.Popen(
+                [binaries / "postgres", "-D", data, *options],
+                stdout=log, stderr=log, cwd="/", preexec_fn=_die_with_parent, **_as_user(),
+            )  # fmt: skip
+        url = f"postgresql://postgres@127.0.0.1:{port}"
+        if _answers(server, url):
+            return server, url
+    raise RuntimeError("PostgreSQL does not start: " + (data.parent / "server.log").read_text(errors="replace")[-2000:])
+
+
+def _answers(server: subprocess.Popen[bytes], url: str) -> bool:
+    until = time.monotonic() + _START_S
+    while server.poll() is None and time.monotonic() < until:
+        try:
+            _run(_sql(url + "/postgres", "SELECT 1"))
+        except (OSError, asyncpg.PostgresError):
+            time.sleep(0.05)
+        else:
+            return True
+    _stop(server)
+    return False
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    if server.poll() is None:
+        server.send_signal(signal.SIGINT)
+    try:
+        server.wait(10)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+async def _sql(url: str, *statements: str) -> None:
+    connection = await asyncpg.connect(url, timeout=10)
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(work)
+
+
+@pytest.fixture(scope="session")
+def pg_server() -> Iterator[str]:
+    """A PostgreSQL server for this test session, with a migrated template; yields its URL without a database."""
+    binaries = _binaries()
+    if binaries is None:
+        pytest.fail("no PostgreSQL binaries: neither on PATH, nor in /usr/lib/postgresql, nor the pgserver wheel")
+    home = Path(tempfile.mkdtemp(prefix="wallet-pg-"))
+    try:
+        home.chmod(0o755)
+        reachable = _reachable(binaries, home)
+        server, url = _started(reachable, _initialised(home, reachable))
+        try:
+            _run(_sql(url + "/postgres", "CREATE DATABASE template_wallet"))
+            migrate.upgrade(url + "/template_wallet")
+            yield url
+        finally:
+            _stop(server)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _database(server: str, template: str) -> Iterator[str]:
+    name = f"t{next(_names)}"
+    _run(_sql(server + "/postgres", f"CREATE DATABASE {name} TEMPLATE {template}"))
+    try:
+        yield f"{server}/{name}"
+    finally:
+        _run(_sql(server + "/postgres", f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture
+def pg_url(pg_server: str) -> Iterator[str]:
+    """A fresh migrated database on PostgreSQL."""
+    yield from _database(pg_server, "template_wallet")
+
+
+@pytest.fixture
+def empty_pg_url(pg_server: str) -> Iterator[str]:
+    """A fresh database on PostgreSQL without any table."""
+    yield from _database(pg_server, "template0")
+
+
+# -- SQLite --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated SQLite file to copy from."""
+    path = tmp_path_factory.mktemp("sqlite") / "template.sqlite"
+    migrate.upgrade(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+    """A fresh migrated SQLite file."""
+    path = tmp_path / "wallet.sqlite"
+    shutil.copyfile(sqlite_template, path)
+    return f"sqlite:///{path}"
+
+
+# -- either --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.pg)])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """A fresh migrated database, once on each kind."""
+    return str(request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "pg_url"))
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.pg)])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without any table, once on each kind."""
+    return f"sqlite:///{tmp_path / 'empty.sqlite'}" if request.param == "sqlite" else str(request.getfixturevalue("empty_pg_url"))
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[Store]:
+    """An open store on a fresh database, once on each kind."""
+    opened = await open_store(database_url)
+    try:
+        yield opened
+    finally:
+        await opened.close()

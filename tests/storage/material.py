@@ -1,0 +1,88 @@
+"""Values that the storage tests put in."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from domain.events import Event, Kind, NewEvent, Reporter
+from domain.mandate import Mandate
+from domain.money import Usdc
+from storage.identities import Agent
+from storage.store import Store
+from storage.unit_of_work import UnitOfWork
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+OWNER = "0x" + "Aa" * 20
+TX = "0x" + "ab" * 32
+_numbers = itertools.count(1)
+
+
+def event_id() -> str:
+    return f"ev_{next(_numbers):010d}"
+
+
+def later(seconds: float = 0, **units: float) -> datetime:
+    return NOW + timedelta(seconds=seconds, **units)
+
+
+def tx(number: int) -> str:
+    return f"0x{number:064x}"
+
+
+def mandate(public_id: str = "m_1", **changes: Any) -> Mandate:
+    given: dict[str, Any] = {
+        "public_id": public_id,
+        "owner_id": "u_owner",
+        "owner_address": OWNER,
+        "budget_usdc": Usdc.parse("500"),
+        "horizon_days": 30,
+        "stop_floor_bps": 2000,
+        "created_at": NOW,
+    }
+    return Mandate(**given | changes)
+
+
+def agent(agent_id: str = "u_agent", **changes: Any) -> Agent:
+    given: dict[str, Any] = {"owner_id": "u_owner", "name": "Ada", "address": None, "created_at": NOW}
+    return Agent(agent_id, **given | changes)
+
+
+def buy(amount: str = "1", *, tx_hash: str | None = None, **payload: Any) -> NewEvent:
+    """A report by the agent."""
+    told = {"target": {"market": "ausd"}, **payload}
+    return NewEvent(Kind.BUY, Reporter.AGENT, NOW, Usdc.parse(amount), tx_hash, 84532 if tx_hash else None, payload=told)
+
+
+def executed(spent: str = "1", *, tx_hash: str = TX, log_index: int = 0, block: int = 10) -> NewEvent:
+    """An executed call, as the chain tells of it."""
+    told = {"executed": {"target": "0x" + "11" * 20, "market": "ausd", "selector": "0x6e553f65", "spent": spent, "received": "0"}}
+    return NewEvent(Kind.MOVE, Reporter.CHAIN, NOW, Usdc.parse(spent), tx_hash, 84532, log_index, block, told)
+
+
+def deposit(amount: str = "500", *, tx_hash: str = TX, log_index: int = 0, block: int = 5) -> NewEvent:
+    """A deposit, as the chain tells of it."""
+    return NewEvent(Kind.DEPOSIT, Reporter.CHAIN, NOW, Usdc.parse(amount), tx_hash, 84532, log_index, block, {})
+
+
+async def append(store: Store, new: NewEvent, *, public_id: str = "m_1", now: datetime = NOW) -> Event | None:
+    return await store.write(lambda uow: uow.ledger.append(public_id, new, event_id=event_id(), now=now))
+
+
+async def fill(store: Store, rows: int, *, public_id: str = "m_1", every: timedelta = timedelta(seconds=1)) -> None:
+    """A ledger of buys and chain rows that pair with every other one of them."""
+
+    def work(uow: UnitOfWork) -> None:
+        for n in range(rows):
+            new = (
+                executed("2", tx_hash=tx(n // 3), log_index=n) if n % 3 == 2 else buy("2", tx_hash=tx(n // 3) if n % 3 else None)
+            )
+            uow.ledger.append(public_id, new, event_id=event_id(), now=NOW + n * every)
+
+    await store.write(work)
+
+
+async def run_sql(store: Store, text: str, **values: Any) -> int:
+    """A statement past the repositories: what somebody with access to the database might do."""
+    return await store.write(lambda uow: uow.sql.run(text, **values))

@@ -1,0 +1,134 @@
+"""The schema: the same by metadata and by migrations, append-only where it must be."""
+
+# ruff: noqa: S608 - statements over our own table names
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import create_engine
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from storage import migrate
+from storage.agents import Delta
+from storage.store import Store, open_store
+from storage.tables import APPEND_ONLY, metadata
+from storage.unit_of_work import UnitOfWork
+from tests.storage import material as m
+
+
+def _differences(url: str) -> list[object]:
+    def compare(connection: object) -> list[object]:
+        return list(compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata))  # type: ignore[arg-type]  # both engines give a Connection
+
+    async def on_postgres() -> list[object]:
+        engine = create_async_engine("postgresql+asyncpg://" + url.partition("://")[2])
+        try:
+            async with engine.connect() as connection:
+                return await connection.run_sync(compare)
+        finally:
+            await engine.dispose()
+
+    if not url.startswith("sqlite"):
+        return asyncio.run(on_postgres())
+    engine = create_engine(url)
+    try:
+        with engine.connect() as connection:
+            return compare(connection)
+    finally:
+        engine.dispose()
+
+
+def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
+    assert migrate.current(empty_url) is None
+    migrate.upgrade(empty_url)
+    assert migrate.current(empty_url) == migrate.latest() == "0001"
+    migrate.upgrade(empty_url)
+    assert _differences(empty_url) == []
+
+
+def test_a_table_that_only_the_metadata_has_is_noticed(empty_url: str) -> None:
+    assert len(_differences(empty_url)) > len(metadata.tables)
+
+
+def test_two_that_upgrade_at_once_do_it_once(empty_url: str) -> None:
+    problems: list[BaseException] = []
+
+    def upgrade() -> None:
+        try:
+            migrate.upgrade(empty_url)
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=upgrade) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(30)
+    assert problems == []
+    assert migrate.current(empty_url) == migrate.latest()
+
+
+def test_the_revisions_are_found_from_any_folder(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); from storage import migrate; migrate.upgrade('sqlite:///x.sqlite')"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+    assert migrate.current(f"sqlite:///{tmp_path / 'x.sqlite'}") == migrate.latest()
+
+
+def test_an_upgrade_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "half.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE work_claims (x INTEGER)")
+    connection.close()
+    with pytest.raises(Exception, match="work_claims already exists"):
+        migrate.upgrade(f"sqlite:///{path}")
+    connection = sqlite3.connect(path)
+    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    connection.close()
+    assert names == {"work_claims"}
+
+
+async def _one_row_each(store: Store) -> None:
+    def work(uow: UnitOfWork) -> None:
+        uow.ledger.append("m_1", m.buy(), event_id="ev_1", now=m.NOW)
+        uow.identities.add_agent(m.agent())
+        uow.policies.log("u_agent", {"assets": {"from": None, "to": ["USDC"]}}, m.NOW)
+        uow.transfers.move("u_agent", [Delta(1, "USDC", "idle", 5, "transfer", "t")], m.NOW)
+
+    await store.write(work)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("table", APPEND_ONLY)
+async def test_rows_of_a_record_cannot_be_changed(store: Store, table: str) -> None:
+    await _one_row_each(store)
+    column = {"ledger_events": "payload", "policy_changes": "changes", "balance_events": "ref_id"}[table]
+    statements = [f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"]
+    if store.url.startswith("postgresql"):
+        statements.append(f"TRUNCATE {table}")
+    for statement in statements:
+        with pytest.raises(Exception, match=f"{table} is append-only"):
+            await m.run_sql(store, statement)
+    left = await store.read(lambda uow: uow.sql.rows(f"SELECT {column} AS it FROM {table}"))
+    assert [r["it"] for r in left] != ["x"]
+    assert len(left) == 1
+
+
+@pytest.mark.anyio
+async def test_replace_does_not_get_around_the_trigger(sqlite_url: str) -> None:
+    store = await open_store(sqlite_url)
+    try:
+        await _one_row_each(store)
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            await m.run_sql(store, "INSERT OR REPLACE INTO ledger_events SELECT * FROM ledger_events")
+    finally:
+        await store.close()
