@@ -45,7 +45,7 @@ def fees(book: Book) -> dict[str, Any]:
         "net_after_fees_est": {
             "value": None if net is None else cents(net),
             "est": True,
-            "source": "chain_mark" if s.marked_by_chain else "agent_mark",
+            "source": s.worth_source,
             "pct": None if net is None else share(net, put_in),
             "formula": "worth_est - committed - agent_fee_reserved",
         },

@@ -1,170 +1,33 @@
 """The fold of a mandate's ledger: every total that a read needs, in a state of bounded size.
 
 The order in which chain rows and agent rows about the same transaction arrive does not change a total: money is kept in
-sums, and when the second row of a pair arrives, the first one's effect is taken back and the merged action is applied
-as of the first one's place.
+sums, and when the second row of a pair arrives, the first one's effect is taken back and the merged action is applied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from domain.events import Event, Kind, Reporter
 from domain.money import Usdc
+from domain.positions import MEASURED_END, TOLD_END, TRADE, Op, Position, bounded
 from domain.refusals import Refused, timestamp
+from domain.state import EMPTY, FIELDS, Day, LedgerState, from_json, to_json
+
+__all__ = ["ACTION_KINDS", "EMPTY", "Day", "LedgerState", "fold", "from_json", "reversal_payload", "to_json"]
 
 DAYS_KEPT: Final = 16
-MINUTES_KEPT: Final = 1_500
+MINUTES_KEPT: Final = timedelta(hours=25)
 BREACHES_KEPT: Final = 50
-CREDITS_KEPT: Final = 64
+CLAIMS_KEPT: Final = 64
+KEY_CHARS: Final = 128
 ACTION_KINDS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
 TOOL_FEES: Final = frozenset({"x402", "tools", "paid_read"})
+PAID_READS: Final = frozenset({"x402", "paid_read"})
 NETWORK_FEES: Final = frozenset({"gas", "network"})
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """One position, in micro-USDC.
-
-    `bought` and `sold` count since it was opened, the `_since` pair since the latest mark; `cost_at_mark` is the cost
-    when it was marked. `mark_by` is agent, chain or keeper.
-    """
-
-    market: str | None = None
-    address: str | None = None
-    bought: int = 0
-    sold: int = 0
-    mark: int | None = None
-    mark_at: str | None = None
-    mark_by: str | None = None
-    mark_seq: int = 0
-    bought_since: int = 0
-    sold_since: int = 0
-    cost_at_mark: int = 0
-
-    @property
-    def value(self) -> int:
-        """The latest mark and what was traded since; at cost where it was never marked (contract 5)."""
-        if self.mark is None:
-            return max(0, self.bought - self.sold)
-        return max(0, self.mark + self.bought_since - self.sold_since)
-
-    @property
-    def cost(self) -> int:
-        """Cost of what is left: a sale takes the same fraction of cost as of mark (contract 5), rounded down."""
-        if self.mark is None:
-            return max(0, self.bought - self.sold)
-        base, top = self.cost_at_mark + self.bought_since, self.mark + self.bought_since
-        return base if top <= 0 else base * max(0, top - self.sold_since) // top
-
-    def traded(self, bought: int, sold: int, seq: int) -> Position:
-        """The position after a trade that stands at `seq`; one from before the mark changes only the cost."""
-        moved = replace(self, bought=self.bought + bought, sold=self.sold + sold)
-        if self.mark is None:
-            return moved
-        if seq > self.mark_seq:
-            return replace(moved, bought_since=self.bought_since + bought, sold_since=self.sold_since + sold)
-        return replace(moved, cost_at_mark=max(0, self.cost_at_mark + bought - sold))
-
-    def marked(self, mark: int, at: str, by: str, seq: int) -> Position:
-        """The position with a new mark; an agent's mark does not displace a house mark of an unchanged position."""
-        unchanged = self.bought_since == 0 and self.sold_since == 0
-        if by == "agent" and self.mark_by in ("chain", "keeper") and unchanged:
-            return self
-        return replace(
-            self, cost_at_mark=self.cost, mark=mark, mark_at=at, mark_by=by, mark_seq=seq, bought_since=0, sold_since=0
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """Spend of one UTC day: what the chain measured, what only an agent reports, the largest single action."""
-
-    measured: int = 0
-    claimed: int = 0
-    largest: int = 0
-
-    @property
-    def spent(self) -> int:
-        """Measured and claimed together: what counts against the day cap."""
-        return self.measured + self.claimed
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerState:
-    """Everything a read derives from, after row `seq`. Micro-USDC throughout."""
-
-    seq: int = 0
-    chain_rows: int = 0
-    deposits: int = 0
-    withdrawals: int = 0
-    payouts: int = 0
-    spent: int = 0
-    received: int = 0
-    cash_est_delta: int = 0
-    resolved: int = 0
-    fee_tools: int = 0
-    fee_venue: int = 0
-    fee_network: int = 0
-    fee_unclassified: int = 0
-    fee_unclassified_count: int = 0
-    positions: Mapping[str, Position] = field(default_factory=dict)
-    changed_seq: int = 0
-    days: Mapping[str, Day] = field(default_factory=dict)
-    minutes: Mapping[str, int] = field(default_factory=dict)
-    largest: int = 0
-    largest_day: str | None = None
-    refusals_day: str | None = None
-    refusals_count: int = 0
-    violations: Mapping[str, int] = field(default_factory=dict)
-    breaches: tuple[Mapping[str, Any], ...] = ()
-    next_at: str | None = None
-    whole_mark: Mapping[str, Any] | None = None
-    earlier_mark: Mapping[str, Any] | None = None
-    settled: Mapping[str, int] | None = None
-    stop_reason: str | None = None
-    trades_measured: int = 0
-    trades_claimed: int = 0
-    credits: Mapping[str, int] = field(default_factory=dict)
-    bad: bool = False
-
-    @property
-    def cash(self) -> int | None:
-        """Chain cash (contract 5), None before the first chain row."""
-        if not self.chain_rows:
-            return None
-        return self.deposits - self.withdrawals - self.payouts - self.spent + self.received
-
-    @property
-    def fees(self) -> int:
-        """All fees together."""
-        return self.fee_tools + self.fee_venue + self.fee_network + self.fee_unclassified
-
-    @property
-    def positions_est(self) -> int:
-        """Positions by the vault's own mark while nothing changed since, else by the sum of the latest marks."""
-        if self.marked_by_chain and self.whole_mark is not None:
-            return int(self.whole_mark["positions"])
-        return sum(p.value for p in self.positions.values())
-
-    @property
-    def marked_by_chain(self) -> bool:
-        """True while the vault's own mark still stands."""
-        return self.whole_mark is not None and self.changed_seq <= int(self.whole_mark["seq"])
-
-    @property
-    def realized(self) -> int:
-        """Result - fees - payouts; the settlement's measured result replaces the reported ones (spec 2.6)."""
-        result = self.resolved
-        if self.settled is not None:
-            result = self.settled["returned"] - self.settled["spent"]
-        return result - self.fees - self.payouts
-
-
-EMPTY: Final = LedgerState()
+CREDIT_MICROS: Final = 10_000
 
 
 def fold(state: LedgerState, event: Event, pair: Event | None = None) -> LedgerState:
@@ -176,13 +39,31 @@ def fold(state: LedgerState, event: Event, pair: Event | None = None) -> LedgerS
     hand = _Hand(state, event.seq)
     hand.noticed(event)
     if pair is not None and event.kind in ACTION_KINDS and pair.kind in ACTION_KINDS:
-        hand.merged(*((pair, event) if event.reported_by is Reporter.AGENT else (event, pair)), at=pair.seq)
-    elif event.reported_by is Reporter.CHAIN or (event.reported_by is Reporter.KEEPER and event.kind is Kind.PAYOUT):
+        if event.reported_by is Reporter.AGENT:
+            hand.agent_after_chain(event, pair)
+        else:
+            hand.chain_after_agent(event, pair)
+    elif event.reported_by is Reporter.CHAIN:
         hand.from_chain(event)
     else:
-        hand.from_agent(event)
+        hand.from_report(event)
     hand.marks(event)
     return hand.done()
+
+
+def reversal_payload(event: Event) -> dict[str, Any]:
+    """The payload of the compensating row for a chain row that a reorganisation took away (contract 5)."""
+    return {
+        "reverses": {
+            "event_id": event.event_id,
+            "seq": event.seq,
+            "kind": event.kind.value,
+            "amount_usdc": None if event.amount_usdc is None else str(event.amount_usdc),
+            "tx_hash": event.tx_hash,
+            "occurred_at": timestamp(event.occurred_at),
+            "payload": dict(event.payload),
+        }
+    }
 
 
 class _Hand:
@@ -193,10 +74,21 @@ class _Hand:
         self.to: dict[str, Any] = {"seq": seq}
 
     def done(self) -> LedgerState:
-        return replace(self.was, **self.to)
+        if "positions" in self.to:
+            positions, given_back = bounded(self.to["positions"])
+            self.to["positions"] = positions
+            self.add("cash_est_moved", given_back)
+        return LedgerState(**{n: self.get(n) for n in FIELDS})
 
     def get(self, name: str) -> Any:
         return self.to[name] if name in self.to else getattr(self.was, name)
+
+    def own(self, name: str) -> dict[str, Any]:
+        """A copy of a mapping that this step may change."""
+        if name not in self.to:
+            self.to[name] = dict(getattr(self.was, name))
+        found: dict[str, Any] = self.to[name]
+        return found
 
     def add(self, name: str, amount: int) -> None:
         if amount:
@@ -211,13 +103,25 @@ class _Hand:
             self.to["bad"] = True
             return 0
 
+    def magnitude(self, value: object) -> int:
+        """An amount that cannot be negative; a negative one is unusable and reads as 0."""
+        amount = self.money(value)
+        if amount < 0:
+            self.to["bad"] = True
+        return max(0, amount)
+
     def mapping(self, value: object) -> Mapping[str, Any]:
         if value is not None and not isinstance(value, Mapping):
             self.to["bad"] = True
         return value if isinstance(value, Mapping) else {}
 
     def amount(self, event: Event) -> int:
-        return event.amount_usdc.micros if event.amount_usdc is not None else 0
+        if event.amount_usdc is None:
+            return 0
+        if event.amount_usdc.micros < 0 and event.kind is not Kind.RESOLVE:
+            self.to["bad"] = True
+            return 0
+        return event.amount_usdc.micros
 
     # -- rows ------------------------------------------------------------------------------------------------
 
@@ -229,92 +133,119 @@ class _Hand:
             self.to |= {"refusals_day": day, "refusals_count": self.get("refusals_count") + 1 if same else 1}
         codes = event.violation_codes
         if codes:
-            counts = dict(self.get("violations"))
+            counts = self.own("violations")
             for code in codes:
                 counts[code] = counts.get(code, 0) + 1
             detail = self.mapping(self.mapping(event.payload.get("violation")).get("detail"))
-            row = {
-                "codes": list(codes),
-                "event_id": event.event_id,
-                "at": timestamp(event.created_at),
-                "detail": dict(detail),
-            }
-            self.to |= {"violations": counts, "breaches": (row, *self.get("breaches"))[:BREACHES_KEPT]}
-        if isinstance(event.payload.get("next_at"), str):
-            self.to["next_at"] = event.payload["next_at"]
+            row = {"codes": list(codes), "event_id": event.event_id, "at": timestamp(event.created_at), "detail": dict(detail)}
+            self.to["breaches"] = (row, *self.get("breaches"))[:BREACHES_KEPT]
+        look = event.payload.get("next_at")
+        if isinstance(look, str) and len(look) <= 40:
+            self.to["next_at"] = look
 
     def from_chain(self, event: Event) -> None:
-        """A row the chain proves (or the keeper's payout, which has no other proof)."""
+        """A row that the chain proves."""
         amount = self.amount(event)
         reversed_row = event.payload.get("reverses")
         if isinstance(reversed_row, Mapping):
-            self.reversal(reversed_row)
-        elif event.kind is Kind.DEPOSIT:
-            self.fact("deposits", amount)
-        elif event.kind is Kind.WITHDRAW:
-            self.fact("withdrawals", amount)
-        elif event.kind is Kind.PAYOUT:
-            self.fact("payouts", amount)
+            self.reversal(reversed_row, event)
+        elif event.kind in _CHAIN_SUMS:
+            self.add(_CHAIN_SUMS[event.kind], amount)
+            self.add("chain_rows", 1)
         elif event.kind is Kind.STOP:
-            self.to["stop_reason"] = str(event.payload.get("reason"))
+            self.to["stop_reason"] = str(event.payload.get("reason"))[:KEY_CHARS]
         elif event.kind is Kind.MOVE:
             spent, received = self.measured(event)
-            self.trade(_default_key(event), event, spent, received, self.seq)
+            key, agent, what = self.get("moved_back").get(event.tx_hash or "", (default_key(event), 0, TRADE))
+            self.act(key, event, (agent, self.seq, what, spent, received), on_chain=True)
+            if event.tx_hash is not None and event.tx_hash in self.get("moved_back"):
+                self.own("moved_back").pop(event.tx_hash)
         if isinstance(event.payload.get("settled"), Mapping):
             told = event.payload["settled"]
-            self.to["settled"] = {n: self.money(told.get(n)) for n in ("spent", "returned", "gain", "agent_fee")}
+            self.to["settled"] = {n: self.magnitude(told.get(n)) for n in ("spent", "returned", "gain", "agent_fee")}
+        what = self.control(event)
+        if what in ("paused", "resumed"):
+            self.to["paused_on_chain"] = what == "paused"
 
-    def fact(self, name: str, amount: int) -> None:
-        self.add(name, amount)
-        self.add("chain_rows", 1)
+    def control(self, event: Event) -> str | None:
+        told = event.payload.get("control")
+        what = told.get("what") if isinstance(told, Mapping) else told
+        return what if isinstance(what, str) else None
 
     def measured(self, event: Event) -> tuple[int, int]:
         """Book what the chain measured of one executed call; returns (spent, received)."""
-        spent, received = self.executed(event)
-        self.fact("spent", spent)
+        spent, received = self.executed(event.payload)
+        self.add("chain_rows", 1)
+        self.add("spent", spent)
         self.add("received", received)
         self.add("trades_measured", 1)
-        self.spend(event.occurred_at, spent, measured=True)
+        self.spend(event.occurred_at, measured=spent)
+        self.final(_day(event.occurred_at), spent)
         return spent, received
 
-    def executed(self, event: Event) -> tuple[int, int]:
-        told = self.mapping(event.payload.get("executed") or event.payload.get("unwound"))
-        return self.money(told.get("spent")), self.money(told.get("received"))
+    def executed(self, payload: Mapping[str, Any]) -> tuple[int, int]:
+        told = self.mapping(payload.get("executed") or payload.get("unwound"))
+        return self.magnitude(told.get("spent")), self.magnitude(told.get("received"))
 
-    def reversal(self, row: Mapping[str, Any]) -> None:
-        """Take back a row that a reorganisation removed from the chain."""
-        amount, kind = self.money(row.get("amount_usdc")), row.get("kind")
-        names = {"deposit": "deposits", "withdraw": "withdrawals", "payout": "payouts"}
+    def reversal(self, row: Mapping[str, Any], event: Event) -> None:
+        """Take back a row that a reorganisation removed from the chain; a later row of its transaction finds its place."""
+        kind, payload = str(row.get("kind")), self.mapping(row.get("payload"))
+        names = {k.value: n for k, n in _CHAIN_SUMS.items()}
         if kind in names:
-            self.add(names[str(kind)], -amount)
-        elif kind == "move":
-            payload = self.mapping(row.get("payload"))
-            told = self.mapping(payload.get("executed") or payload.get("unwound"))
-            spent, received = self.money(told.get("spent")), self.money(told.get("received"))
+            self.add(names[kind], -self.magnitude(row.get("amount_usdc")))
+            self.add("chain_rows", -1)
+        elif kind == Kind.MOVE.value:
+            spent, received = self.executed(payload)
+            self.add("chain_rows", -1)
             self.add("spent", -spent)
             self.add("received", -received)
             self.add("trades_measured", -1)
-            key = str(told.get("market") or told.get("target") or "unknown")
-            self.shift(key, -spent, -received, self.seq)
+            self.spend(_moment(row.get("occurred_at")) or event.occurred_at, measured=-spent)
+            self.take_back(row, spent, received)
+        elif kind == Kind.STOP.value:
+            self.to["stop_reason"] = None
+        if "settled" in payload:
+            self.to["settled"] = None
+        if "marked" in payload:
+            self.to |= {"whole_mark": self.get("earlier_mark"), "earlier_mark": None}
 
-    def from_agent(self, event: Event) -> None:
+    def take_back(self, row: Mapping[str, Any], spent: int, received: int) -> None:
+        """Take an executed call out of its position, and remember where a new row of its transaction belongs."""
+        payload = self.mapping(row.get("payload"))
+        found = _entry_of(self.get("positions"), row.get("seq"))
+        if found is None:
+            key, op = _key_of(self.mapping(payload.get("executed") or payload.get("unwound"))), (0, 0, TRADE, 0, 0)
+            self.correct(key, -spent, -received)
+        else:
+            key, op = found
+            self.put(key, self.get("positions")[key].without(op[0], op[1])[0])
+        tx_hash = row.get("tx_hash")
+        if isinstance(tx_hash, str):
+            self.remember(tx_hash, key, op[0], op[2])
+
+    def remember(self, tx_hash: str, key: str, agent: int, what: str) -> None:
+        kept = dict(list(self.get("moved_back").items())[-(CLAIMS_KEPT - 1) :])
+        self.to["moved_back"] = kept | {tx_hash: (key, agent, what)}
+
+    def from_report(self, event: Event) -> None:
         """A report that no chain row matches (yet): it moves estimates only."""
         amount = self.amount(event)
         if event.kind is Kind.FEE:
             self.fee(event, amount)
         elif event.kind is Kind.RESOLVE:
             self.add("resolved", amount)
-            self.close(_key(event), amount)
+            self.act(position_key(event), event, (self.seq, 0, TOLD_END, amount, 0))
         elif event.kind in ACTION_KINDS:
-            bought, sold = _sides(event, amount)
-            self.add("cash_est_delta", sold - bought)
-            self.spend(event.occurred_at, bought, measured=False)
-            self.trade(_key(event), event, bought, sold, self.seq)
+            bought, sold = sides(event, amount)
+            self.add("cash_est_moved", sold - bought)
+            self.claim(event, bought)
+            self.act(position_key(event), event, (self.seq, 0, TRADE, bought, sold))
         if event.kind in ACTION_KINDS and event.reported_by is Reporter.AGENT:
             self.add("trades_claimed", 1)
 
     def fee(self, event: Event, amount: int) -> None:
         kind = event.payload.get("fee_kind")
+        kind = kind if isinstance(kind, str) else None
         if kind in TOOL_FEES:
             self.add("fee_tools", amount)
         elif kind == "venue":
@@ -324,176 +255,220 @@ class _Hand:
         else:
             self.add("fee_unclassified", amount)
             self.add("fee_unclassified_count", 1)
+        if kind in PAID_READS:
+            self.spend(event.occurred_at, credits=-(-amount // CREDIT_MICROS))
 
-    def merged(self, agent: Event, chain: Event, *, at: int) -> None:
-        """Both sides of one transaction: amounts from the chain, position and reasons from the agent."""
-        spent, received = self.executed(chain)
-        amount = self.amount(agent)
-        if at == agent.seq:  # the agent's report came first: take its estimate back
-            if agent.kind is Kind.RESOLVE:
-                self.add("cash_est_delta", -self.taken_credit(agent.seq))
-                self.measured(chain)
-                return
-            bought, sold = _sides(agent, amount)
-            self.add("cash_est_delta", bought - sold)
-            self.spend(agent.occurred_at, -bought, measured=False)
-            self.shift(_key(agent), -bought, -sold, at)
-            self.measured(chain)
-        else:
-            self.shift(_default_key(chain), -spent, -received, at)
-            self.add("trades_claimed", 1)
-            if agent.kind is Kind.RESOLVE:
-                self.add("resolved", amount)
+    def chain_after_agent(self, chain: Event, agent: Event) -> None:
+        """The chain's row of an action that was reported before: its amounts replace the reported ones."""
+        key, told = position_key(agent), self.amount(agent)
+        spent, received = self.measured(chain)
         if agent.kind is Kind.RESOLVE:
-            self.drop(_key(agent))
+            self.replace_op(key, (agent.seq, 0), (agent.seq, self.seq, MEASURED_END, spent, received), (0, 0), chain)
+            return
+        bought, sold = sides(agent, told)
+        self.add("cash_est_moved", bought - sold)
+        self.unclaim(agent, bought)
+        self.replace_op(key, (agent.seq, 0), (agent.seq, self.seq, TRADE, spent, received), (bought, sold), chain)
+
+    def agent_after_chain(self, agent: Event, chain: Event) -> None:
+        """The agent's report of an action that the chain told of before: it names the position and the reasons."""
+        spent, received = self.executed(chain.payload)
+        self.add("trades_claimed", 1)
+        what = MEASURED_END if agent.kind is Kind.RESOLVE else TRADE
+        if agent.kind is Kind.RESOLVE:
+            self.add("resolved", self.amount(agent))
+        if agent.tx_hash is not None and agent.tx_hash in self.get("moved_back"):
+            self.remember(agent.tx_hash, position_key(agent), agent.seq, what)
+            return
+        was = default_key(chain)
+        position = self.get("positions").get(was, Position())
+        rest, found = position.without(0, chain.seq)
+        if found:
+            self.put(was, rest)
         else:
-            self.trade(_key(agent), agent, spent, received, at)
+            self.correct(was, -spent, -received)
+        self.act(position_key(agent), chain, (agent.seq, chain.seq, what, spent, received), on_chain=True, told=agent)
 
     # -- positions -------------------------------------------------------------------------------------------
 
-    def trade(self, key: str, event: Event, bought: int, sold: int, seq: int) -> None:
-        if not bought and not sold:
-            return
-        positions = dict(self.get("positions"))
-        old = positions.get(key) or Position(*_place(event))
-        positions[key] = old.traded(bought, sold, seq)
-        self.to |= {"positions": positions, "changed_seq": max(self.get("changed_seq"), seq)}
-
-    def shift(self, key: str, bought: int, sold: int, seq: int) -> None:
-        """Change a position that exists; one that was closed since has settled its effect already."""
-        old = self.get("positions").get(key)
-        if old is None or (not bought and not sold):
-            return
-        moved = old.traded(bought, sold, seq)
-        if moved.bought == 0 and moved.sold == 0 and moved.mark is None:
-            self.drop(key)
+    def put(self, key: str, position: Position) -> None:
+        positions = self.own("positions")
+        if position.empty:
+            positions.pop(key, None)
         else:
-            self.to["positions"] = {**self.get("positions"), key: moved}
+            positions[key] = position
 
-    def drop(self, key: str) -> None:
-        self.to["positions"] = {k: p for k, p in self.get("positions").items() if k != key}
-
-    def close(self, key: str, result: int) -> None:
-        """A resolve on an open position returns cost + result to the estimate of cash; on a closed one, nothing."""
-        old = self.get("positions").get(key)
-        if old is None:
+    def act(self, key: str, event: Event, op: Op, *, on_chain: bool = False, told: Event | None = None) -> None:
+        """Write an entry into a position's journal; `told` is the report that names its market."""
+        if op[2] == TRADE and not op[3] and not op[4]:
             return
-        credit = old.cost + result
-        self.add("cash_est_delta", credit)
-        kept = dict(list(self.get("credits").items())[-(CREDITS_KEPT - 1) :])
-        self.to |= {"credits": kept | {str(self.seq): credit}, "changed_seq": self.seq}
-        self.drop(key)
+        old = self.get("positions").get(key) or Position()
+        market, address = place(event)
+        named, reported = place(told) if told is not None else (None, None)
+        changed = _placed(old, named or market, address or reported, on_chain=on_chain)
+        self.put(key, changed.with_op(op))
 
-    def taken_credit(self, seq: int) -> int:
-        kept = dict(self.get("credits"))
-        credit = kept.pop(str(seq), 0)
-        self.to["credits"] = kept
-        return int(credit)
+    def replace_op(self, key: str, places: tuple[int, int], op: Op, was: tuple[int, int], chain: Event) -> None:
+        """Put the merged entry in the place of the reported one; correct the sum where that has left the journal."""
+        old = self.get("positions").get(key) or Position()
+        rest, found = old.without(*places)
+        if not found and op[2] == TRADE:
+            op = (op[0], op[1], TRADE, op[3] - was[0], op[4] - was[1])
+        rest = _placed(rest, *place(chain), on_chain=True)
+        self.put(key, rest.with_op(op) if op[2] != TRADE or op[3] or op[4] else rest)
+
+    def correct(self, key: str, bought: int, sold: int) -> None:
+        """Change the sum of a position by an entry that has left its journal."""
+        old = self.get("positions").get(key)
+        if old is not None and (bought or sold):
+            self.put(key, old.with_op((0, self.seq, TRADE, bought, sold)))
 
     def marks(self, event: Event) -> None:
         """Marks a row carries: its own position's, several, or the vault's own."""
-        by, at = event.reported_by.value, timestamp(event.occurred_at)
-        if "mark" in event.payload and event.payload["mark"] is not None:
-            self.mark(_key(event), self.money(event.payload["mark"]), at, by)
-        if by in ("keeper", "chain"):
-            for key, value in self.mapping(event.payload.get("marks")).items():
-                self.mark(str(key), self.money(value), at, by)
-            told = event.payload.get("marked")
-            if isinstance(told, Mapping):
-                whole = {n: self.money(told.get(n)) for n in ("cash", "positions", "floor")}
-                self.to |= {"earlier_mark": self.get("whole_mark"), "whole_mark": whole | {"at": at, "seq": self.seq}}
+        house, at = event.reported_by in (Reporter.KEEPER, Reporter.CHAIN), timestamp(event.occurred_at)
+        if event.payload.get("mark") is not None:
+            self.mark(position_key(event), event.payload["mark"], at, house=house)
+        if not house:
+            return
+        for key, value in self.mapping(event.payload.get("marks")).items():
+            self.mark(str(key)[:KEY_CHARS], value, at, house=True)
+        told = event.payload.get("marked")
+        if isinstance(told, Mapping):
+            whole = {n: self.magnitude(told.get(n)) for n in ("cash", "positions", "floor")}
+            self.to |= {"earlier_mark": self.get("whole_mark"), "whole_mark": whole | {"at": at, "seq": self.seq}}
 
-    def mark(self, key: str, value: int, at: str, by: str) -> None:
-        old = self.get("positions").get(key)
-        if old is not None:
-            self.to["positions"] = {**self.get("positions"), key: old.marked(value, at, by, self.seq)}
-            if by == "agent":
-                return
-            self.to["changed_seq"] = max(self.get("changed_seq"), self.seq)
+    def mark(self, key: str, value: object, at: str, *, house: bool) -> None:
+        amount = self.magnitude(value)
+        old = self.get("positions").get(key) or Position()
+        self.put(key, old.marked(amount, at, self.seq, by_house=house))
 
     # -- time ------------------------------------------------------------------------------------------------
 
-    def spend(self, at: datetime, amount: int, *, measured: bool) -> None:
-        """Count spend on its UTC day and minute; what comes back never gives cap back."""
+    def claim(self, event: Event, spend: int) -> None:
+        """Count a reported spend; one that may still be matched keeps its place among the largest by itself."""
+        day = _day(event.occurred_at)
+        self.spend(event.occurred_at, claimed=spend)
+        if not spend:
+            return
+        if event.tx_hash is None or event.reported_by is not Reporter.AGENT:
+            self.final(day, spend)
+            return
+        claims = self.own("claims")
+        claims[str(event.seq)] = (day, spend)
+        if len(claims) > CLAIMS_KEPT:
+            self.final(*claims.pop(min(claims, key=int)))
+
+    def unclaim(self, event: Event, spend: int) -> None:
+        self.spend(event.occurred_at, claimed=-spend)
+        if str(event.seq) in self.get("claims"):
+            self.own("claims").pop(str(event.seq))
+
+    def final(self, day: str, amount: int) -> None:
+        """Remember an action among the largest for good."""
         if not amount:
             return
-        key = _day(at)
-        days: dict[str, Day] = dict(self.get("days"))
+        days = self.own("days")
+        if day in days and amount > days[day].largest:
+            old = days[day]
+            days[day] = Day(old.measured, old.claimed, amount, old.credits)
+        if amount > self.get("largest_final")[0]:
+            self.to["largest_final"] = (amount, day)
+
+    def spend(self, at: datetime, *, measured: int = 0, claimed: int = 0, credits: int = 0) -> None:
+        """Count spend on its UTC day and minute; what comes back never gives cap back."""
+        if not measured and not claimed and not credits:
+            return
+        key, days = _day(at), self.own("days")
         old = days.get(key, Day())
-        largest = max(old.largest, amount)
-        days[key] = (
-            replace(old, measured=old.measured + amount, largest=largest)
-            if measured
-            else replace(old, claimed=old.claimed + amount, largest=largest)
-        )
-        self.to["days"] = dict(sorted(days.items())[-DAYS_KEPT:])
-        minute = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
-        minutes = dict(self.get("minutes"))
-        minutes[minute] = minutes.get(minute, 0) + amount
-        if len(minutes) > MINUTES_KEPT:
-            minutes = dict(sorted(minutes.items())[-MINUTES_KEPT:])
-        self.to["minutes"] = minutes
-        if amount > self.get("largest"):
-            self.to |= {"largest": amount, "largest_day": key}
+        days[key] = Day(old.measured + measured, old.claimed + claimed, old.largest, old.credits + credits)
+        if days[key] == Day():
+            del days[key]
+        while len(days) > DAYS_KEPT:
+            first = min(days)
+            gone = days.pop(first)
+            if gone.spent > self.get("busiest_final")[0]:
+                self.to["busiest_final"] = (gone.spent, first)
+        if measured or claimed:
+            self.minute(at, measured + claimed)
+
+    def minute(self, at: datetime, amount: int) -> None:
+        minutes, key = self.own("minutes"), _minute(at)
+        minutes[key] = minutes.get(key, 0) + amount
+        if not minutes[key]:
+            del minutes[key]
+        elif len(minutes) > 1 and minutes[key] == amount:
+            newest = max(minutes)
+            oldest = _minute((_moment(newest + "Z") or at) - MINUTES_KEPT)
+            if min(minutes) < oldest:
+                self.to["minutes"] = {m: v for m, v in minutes.items() if m >= oldest}
+
+
+_CHAIN_SUMS: Final = {Kind.DEPOSIT: "deposits", Kind.WITHDRAW: "withdrawals", Kind.PAYOUT: "payouts"}
 
 
 def _day(at: datetime) -> str:
     return at.astimezone(UTC).date().isoformat()
 
 
-def _sides(event: Event, amount: int) -> tuple[int, int]:
+def _minute(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat()[:16]
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def sides(event: Event, amount: int) -> tuple[int, int]:
     """(bought, sold) of a report: a move goes out unless its direction says in."""
     out = event.kind is Kind.BUY or (event.kind is Kind.MOVE and event.payload.get("direction") != "in")
     return (amount, 0) if out else (0, amount)
 
 
-def _place(event: Event) -> tuple[str | None, str | None]:
-    target = event.payload.get("target") or event.payload.get("executed") or event.payload.get("unwound")
-    if not isinstance(target, Mapping):
-        return None, None
-    market, address = target.get("market"), target.get("address") or target.get("target")
-    return (str(market) if market else None), (str(address) if address else None)
+def _placed(p: Position, market: str | None, address: str | None, *, on_chain: bool) -> Position:
+    if (p.market or not market) and (p.address or not address) and (p.on_chain or not on_chain):
+        return p
+    return Position(
+        p.market or market, p.address or address, p.on_chain or on_chain, p.ops, p.by_agent, p.by_house,
+        p.agent_mark, p.agent_mark_at, p.house_mark, p.house_mark_at, p.changed,
+    )  # fmt: skip
 
 
-def _key(event: Event) -> str:
+def place(event: Event) -> tuple[str | None, str | None]:
+    """(market, address) that a row names."""
+    for name in ("target", "executed", "unwound"):
+        told = event.payload.get(name)
+        if isinstance(told, Mapping):
+            market, address = told.get("market"), told.get("address") or told.get("target")
+            return (str(market)[:KEY_CHARS] if market else None), (str(address)[:KEY_CHARS] if address else None)
+    return None, None
+
+
+def position_key(event: Event) -> str:
     """The position a row is about: its own id, else the market or address of its target."""
     position = event.payload.get("position")
     if isinstance(position, Mapping) and position.get("id") is not None:
-        return str(position["id"])[:128]
-    return _default_key(event)
+        return str(position["id"])[:KEY_CHARS]
+    return default_key(event)
 
 
-def _default_key(event: Event) -> str:
-    market, address = _place(event)
+def default_key(event: Event) -> str:
+    """The market, else the address, of a row's target."""
+    market, address = place(event)
     return market or (address.lower() if address else "unknown")
 
 
-# -- as JSON -----------------------------------------------------------------------------------------------------
-
-_NESTED: Final = {"positions": Position, "days": Day}
-
-
-def to_json(state: LedgerState) -> dict[str, Any]:
-    """An exact JSON form; only what differs from the empty state."""
-    told: dict[str, Any] = {}
-    for f in fields(LedgerState):
-        value = getattr(state, f.name)
-        if value == getattr(EMPTY, f.name):
-            continue
-        kind = _NESTED.get(f.name)
-        if kind is not None:
-            names = [x.name for x in fields(kind)]
-            value = {k: [getattr(v, n) for n in names] for k, v in value.items()}
-        told[f.name] = list(value) if isinstance(value, tuple) else value
-    return told
+def _entry_of(positions: Mapping[str, Position], seq: object) -> tuple[str, Op] | None:
+    """The journal entry of a chain row, and its position."""
+    for key, position in positions.items():
+        for op in position.ops:
+            if op[1] == seq and op[2] in (TRADE, MEASURED_END):
+                return key, op
+    return None
 
 
-def from_json(told: Mapping[str, Any]) -> LedgerState:
-    """Read `to_json`'s form back."""
-    values = dict(told)
-    for name, kind in _NESTED.items():
-        if name in values:
-            values[name] = {k: kind(*v) for k, v in values[name].items()}
-    if "breaches" in values:
-        values["breaches"] = tuple(values["breaches"])
-    return LedgerState(**values)
+def _key_of(told: Mapping[str, Any]) -> str:
+    address = told.get("target")
+    return str(told.get("market") or (str(address).lower() if address else "unknown"))[:KEY_CHARS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, timedelta
 from typing import Any, Final
 
-from domain.book import Book, budget, committed, daily_cap, floor_now, per_tx_cap, reserved, spent_today, text, worth
+from domain.book import Book, budget, committed, daily_cap, floor_now, per_tx_cap, reserved, spent_today, text, today, worth
 from domain.checks import remaining
 from domain.money import Usdc
 from domain.refusals import timestamp
@@ -51,12 +51,12 @@ def used(book: Book) -> dict[str, Any]:
     source = "chain" if s.chain_rows else "agent"
     return {
         "budget": _used(str(committed(book)), "chain", "deposits - withdrawals"),
-        "per_action": _used(str(Usdc(s.largest)), source, "largest single action", day=s.largest_day),
+        "per_action": _used(str(Usdc(s.largest[0])), source, "largest single action", day=s.largest[1]),
         "per_day": _used(
             str(spent_today(book)), source, "gross spend of the UTC day; what comes back gives nothing back",
             reserved=str(reserved(book)),
         ),
-        "stop_line": _used(text(worth(book)), "chain_mark" if s.marked_by_chain else "agent_mark", "worth_est"),
+        "stop_line": _used(text(worth(book)), s.worth_source, "worth_est"),
         "period": _used(timestamp(book.now), "clock", "now" if m.signed_at else "not signed"),
         "pending_approvals": _used(
             sum(a.shown(book.now) == "pending" for a in book.approvals), "service", "items waiting for the owner"
@@ -66,14 +66,9 @@ def used(book: Book) -> dict[str, Any]:
 
 
 def credits_today(book: Book) -> int:
-    """Paid-read credits of the UTC day, out of the newest rows."""
-    day = book.now.astimezone(UTC).date()
-    total = 0
-    for event in book.events:
-        paid = event.payload.get("fee_kind") in ("paid_read", "x402") and event.amount_usdc is not None
-        if paid and event.occurred_at.astimezone(UTC).date() == day and event.amount_usdc is not None:
-            total += -(-event.amount_usdc.micros // 10_000)
-    return total
+    """Paid-read credits of the UTC day."""
+    told = book.state.days.get(today(book))
+    return told.credits if told else 0
 
 
 def breaches(book: Book) -> list[dict[str, Any]]:

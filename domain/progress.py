@@ -8,6 +8,7 @@ from typing import Any, Final
 from domain.book import Book, agent_fee_reserved, cash, floor_now, shown_status, text, worth
 from domain.mandate import Status
 from domain.money import ZERO, Usdc
+from domain.positions import Reading
 from domain.refusals import timestamp
 from domain.rules import CLAUSE_OF, RULE_TEXT
 
@@ -74,6 +75,20 @@ def day(book: Book) -> int | None:
     return None if since is None else min((book.now - since).days + 1, book.mandate.horizon_days)
 
 
+def _position(book: Book, key: str, reading: Reading) -> dict[str, Any]:
+    position = book.state.positions[key]
+    return {
+        "id": key,
+        "market": position.market,
+        "address": position.address,
+        "mark": str(Usdc(reading.value)),
+        "cost": str(Usdc(reading.cost)),
+        "marked_at": reading.marked_at,
+        "source": reading.source,
+        "est": True,
+    }
+
+
 def progress(book: Book) -> dict[str, Any]:
     """Fold the ledger into progress.
 
@@ -85,26 +100,14 @@ def progress(book: Book) -> dict[str, Any]:
     known = s.cash is not None
     told: dict[str, Any] = {
         "worth_est": text(worth(book)),
-        "worth_source": "chain_mark" if s.marked_by_chain else "agent_mark" if s.positions else "cash",
+        "worth_source": s.worth_source,
         "realized": str(Usdc(s.realized)),
         "floor": str(floor_now(book)),
         "cash": text(cash(book)),
         "cash_est": str(Usdc(s.cash_est_delta + (s.cash or 0))) if known else None,
         "committed": str(Usdc(s.deposits - s.withdrawals)),
         "positions_est": str(Usdc(s.positions_est)) if known else None,
-        "positions": [
-            {
-                "id": key,
-                "market": p.market,
-                "address": p.address,
-                "mark": str(Usdc(p.value)),
-                "cost": str(Usdc(p.cost)),
-                "marked_at": p.mark_at,
-                "source": {"agent": "agent_mark", None: "cost"}.get(p.mark_by, "chain_mark"),
-                "est": True,
-            }
-            for key, p in s.positions.items()
-        ],
+        "positions": [_position(book, key, reading) for key, reading in s.open_positions.items()],
         "fees": str(Usdc(s.fees)),
         "agent_fee_reserved": text(agent_fee_reserved(book)),
         "leave_now_est": text(leave_now(book)),
@@ -124,7 +127,7 @@ def progress(book: Book) -> dict[str, Any]:
 def mark_is_stale(book: Book) -> bool:
     """True where open positions of a working mandate rest on a house mark that is too old to act on."""
     mark = book.state.whole_mark
-    if book.mandate.status is not Status.WORKING or not book.state.positions or mark is None:
+    if book.mandate.status is not Status.WORKING or not book.state.open_positions or mark is None:
         return False
     at = _parsed(str(mark["at"]))
     return at is None or (book.now - at).total_seconds() > book.config.mark_fresh_s

@@ -121,7 +121,7 @@ def _allowed_vs_used(span: Span) -> dict[str, Any]:
     first, last = span.week.start.date().isoformat(), span.week.end.date().isoformat()
     days = {d: v for d, v in span.after.days.items() if first <= d < last}
     busiest = max(days.items(), key=lambda i: (i[1].spent, i[0]), default=None)
-    largest = max((v.largest for v in days.values()), default=0)
+    largest = max((span.after.largest_on(d) for d in days), default=0)
     return {
         "largest_move": {"allowed": str(span.mandate.per_tx_cap), "used": _money(largest)},
         "busiest_day": {
