@@ -14,7 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from storage.store import BUSY_MS, sqlite_path
+from storage.store import BUSY_MS, connect_sqlite, sqlite_path
 
 T = TypeVar("T")
 _LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
@@ -60,9 +60,12 @@ def _on(url: str, work: Callable[[Connection], T]) -> T:
         engine = _sqlite_engine(url)
         try:
             with engine.begin() as connection:
-                return work(connection)
+                answer = work(connection)
         finally:
             engine.dispose()
+        # The file keeps the journal mode: whoever opens it later finds WAL.
+        connect_sqlite(sqlite_path(url)).close()
+        return answer
     return asyncio.run(_on_postgres(url, work))
 
 

@@ -6,6 +6,7 @@ import asyncio
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
 BATCH: Final = 64
 BUSY_MS: Final = 30_000
+WAL_WAIT_MS: Final = 20
 PG_POOL: Final = 8
 PG_TRIES: Final = 8
 _RETRY_STATES: Final = frozenset({"40001", "40P01"})
@@ -69,7 +71,7 @@ def connect_sqlite(path: str, *, reads_only: bool = False) -> sqlite3.Connection
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
     connection.row_factory = sqlite3.Row
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-    connection.execute("PRAGMA journal_mode = WAL")
+    _use_wal(connection)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     # Without it INSERT OR REPLACE deletes past the triggers that keep the ledger append-only.
@@ -77,6 +79,20 @@ def connect_sqlite(path: str, *, reads_only: bool = False) -> sqlite3.Connection
     if reads_only:
         connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL; the first switch of a file does not wait for a second process by itself."""
+    tries = BUSY_MS // WAL_WAIT_MS
+    for attempt in range(tries):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or attempt == tries - 1:
+                raise
+            time.sleep(WAL_WAIT_MS / 1_000)
+        else:
+            return
 
 
 @dataclass(slots=True)

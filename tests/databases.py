@@ -144,7 +144,7 @@ def pg_server() -> Iterator[str]:
     binaries = _binaries()
     if binaries is None:
         pytest.fail("no PostgreSQL binaries: neither on PATH, nor in /usr/lib/postgresql, nor the pgserver wheel")
-    home = Path(tempfile.mkdtemp(prefix="wallet-pg-"))
+    home = Path(tempfile.mkdtemp(prefix="wallet-pg-", dir=_quick_folder()))
     try:
         home.chmod(0o755)
         reachable = _reachable(binaries, home)
@@ -159,9 +159,16 @@ def pg_server() -> Iterator[str]:
         shutil.rmtree(home, ignore_errors=True)
 
 
+def _quick_folder() -> Path | None:
+    """Memory, where there is plenty of it: a database a test is made many times faster there."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder in it is made by mkdtemp
+    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 2**30 else None
+
+
 def _database(server: str, template: str) -> Iterator[str]:
     name = f"t{next(_names)}"
-    _run(_sql(server + "/postgres", f"CREATE DATABASE {name} TEMPLATE {template}"))
+    # Copying files is ten times faster than the default of PostgreSQL 15, which writes every page to its log.
+    _run(_sql(server + "/postgres", f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY"))
     try:
         yield f"{server}/{name}"
     finally:

@@ -74,7 +74,8 @@ async def fill(store: Store, rows: int, *, public_id: str = "m_1", every: timede
     """A ledger of buys and chain rows that pair with every other one of them."""
 
     def work(uow: UnitOfWork) -> None:
-        for n in range(rows):
+        start = uow.ledger.head(public_id)[0]
+        for n in range(start, start + rows):
             new = (
                 executed("2", tx_hash=tx(n // 3), log_index=n) if n % 3 == 2 else buy("2", tx_hash=tx(n // 3) if n % 3 else None)
             )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from pathlib import Path
 
 import anyio
 import pytest
 
 from domain.refusals import Refused
-from storage.store import SqliteStore, Store, open_store
+from storage.store import SqliteStore, Store, connect_sqlite, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 
@@ -188,3 +190,17 @@ async def test_other_urls_are_refused() -> None:
     for url in ("mysql://x/y", "sqlite://", "wallet.sqlite"):
         with pytest.raises(ValueError, match="database URL"):
             await open_store(url)
+
+
+async def test_switching_a_file_to_wal_waits_for_whoever_holds_it(tmp_path: Path) -> None:
+    path = tmp_path / "fresh.sqlite"
+    held = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    held.execute("CREATE TABLE t (x)")
+    held.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.1, held.rollback)
+    release.start()
+    connection = await anyio.to_thread.run_sync(connect_sqlite, str(path))
+    assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    connection.close()
+    release.join()
+    held.close()

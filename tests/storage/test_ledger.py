@@ -1,0 +1,235 @@
+"""The ledger: rows in order, paired, hashed, folded; cheap to read whatever its length."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from domain.events import Event, Kind, NewEvent, Reporter
+from domain.ledger import EMPTY, LedgerState, fold
+from domain.money import Usdc
+from storage.ledger import CHECKPOINT_EVERY, StateCache
+from storage.store import Store, open_store
+from storage.unit_of_work import UnitOfWork
+from tests.storage import material as m
+
+pytestmark = pytest.mark.anyio
+
+
+async def _all(store: Store, public_id: str = "m_1") -> list[Event]:
+    newest = await store.read(lambda uow: uow.ledger.page(public_id, before_seq=None, limit=10_000))
+    return newest[::-1]
+
+
+async def _refolded(store: Store, public_id: str = "m_1") -> LedgerState:
+    state, by_seq = EMPTY, {}
+    for event in await _all(store, public_id):
+        by_seq[event.seq] = event
+        state = fold(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
+    return state
+
+
+async def _cold_state(store: Store, public_id: str = "m_1") -> LedgerState:
+    other = await open_store(store.url)
+    try:
+        return await other.read(lambda uow: uow.ledger.state(public_id))
+    finally:
+        await other.close()
+
+
+async def test_a_row_comes_back_as_it_went_in(store: Store) -> None:
+    told = {"executed": {"market": "ausd", "spent": "1.5"}, "why": "ünïcode “quotes” \u2028", "n": [1, None, True], "big": 10**30}
+    new = NewEvent(
+        Kind.MOVE, Reporter.CHAIN, m.later(-9.000001), Usdc(1_500_000), m.TX.upper().replace("X", "x"), 84532, 3, 77, told
+    )
+    event = await m.append(store, new)
+    assert event is not None
+    assert (event.seq, event.created_at, event.occurred_at, event.tx_hash) == (1, m.NOW, m.later(-9.000001), m.TX)
+    assert await _all(store) == [event]
+    assert await store.read(lambda uow: uow.ledger.get("m_1", event.event_id)) == event
+    assert await store.read(lambda uow: uow.ledger.get("m_2", event.event_id)) is None
+    assert event.payload == told
+
+
+async def test_an_agents_report_and_the_chains_row_pair_in_either_order(store: Store) -> None:
+    agent_first = [await m.append(store, new, public_id="m_a") for new in (m.buy(tx_hash=m.TX), m.executed())]
+    chain_first = [await m.append(store, new, public_id="m_c") for new in (m.executed(), m.buy(tx_hash=m.TX))]
+    assert [e and e.pairs_with for e in agent_first] == [e and e.pairs_with for e in chain_first] == [None, 1]
+
+
+async def test_a_row_has_one_partner_and_the_earliest_free_one(store: Store) -> None:
+    news = [
+        m.buy("1", tx_hash=m.TX),
+        m.buy("2", tx_hash=m.TX),
+        m.executed("1", log_index=0),
+        m.executed("2", log_index=1),
+        m.executed("3", log_index=2),
+        m.buy("3", tx_hash=m.TX),
+        m.buy("4", tx_hash=m.TX),
+    ]
+    told = [await m.append(store, new) for new in news]
+    assert [e and e.pairs_with for e in told] == [None, None, 1, 2, None, 5, None]
+
+
+async def test_what_is_no_action_pairs_with_nothing(store: Store) -> None:
+    note = NewEvent(Kind.NOTE, Reporter.AGENT, m.NOW, None, m.TX, 84532)
+    told = [await m.append(store, new) for new in (m.deposit(), note, m.buy(tx_hash=m.TX))]
+    assert [e and e.pairs_with for e in told] == [None, None, None]
+
+
+async def test_rows_of_another_mandate_or_transaction_do_not_pair(store: Store) -> None:
+    await m.append(store, m.buy(tx_hash=m.TX), public_id="m_other")
+    await m.append(store, m.buy(tx_hash=m.tx(9)))
+    event = await m.append(store, m.executed())
+    assert event is not None
+    assert event.pairs_with is None
+
+
+async def test_a_log_enters_once_whoever_brings_it(store: Store) -> None:
+    answers = await asyncio.gather(*(m.append(store, m.executed(log_index=n % 4)) for n in range(32)))
+    assert sum(a is not None for a in answers) == 4
+    assert await m.append(store, m.executed(tx_hash=m.TX.upper().replace("X", "x"))) is None
+    assert await m.append(store, m.executed(), public_id="m_2") is not None
+    assert [e.seq for e in await _all(store)] == [1, 2, 3, 4]
+
+
+async def test_times_never_run_backwards(store: Store) -> None:
+    first = await m.append(store, m.buy(), now=m.later(10))
+    second = await m.append(store, m.buy(), now=m.NOW)
+    assert first is not None
+    assert second is not None
+    assert second.created_at == first.created_at == m.later(10)
+
+
+async def test_parallel_appends_make_one_chain(store: Store) -> None:
+    await asyncio.gather(*(m.append(store, m.buy(tx_hash=m.tx(n))) for n in range(64)))
+    rows = await store.read(lambda uow: list(uow.ledger.rows_of("m_1")))
+    assert [r["seq"] for r in rows] == list(range(1, 65))
+    assert [r["prev_hash"] for r in rows] == ["", *(r["row_hash"] for r in rows[:-1])]
+
+
+async def test_a_rows_hash_is_that_of_its_canonical_json(store: Store) -> None:
+    await m.append(store, m.buy(tx_hash=m.TX))
+    (row,) = await store.read(lambda uow: list(uow.ledger.rows_of("m_1")))
+    told = {name: row[name] for name in row.keys() if name != "row_hash"}  # noqa: SIM118 - a sqlite3.Row iterates over values
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert row["row_hash"] == hashlib.sha256(text.encode()).hexdigest()
+    assert set(told) >= {"prev_hash", "payload", "created_at", "event_id", "amount_micros"}
+
+
+async def test_the_state_is_the_fold_of_all_rows(store: Store) -> None:
+    for rows in (1, CHECKPOINT_EVERY - 2, 1, 150):
+        await m.fill(store, rows)
+        whole = await _refolded(store)
+        assert await store.read(lambda uow: uow.ledger.state("m_1")) == whole
+        assert await _cold_state(store) == whole
+    assert whole.seq == 214
+    assert whole != EMPTY
+
+
+async def test_checkpoints_are_only_a_shortcut(store: Store) -> None:
+    await m.fill(store, 200, every=timedelta(hours=3))
+    moments = [m.NOW + timedelta(hours=h) for h in (0, 1, 100, 299, 300, 598, 9_999)]
+
+    def everything(uow: UnitOfWork) -> list[object]:
+        return [uow.ledger.state("m_1"), *(uow.ledger.state_before("m_1", at) for at in moments)]
+
+    with_them = await store.read(everything)
+    stored = await store.read(lambda uow: uow.ledger.checkpoints_of("m_1"))
+    assert len(stored) >= 6  # every 64 rows, and one an ISO week
+    await m.run_sql(store, "DELETE FROM ledger_checkpoints")
+    other = await open_store(store.url)
+    assert await other.read(everything) == with_them
+    await other.close()
+
+
+async def test_a_checkpoint_stands_before_the_first_row_of_an_iso_week(store: Store) -> None:
+    sunday = datetime(2026, 11, 22, 23, 59, 59, tzinfo=UTC)
+    for at in (sunday, sunday, sunday + timedelta(seconds=1), sunday + timedelta(days=1)):
+        await m.append(store, m.buy(), now=at)
+    assert set(await store.read(lambda uow: uow.ledger.checkpoints_of("m_1"))) == {2}
+
+
+async def test_state_before_leaves_out_the_moment_itself(store: Store) -> None:
+    for seconds in (0, 0, 1, 2):
+        await m.append(store, m.buy(), now=m.later(seconds))
+    seqs = [
+        (await store.read(lambda uow, at=at: uow.ledger.state_before("m_1", m.later(at)))).seq  # type: ignore[misc]  # the default binds the loop's value
+        for at in (-1, 0, 1, 1.5, 2, 3)
+    ]
+    assert seqs == [0, 0, 2, 3, 3, 4]
+
+
+async def test_between_takes_the_first_moment_and_leaves_the_last(store: Store) -> None:
+    for seconds in (0, 1, 1, 2):
+        await m.append(store, m.buy(), now=m.later(seconds))
+    found = await store.read(lambda uow: uow.ledger.between("m_1", m.later(1), m.later(2)))
+    assert [e.seq for e in found] == [2, 3]
+
+
+async def test_pages_walk_the_whole_ledger(store: Store) -> None:
+    await m.fill(store, 25)
+    seen: list[int] = []
+    before = None
+    while page := await store.read(lambda uow, b=before: uow.ledger.page("m_1", before_seq=b, limit=10)):  # type: ignore[misc]  # as above
+        seen += [e.seq for e in page]
+        before = page[-1].seq
+    assert seen == list(range(25, 0, -1))
+    assert [e.seq for e in await store.read(lambda uow: uow.ledger.newest("m_1", 3))] == [25, 24, 23]
+
+
+async def test_a_read_touches_as_many_rows_at_row_100_as_at_row_2000(store: Store) -> None:
+    touched: list[int] = []
+
+    def counted(uow: UnitOfWork) -> None:
+        rows = uow.sql.rows
+
+        def count(text: str, /, **values: object) -> object:
+            found = rows(text, **values)
+            touched[-1] += len(found)
+            return found
+
+        uow.sql.rows = count  # type: ignore[method-assign, assignment]  # a counter in its place
+        uow.ledger._cache = StateCache()  # what another process starts with
+        uow.ledger.state("m_1")
+        uow.ledger.state_before("m_1", m.later(30))
+
+    for rows in (100, 1_900):
+        await m.fill(store, rows)
+        touched.append(0)
+        await store.read(counted)
+    assert touched[1] <= touched[0] + CHECKPOINT_EVERY
+
+
+async def test_a_rolled_back_append_leaves_no_state(store: Store) -> None:
+    await m.append(store, m.deposit())
+
+    def fails(uow: UnitOfWork) -> None:
+        uow.ledger.append("m_1", m.buy("9"), event_id="ev_lost", now=m.NOW)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await store.write(fails)
+    assert (await store.read(lambda uow: uow.ledger.state("m_1"))).seq == 1
+    assert await m.append(store, m.buy("1")) == replace((await _all(store))[-1])
+    assert await store.read(lambda uow: uow.ledger.state("m_1")) == await _refolded(store)
+
+
+async def test_an_event_id_is_never_given_twice(store: Store) -> None:
+    await store.write(lambda uow: uow.ledger.append("m_1", m.buy(), event_id="ev_1", now=m.NOW))
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        await store.write(lambda uow: uow.ledger.append("m_1", m.deposit(), event_id="ev_1", now=m.NOW))
+    assert len(await _all(store)) == 1
+
+
+async def test_rows_above_a_block_are_found_for_a_reorganisation(store: Store) -> None:
+    for block in (10, 11, 12):
+        await m.append(store, m.executed(block=block, log_index=block), public_id=f"m_{block % 2}")
+    await m.append(store, m.buy(tx_hash=m.TX))
+    found = await store.read(lambda uow: uow.ledger.chain_rows_above(84532, 10))
+    assert [(p, e.block_number) for p, e in found] == [("m_0", 12), ("m_1", 11)]

@@ -1,0 +1,147 @@
+"""Verification finds what was changed behind the ledger's back; backups and exports hold what the database held."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from storage.agents import Delta
+from storage.backup import NoBackup, backup, export
+from storage.store import Store, open_store
+from storage.unit_of_work import UnitOfWork
+from storage.verify import verify, verify_export
+from tests.storage import material as m
+
+pytestmark = pytest.mark.anyio
+
+
+async def _drop_triggers(store: Store) -> None:
+    for table in ("ledger_events", "balance_events"):
+        if store.url.startswith("sqlite"):
+            for verb in ("update", "delete"):
+                await m.run_sql(store, f"DROP TRIGGER {table}_no_{verb}")
+        else:
+            await m.run_sql(store, f"ALTER TABLE {table} DISABLE TRIGGER ALL")
+
+
+async def _filled(store: Store) -> None:
+    def money(uow: UnitOfWork) -> None:
+        uow.identities.add_agent(m.agent())
+        uow.transfers.move("u_agent", [Delta(8453, "USDC", "idle", 5, "transfer", "t1")], m.NOW)
+
+    await m.fill(store, 150)
+    await m.fill(store, 7, public_id="m_2")
+    await store.write(money)
+
+
+async def test_an_honest_database_verifies(store: Store) -> None:
+    await _filled(store)
+    report = await verify(store)
+    assert report.as_json() == {"ok": True, "ledgers": 2, "rows": 157, "checkpoints": 2, "balances": 1, "findings": []}
+    assert (await verify(store.url)).ok
+
+
+@pytest.mark.parametrize(
+    ("tampering", "seq", "told"),
+    [
+        ("UPDATE ledger_events SET amount_micros = 1 WHERE public_id = 'm_1' AND seq = 40", 40, "does not have its hash"),
+        ("UPDATE ledger_events SET payload = '{}' WHERE public_id = 'm_1' AND seq = 40", 40, "does not have its hash"),
+        ("UPDATE ledger_events SET kind = 'gift' WHERE public_id = 'm_1' AND seq = 40", 40, "cannot be read"),
+        ("UPDATE ledger_events SET prev_hash = 'x' WHERE public_id = 'm_1' AND seq = 40", 40, "not that of the row before"),
+        ("UPDATE ledger_events SET pairs_with = NULL WHERE public_id = 'm_1' AND seq = 3", 3, "does not name the partner"),
+        ("DELETE FROM ledger_events WHERE public_id = 'm_1' AND seq = 40", 40, "is missing"),
+        ("DELETE FROM ledger_events WHERE public_id = 'm_1' AND seq = 150", 150, "the last row is 149"),
+        ("UPDATE ledger_heads SET seq = 151 WHERE public_id = 'm_1'", 151, "the head names row 151"),
+        ("DELETE FROM ledger_heads WHERE public_id = 'm_1'", None, "no head"),
+        ("UPDATE ledger_checkpoints SET state = '{}' WHERE seq = 64", 64, "not the fold"),
+        ("UPDATE ledger_checkpoints SET state = 'x' WHERE seq = 64", 64, "not the fold"),
+        ("UPDATE ledger_checkpoints SET seq = 999 WHERE seq = 64", 999, "where no row is"),
+    ],
+)
+async def test_tampering_is_found(store: Store, tampering: str, seq: int | None, told: str) -> None:
+    await _filled(store)
+    await _drop_triggers(store)
+    assert await m.run_sql(store, tampering) == 1
+    report = await verify(store)
+    assert not report.ok
+    assert any(f.of == "m_1" and f.seq == seq and told in f.what for f in report.findings)
+    assert {f.of for f in report.findings} == {"m_1"}
+
+
+@pytest.mark.parametrize("tampering", ["UPDATE balances SET amount = 6", "DELETE FROM balances", "DELETE FROM balance_events"])
+async def test_a_balance_that_is_not_its_deltas_is_found(store: Store, tampering: str) -> None:
+    await _filled(store)
+    await _drop_triggers(store)
+    await m.run_sql(store, tampering)
+    assert [f.of for f in (await verify(store)).findings] == ["u_agent"]
+
+
+async def test_an_export_proves_itself(store: Store, tmp_path: Path) -> None:
+    await _filled(store)
+    target = tmp_path / "ledgers.jsonl"
+    assert await export(store, target) == {"ledgers": 2, "rows": 157}
+    lines = target.read_text().splitlines()
+    assert verify_export(lines).as_json() | {"checkpoints": 0} == {
+        "ok": True, "ledgers": 2, "rows": 157, "checkpoints": 0, "balances": 0, "findings": [],
+    }  # fmt: skip
+    with pytest.raises(FileExistsError):
+        await export(store, target)
+
+
+async def test_a_cut_or_changed_export_does_not(store: Store, tmp_path: Path) -> None:
+    await _filled(store)
+    target = tmp_path / "ledgers.jsonl"
+    await export(store, target)
+    lines = target.read_text().splitlines()
+    changed = json.loads(lines[9])
+    changed["amount_micros"] = 7
+    for tampered in (
+        lines[:20] + lines[21:],
+        lines[:149] + lines[150:],
+        lines[:-1],
+        lines[:150] + lines[151:],
+        [*lines[:9], json.dumps(changed), *lines[10:]],
+        [*lines[:9], "{", *lines[10:]],
+        [*lines[:9], '{"public_id": "m_1"}', *lines[10:]],
+    ):
+        assert not verify_export(tampered).ok
+
+
+async def test_a_backup_of_a_database_in_use_is_whole(sqlite_url: str, tmp_path: Path) -> None:
+    store = await open_store(sqlite_url)
+    target = tmp_path / "copies" / "wallet.bak"
+    try:
+        await _filled(store)
+        more = [asyncio.create_task(m.append(store, m.buy())) for _ in range(100)]
+        await backup(sqlite_url, target)
+        await asyncio.gather(*more)
+    finally:
+        await store.close()
+    assert [p.name for p in target.parent.iterdir()] == ["wallet.bak"]
+    report = await verify(f"sqlite:///{target}")
+    assert report.ok
+    assert 157 <= report.rows <= 257
+
+
+async def test_a_backup_replaces_nothing_and_leaves_nothing(sqlite_url: str, tmp_path: Path) -> None:
+    target = tmp_path / "kept.bak"
+    target.write_text("mine")
+    with pytest.raises(NoBackup, match="is there already"):
+        await backup(sqlite_url, target)
+    assert target.read_text() == "mine"
+    with pytest.raises(NoBackup, match="no database"):
+        await backup(f"sqlite:///{tmp_path / 'nowhere.sqlite'}", tmp_path / "x.bak")
+    broken = tmp_path / "broken.sqlite"
+    broken.write_bytes(b"this is not a database, but long enough to be looked at as one" * 100)
+    with pytest.raises(sqlite3.DatabaseError):
+        await backup(f"sqlite:///{broken}", tmp_path / "x.bak")
+    assert not list(tmp_path.glob("x.bak*"))
+
+
+async def test_postgresql_is_backed_up_by_pg_dump(tmp_path: Path) -> None:
+    with pytest.raises(NoBackup, match="pg_dump"):
+        await backup("postgresql://localhost/wallet", tmp_path / "x.bak")
