@@ -216,8 +216,9 @@ def switch_set(name: str, value: str) -> None:
 @main.command()
 def openapi() -> None:
     """Print the OpenAPI document."""
-    from http_shim.openapi import document
     from tools.catalogue import OPERATIONS
+
+    from http_shim.openapi import document
 
     _say(document(OPERATIONS, base_url=_settings().base_url))
 

@@ -372,12 +372,13 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
             {"step": "stop", "text": "Stop the vault and revoke the agent.", "call": _for(m, chain.vault_call(vault, "stop"))}
         )
     for key, position in book.state.open_positions.items():
+        place = book.state.positions[key]
         if position.value > 0:
             leaving = Usdc(position.value).share_up(ask.config.spread_bps)
             steps.append(
                 {
                     "step": "unwind", "text": "Close this position: ask unwind-call with the market's exit calldata.",
-                    "position": key, "market": position.market, "target": position.address,
+                    "position": key, "market": place.market, "target": place.address,
                     "value_est": str(Usdc(position.value)), "exit_cost_est": str(leaving), "call": None,
                     "route": f"GET /wallet/mandates/{m.public_id}/unwind-call",
                 }

@@ -1,0 +1,58 @@
+"""From a request's headers to a caller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from domain.refusals import Refused, refusal
+from tools.operation import NOBODY, Caller, Deps
+from tools.signin import Header, resolve, slide
+
+KEY_HEADER: Final = "X-Service-User-Key"
+
+
+def credential_of(headers: Mapping[str, str]) -> tuple[Header, str] | None:
+    """(where it came from, the credential), None without one.
+
+    Errors: `unauthenticated` for two at once, or a scheme other than Bearer.
+    """
+    key, authorization = headers.get(KEY_HEADER), headers.get("Authorization")
+    if key is not None and authorization is not None:
+        raise Refused(refusal("unauthenticated", needs="one credential, not two"))
+    if key is not None:
+        return "agent_key", key.strip()
+    if authorization is None:
+        return None
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Refused(refusal("unauthenticated", needs="Authorization: Bearer"))
+    return "bearer", token.strip()
+
+
+async def identify(deps: Deps, headers: Mapping[str, str], *, on_mcp: bool = False) -> Caller:
+    """Who calls; looked up on every request, so that a revocation acts at once.
+
+    Errors: `unauthenticated` for a credential that is unknown, revoked or out of date: it never acts as nobody.
+    """
+    found = credential_of(headers)
+    return NOBODY if found is None else await known(deps, *found, on_mcp=on_mcp)
+
+
+async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = False) -> Caller:
+    """The caller behind a credential."""
+    if not credential or len(credential) > 512:
+        raise Refused(refusal("unauthenticated", needs="a credential of ours"))
+    now = deps.clock.now()
+    caller = await deps.store.read(lambda uow: resolve(uow, header, credential, now, on_mcp=on_mcp))
+    if caller is None:
+        raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
+    if caller.role == "owner" and caller.credential is not None and await _half_over(deps, caller.credential):
+        await deps.store.write(lambda uow: slide(uow, caller.credential or "", now, deps.config))
+    return caller
+
+
+async def _half_over(deps: Deps, credential: str) -> bool:
+    now = deps.clock.now()
+    live = await deps.store.read(lambda uow: uow.identities.session(credential, now))
+    return live is not None and (live.expires_at - now).total_seconds() * 2 < deps.config.session_s

@@ -1,0 +1,72 @@
+"""Strict JSON bodies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from domain.refusals import Refused, refusal
+from tools.operation import invalid
+
+MAX_BODY: Final = 256 * 1024
+MAX_DEPTH: Final = 32
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(k for k, _ in pairs if k in seen or seen.add(k))  # type: ignore[func-returns-value]  # add gives None
+        raise Refused(invalid(twice[:80], "the key occurs twice"))
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise Refused(invalid("body", f"{name} is not a number of JSON"))
+
+
+def _too_deep(text: str) -> bool:
+    """True where brackets nest deeper than allowed, strings left out; cheap, and before the parser recurses."""
+    depth, inside, skip = 0, False, False
+    for char in text:
+        if skip:
+            skip = False
+        elif inside:
+            if char == "\\":
+                skip = True
+            elif char == '"':
+                inside = False
+        elif char == '"':
+            inside = True
+        elif char in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif char in "]}":
+            depth -= 1
+    return False
+
+
+def parsed(raw: bytes) -> dict[str, Any]:
+    """Read a request body.
+
+    Errors: `body_too_large`; `invalid_request` for anything that is not one JSON object in UTF-8, for duplicate keys,
+    NaN and Infinity, and nesting over 32 levels (contract 1).
+    """
+    if len(raw) > MAX_BODY:
+        raise Refused(refusal("body_too_large", limit=MAX_BODY))
+    if not raw.strip():
+        return {}
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refused(invalid("body", "not UTF-8")) from None
+    if (text.count("{") + text.count("[")) > MAX_DEPTH and _too_deep(text):
+        raise Refused(invalid("body", f"nested deeper than {MAX_DEPTH} levels"))
+    try:
+        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Refused(invalid("body", f"not JSON: {type(error).__name__}")) from None
+    if not isinstance(value, dict):
+        raise Refused(invalid("body", "a JSON object is needed"))
+    return value

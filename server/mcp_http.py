@@ -1,0 +1,86 @@
+"""MCP over HTTP: streamable HTTP at /mcp, and the older SSE pair at /sse and /messages/."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.sse import SseServerTransport
+from mcp.server.transport_security import TransportSecuritySettings
+from sse_starlette.sse import AppStatus
+from starlette.applications import Starlette
+from starlette.authentication import AuthCredentials, AuthenticationBackend
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import HTTPConnection
+from starlette.routing import Mount, Route
+from starlette.types import Receive, Scope, Send
+
+from server.mcp_server import WalletServer
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+
+
+class KeyBackend(AuthenticationBackend):
+    """Binds an MCP session to the key that opened it: another key on its session id is answered 404.
+
+    It proves nothing; every call resolves its own key. Only a hash of the key is kept.
+    """
+
+    async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, AuthenticatedUser] | None:
+        """Name the session's user by a hash of the credential."""
+        key = conn.headers.get("x-service-user-key") or conn.headers.get("authorization")
+        if not key:
+            return None
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        return AuthCredentials([]), AuthenticatedUser(AccessToken(token=digest, client_id=digest, scopes=[]))
+
+
+def security(base_url: str) -> TransportSecuritySettings:
+    """Host and Origin checks: loopback and the service's own address."""
+    own = urlsplit(base_url)
+    hosts = [f"{h}:*" for h in LOOPBACK] + list(LOOPBACK) + [own.netloc]
+    origins = [f"{s}://{h}:*" for s in ("http", "https") for h in LOOPBACK] + [f"{own.scheme}://{own.netloc}"]
+    return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
+
+
+class _Sse:
+    """One SSE connection: the server runs on it until the client goes."""
+
+    def __init__(self, server: WalletServer, transport: SseServerTransport):
+        self._server, self._transport = server, transport
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._transport.connect_sse(scope, receive, send) as (read, write):
+            await self._server.run(read, write, self._server.create_initialization_options())
+
+
+def mcp_app(server: WalletServer, base_url: str) -> Starlette:
+    """The ASGI application behind the three paths."""
+    checks = security(base_url)
+    streamable = server.streamable_http_app(json_response=True, transport_security=checks)
+    transport = SseServerTransport("/messages/", security_settings=checks)
+    AppStatus.should_exit = False
+    return Starlette(
+        routes=[
+            Route("/sse", endpoint=_Sse(server, transport)),
+            Mount("/messages/", app=transport.handle_post_message),
+            *streamable.routes,
+        ],
+        middleware=[Middleware(AuthenticationMiddleware, backend=KeyBackend()), Middleware(AuthContextMiddleware)],
+        lifespan=lambda app: server.session_manager.run(),
+    )
+
+
+async def drain(server: WalletServer) -> None:
+    """End open streams: 2026 listeners get their last frame, SSE connections are told to close."""
+    listening: Any = server.get_request_handler("subscriptions/listen")
+    if listening is not None:
+        listening.handler.close()
+    AppStatus.should_exit = True
+    await anyio.sleep(0.6)  # sse-starlette looks every half second

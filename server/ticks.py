@@ -1,0 +1,227 @@
+"""What runs by itself: reading the chains, marking vaults, settling, confirming transfers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+import anyio
+
+from chain.evm import EvmChain
+from chain.reader import Cursor, Read, Reader, Reorged
+from domain.events import Event, Kind, NewEvent, Reporter
+from domain.ledger import reversal_payload
+from domain.mandate import Mandate, Status
+from domain.money import Usdc
+from domain.ports import BlockStamp, VaultLog, VaultState
+from domain.refusals import Refused, timestamp
+from server.wiring import Wired
+from storage.chainlog import Staged
+from storage.unit_of_work import UnitOfWork
+from tools.ingest import Desk, ingest, row_of
+from tools.operation import Caller, Reply, run, switches
+from tools.settlement import OPERATIONS as SETTLEMENT
+from tools.settlement import due
+
+log = logging.getLogger("wallet.ticks")
+STEPS_A_ROUND: Final = 200
+CLAIM_S: Final = 60
+KEEPER: Final = Caller("keeper")
+
+
+class Ticks:
+    """The periodic work of one process; what must not happen twice is claimed in the database."""
+
+    def __init__(self, parts: Wired):
+        self.parts, self.deps = parts, parts.deps
+        self.holder = self.deps.ids.short("k_")
+        self._readers = {c.chain_id: Reader(c) for c in parts.chains.with_rpc() if c.factory}
+
+    async def run(self) -> None:
+        """Run until cancelled; one chain's trouble does not stop another's."""
+        async with anyio.create_task_group() as group:
+            for chain_id, reader in self._readers.items():
+                poll = self.parts.settings.chains[chain_id].poll_s
+                group.start_soon(self._forever, f"reading chain {chain_id}", poll, partial(self.read_chain, reader))
+            group.start_soon(self._forever, "keeping", self.parts.settings.keeper_tick_s, self.keep)
+
+    async def _forever(self, what: str, every_s: int, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except Refused as refused:
+                log.warning("%s: %s", what, refused.refusal.reason)
+            except Exception:
+                log.exception("%s failed", what)
+            await anyio.sleep(every_s)
+
+    async def round(self) -> None:
+        """Everything once."""
+        for reader in self._readers.values():
+            await self.read_chain(reader)
+        await self.keep()
+
+    # -- the chain reader ------------------------------------------------------------------------------------
+
+    async def read_chain(self, reader: Reader) -> None:
+        """Read on until there is nothing new."""
+        for _ in range(STEPS_A_ROUND):
+            if not await self.read_step(reader):
+                return
+
+    async def read_step(self, reader: Reader) -> bool:
+        """One step of one chain; the resume point moves in the transaction that stores what was read."""
+        chain_id = reader.chain.chain_id
+        kept, vaults = await self.deps.store.read(lambda uow: (uow.chainlog.cursor(chain_id), uow.chainlog.vaults(chain_id)))
+        cursor = Cursor(kept.block, kept.hash) if kept else None
+        told = await reader.step(cursor, vaults)
+        if told is None:
+            return False
+        if isinstance(told, Reorged):
+            await self._rewind(reader, told)
+            return True
+        now = self.deps.clock.now()
+        await self.deps.store.write(lambda uow: self._store(uow, reader, told, now))
+        return True
+
+    async def _rewind(self, reader: Reader, told: Reorged) -> None:
+        """Go back to the newest remembered block that still stands; rows above it are compared when it is read again."""
+        chain_id = reader.chain.chain_id
+        remembered = await self.deps.store.read(lambda uow: uow.chainlog.blocks(chain_id))
+        ground = await reader.still_there(remembered)
+        now = self.deps.clock.now()
+
+        def work(uow: UnitOfWork) -> None:
+            was = uow.chainlog.cursor(chain_id)
+            recheck = max((was.block if was else 0), (was.recheck_to or 0) if was else 0)
+            uow.chainlog.forget_above(chain_id, ground.block)
+            uow.chainlog.set_cursor(chain_id, ground.block, ground.hash, told.head.number, recheck, now)
+
+        log.warning("chain %s was reorganised above block %s", chain_id, ground.block)
+        await self.deps.store.write(work)
+
+    def _store(self, uow: UnitOfWork, reader: Reader, told: Read, now: datetime) -> None:
+        chain = reader.chain
+        kept = uow.chainlog.cursor(chain.chain_id)
+        if kept is not None and kept.block >= told.cursor.block:
+            return  # another process read it first
+        for g in told.logs:
+            if g.name == "MandateCreated":
+                uow.chainlog.add_vault(chain.chain_id, str(g.args["vault"]), str(g.args["digest"]), g.block.number)
+            else:
+                uow.chainlog.stage(chain.chain_id, _staged(g))
+        blocks = [(b.number, b.hash) for b in told.blocks]
+        uow.chainlog.remember_blocks(chain.chain_id, blocks, told.head.number - reader.window)
+        recheck = kept.recheck_to if kept else None
+        deep = told.head.number - chain.confirmations
+        logs = [_log_of(s) for s in uow.chainlog.take_staged(chain.chain_id, min(deep, told.cursor.block))]
+        desk = Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
+        if recheck is not None:
+            _compensate(uow, desk, chain, logs, told.blocks)
+            recheck = None if told.cursor.block >= recheck else recheck
+        ingest(uow, desk, chain.chain_id, logs)
+        uow.chainlog.set_cursor(chain.chain_id, told.cursor.block, told.cursor.hash, told.head.number, recheck, now)
+
+    # -- the keeper ------------------------------------------------------------------------------------------
+
+    async def keep(self) -> None:
+        """Refresh vaults, mark them, stop at the line, settle."""
+        for chain in self.parts.chains.with_rpc():
+            if chain.facts.lens is not None:
+                await self._keep_chain(chain)
+
+    async def _keep_chain(self, chain: EvmChain) -> None:
+        batch = self.parts.settings.keeper_batch
+        mandates = await self.deps.store.read(lambda uow: uow.mandates.due_for_refresh(chain.chain_id, batch))
+        if not mandates:
+            return
+        vaults = [m.vault_address for m in mandates if m.vault_address]
+        now = self.deps.clock.now()
+        try:
+            states = await chain.vault_states(vaults)
+        except Refused:
+            await self.deps.store.write(lambda uow: uow.mandates.refreshed([m.public_id for m in mandates], now))
+            raise
+        await self.deps.store.write(lambda uow: self._marked(uow, mandates, states, now))
+        for m in mandates:
+            state = states.get(m.vault_address or "")
+            if state is not None and due(m, state) and self.deps.keeper is not None:
+                await self._once("settle", m.public_id, self._settle)
+
+    def _marked(self, uow: UnitOfWork, mandates: Sequence[Mandate], states: Mapping[str, VaultState], now: datetime) -> None:
+        """Store a keeper's mark of each vault whose worth changed, and when it was read."""
+        uow.mandates.refreshed([m.public_id for m in mandates], now)
+        for m in mandates:
+            state = states.get(m.vault_address or "")
+            if state is None or not state.exists or m.status is not Status.WORKING:
+                continue
+            marked = {"cash": str(state.cash), "positions": str(state.positions), "floor": str(state.floor)}
+            last = uow.ledger.state(m.public_id).whole_mark
+            same = last is not None and all(_same(last.get(n), v) for n, v in marked.items())
+            fresh = last is not None and _age_s(str(last["at"]), now) < self.deps.config.mark_fresh_s / 2
+            if same and fresh:
+                continue
+            row = NewEvent(
+                Kind.NOTE, Reporter.KEEPER, now, chain_id=m.chain_id, payload={"marked": {**marked, "block": state.block.number}}
+            )
+            uow.ledger.append(m.public_id, row, event_id=self.deps.ids.short("ev_"), now=now)
+
+    async def _once(self, kind: str, key: str, work: Callable[[str], Awaitable[Reply]]) -> None:
+        """Do a piece of work if nobody else has it."""
+        now = self.deps.clock.now()
+        until = now + timedelta(seconds=CLAIM_S)
+        if not await self.deps.store.write(lambda uow: uow.work.claim(kind, key, self.holder, now, until)):
+            return
+        reply = await work(key)
+        if reply.refused:
+            log.warning("%s %s: %s", kind, key, reply.body.get("reason"))
+        await self.deps.store.write(lambda uow: uow.work.release(kind, key, self.holder))
+
+    async def _settle(self, public_id: str) -> Reply:
+        return await run(SETTLEMENT[0], self.deps, KEEPER, {"public_id": public_id}, surface="house")
+
+
+def _same(kept: Any, told: str) -> bool:
+    return kept is not None and Usdc(int(kept)) == Usdc.parse(told)
+
+
+def _age_s(at: str, now: datetime) -> int:
+    return int((now - datetime.fromisoformat(at)).total_seconds())
+
+
+def _staged(g: VaultLog) -> Staged:
+    body = {
+        "name": g.name, "address": g.address, "mandate": g.mandate, "args": dict(g.args), "at": timestamp(g.block.at),
+    }  # fmt: skip
+    return Staged(g.block.number, g.block.hash, g.tx_hash, g.log_index, g.address, body)
+
+
+def _log_of(s: Staged) -> VaultLog:
+    b = s.body
+    stamp = BlockStamp(s.block_number, s.block_hash, datetime.fromisoformat(b["at"]))
+    return VaultLog(b["name"], b["address"], b["mandate"], b["args"], s.tx_hash, s.log_index, stamp)
+
+
+def _compensate(uow: UnitOfWork, desk: Desk, chain: EvmChain, logs: Sequence[VaultLog], blocks: Sequence[BlockStamp]) -> None:
+    """After a reorganisation deeper than the confirmations: a row whose log is gone is answered by a reversing row."""
+    if not blocks:
+        return
+    low, high = min(b.number for b in blocks), max(b.number for b in blocks)
+    now_there = {(g.tx_hash, g.log_index): g for g in logs}
+    for public_id, event in uow.ledger.chain_rows_above(chain.chain_id, low - 1):
+        if event.block_number is None or event.block_number > high:
+            continue
+        m = uow.mandates.get(public_id)
+        same = now_there.get((event.tx_hash or "", event.log_index or 0))
+        if m is None or (same is not None and _tells_same(event, row_of(same, m))):
+            continue
+        payload = reversal_payload(event) | {"text": "The chain was reorganised; this row's log is gone."}
+        row = NewEvent(Kind.NOTE, Reporter.CHAIN, desk.now, None, event.tx_hash, chain.chain_id, payload=payload)
+        uow.ledger.append(public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
+
+
+def _tells_same(event: Event, row: NewEvent | None) -> bool:
+    return row is not None and row.kind is event.kind and row.amount_usdc == event.amount_usdc
