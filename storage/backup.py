@@ -73,14 +73,14 @@ async def export(store: Store, target: Path) -> dict[str, int]:
     """Write every ledger as JSON lines, each ending with its head; `storage.verify.verify_export` checks them offline.
 
     Shapes: a line is a row as it is stored, with `prev_hash` and `row_hash`, or `{"head": {public_id, seq, row_hash,
-    created_at}}`. `row_hash` is the SHA-256 of the row without it, as JSON with sorted keys and no spaces.
+    created_at}}`. `row_hash` is the SHA-256 of the row without it, as ASCII JSON with sorted keys and no spaces.
     Answers `{ledgers, rows}`.
     """
     counts = {"ledgers": 0, "rows": 0}
     with target.open("x", encoding="utf-8") as out:
         for public_id in await store.read(lambda uow: uow.ledger.all_ids()):
             lines = await store.read(partial(_lines, public_id=public_id))
-            out.writelines(json.dumps(line, sort_keys=True, ensure_ascii=False) + "\n" for line in lines)
+            out.writelines(json.dumps(line, sort_keys=True) + "\n" for line in lines)
             counts = {"ledgers": counts["ledgers"] + 1, "rows": counts["rows"] + len(lines) - 1}
     return counts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -15,7 +16,8 @@ from domain.money import Usdc
 from storage.sql import Row, Sql, canonical, columns, first, micros, moment
 
 CHECKPOINT_EVERY: Final = 64
-CACHED: Final = 4_096
+CACHED: Final = 2_048
+STATES_A_MANDATE: Final = 16
 PAGE: Final = 2_000
 _COLUMNS: Final = (
     "public_id", "seq", "event_id", "kind", "reported_by", "amount_micros", "tx_hash", "chain_id", "log_index",
@@ -26,21 +28,26 @@ _INSERT: Final = "INSERT INTO ledger_events " + columns(_COLUMNS)
 
 
 class StateCache:
-    """Folded states by mandate; good only for the very row (its hash) that they end at."""
+    """Folded states by mandate; each is good only for the very row (its hash) that it ends at.
+
+    Several a mandate: while one transaction appends, others still stand at the rows before.
+    """
 
     def __init__(self) -> None:
-        self._states: OrderedDict[str, tuple[str, LedgerState]] = OrderedDict()
+        self._states: OrderedDict[str, tuple[tuple[str, LedgerState], ...]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def get(self, public_id: str, row_hash: str) -> LedgerState | None:
-        """The state at that row, if it is the one kept."""
-        kept = self._states.get(public_id)
-        return kept[1] if kept and kept[0] == row_hash else None
+        """The state at that row, if it is kept."""
+        return next((state for of, state in self._states.get(public_id, ()) if of == row_hash), None)
 
     def put(self, public_id: str, row_hash: str, state: LedgerState) -> None:
         """Keep a state; the mandate least lately put goes first."""
-        self._states[public_id] = (row_hash, state)
-        while len(self._states) > CACHED:
-            self._states.popitem(last=False)
+        with self._lock:
+            others = tuple(kept for kept in self._states.pop(public_id, ()) if kept[0] != row_hash)
+            self._states[public_id] = ((row_hash, state), *others[: STATES_A_MANDATE - 1])
+            while len(self._states) > CACHED:
+                self._states.popitem(last=False)
 
 
 class Ledger:
@@ -274,7 +281,7 @@ class Ledger:
 
 def state_text(state: LedgerState) -> str:
     """A checkpoint's text. Keys keep their order: the fold drops the oldest entries of a full mapping first."""
-    return json.dumps(to_json(state), separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(to_json(state), separators=(",", ":"))
 
 
 def can_pair(kind: Kind, reporter: Reporter, payload: Any) -> bool:

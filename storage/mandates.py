@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from domain.mandate import Mandate, Signed, Status, Target, TermsFrame
@@ -22,6 +23,7 @@ _COLUMNS: Final = (
     "public_id", "owner_id", "agent_id", "open_board", "status", "chain_id", "vault_lower", "accepted_at", "created_at",
     "refreshed_at", "proposed_by", "version", "body",
 )  # fmt: skip
+PARSED: Final = 4_096
 _SELECT: Final = "SELECT body, version, refreshed_at FROM mandates"
 
 
@@ -60,8 +62,8 @@ class Mandates:
         self._versions[m.public_id] = was + 1
 
     def _mandate(self, row: Row) -> Mandate:
-        body = json.loads(row["body"])
-        m = mandate_of(body | {"refreshed_at": row["refreshed_at"]})
+        m, refreshed_at = _parsed(row["body"]), maybe_moment(row["refreshed_at"])
+        m = m if refreshed_at is None else replace(m, refreshed_at=refreshed_at)
         self._versions[m.public_id] = int(row["version"])
         return m
 
@@ -171,6 +173,12 @@ def _row(m: Mandate, version: int) -> dict[str, Any]:
         "version": version,
         "body": canonical(body_of(m)),
     }
+
+
+@lru_cache(PARSED)
+def _parsed(body: str) -> Mandate:
+    """The mandate behind a stored text: values are frozen, so that the same text may give the same value again."""
+    return mandate_of(json.loads(body))
 
 
 def body_of(m: Mandate) -> dict[str, Any]:

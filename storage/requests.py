@@ -218,7 +218,7 @@ class Idempotency:
 
     def complete(self, scope: str, key: str, status: int, response: Mapping[str, Any]) -> None:
         """Store the first answer, so that a repeat is identical."""
-        text = json.dumps(response, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(response, separators=(",", ":"))
         self._sql.run(
             "UPDATE idempotency SET status = :status, response = :response WHERE scope = :scope AND key = :key",
             status=status, response=text, scope=scope, key=key,

@@ -20,6 +20,7 @@ _NAME: Final = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INT64: Final = 2**63 - 1
 _UNIQUE_VIOLATION: Final = "23505"
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 Row = Mapping[str, Any]
 
@@ -130,8 +131,8 @@ def maybe_moment(stored: int | None) -> datetime | None:
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and no spaces: one text for one value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """JSON in ASCII with sorted keys and no spaces: one text for one value, and bytes for any string."""
+    return _CANONICAL.encode(value)
 
 
 def tokens(sql: Sql, amount: int) -> int | Decimal:

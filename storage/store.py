@@ -25,7 +25,7 @@ Work = Callable[[UnitOfWork], T]
 BATCH: Final = 64
 BUSY_MS: Final = 30_000
 WAL_WAIT_MS: Final = 20
-PG_POOL: Final = 8
+PG_POOL: Final = 16
 PG_TRIES: Final = 8
 _RETRY_STATES: Final = frozenset({"40001", "40P01"})
 
@@ -224,7 +224,7 @@ class PostgresStore:
     def __init__(self, url: str):
         self.url = url
         plain = "postgresql+asyncpg://" + url.partition("://")[2]
-        self._engine: AsyncEngine = create_async_engine(plain, pool_size=PG_POOL, max_overflow=PG_POOL)
+        self._engine: AsyncEngine = create_async_engine(plain, pool_size=PG_POOL, max_overflow=0)
         self._cache = StateCache()
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
