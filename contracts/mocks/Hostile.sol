@@ -12,8 +12,9 @@ contract HostileTarget {
     bool public lastReentryOk;
     bytes public lastReentryAnswer;
     uint256 public probeValue;
-    bool public probeReverts;
-    bool public probeBurns;
+    ProbeMode public probeMode;
+
+    enum ProbeMode { Answers, Reverts, BurnsGas, AnswersLong, AnswersShort }
 
     constructor(IERC20 usdc) {
         USDC = usdc;
@@ -23,8 +24,8 @@ contract HostileTarget {
         (reenterInto, reenterWith) = (target, data);
     }
 
-    function setProbe(uint256 value, bool reverts_, bool burns) external {
-        (probeValue, probeReverts, probeBurns) = (value, reverts_, burns);
+    function setProbe(uint256 value, ProbeMode mode) external {
+        (probeValue, probeMode) = (value, mode);
     }
 
     /// @notice Takes up to `amount` from the caller and keeps it.
@@ -70,14 +71,28 @@ contract HostileTarget {
         }
     }
 
+    /// @notice Gives up `given` of the measured value and pays `paid`: an exit at any price.
+    function exit(uint256 given, uint256 paid) external {
+        probeValue -= given;
+        if (paid != 0) USDC.transfer(msg.sender, paid);
+    }
+
     function worthOf(address) external view returns (uint256) {
-        if (probeReverts) revert("no");
-        if (probeBurns) {
+        if (probeMode == ProbeMode.Reverts) revert("no");
+        if (probeMode == ProbeMode.BurnsGas) {
             uint256 i;
             while (true) i++;
         }
-        return probeValue;
+        uint256 value = probeValue;
+        uint256 size = probeMode == ProbeMode.AnswersLong ? 300_000 : probeMode == ProbeMode.AnswersShort ? 31 : 32;
+        assembly {
+            mstore(0, value)
+            return(0, size)
+        }
     }
+
+    /// @notice Has the selector of transfer(address,uint256), under another name.
+    function many_msg_babbage(bytes1) external {}
 
     receive() external payable {}
 }
@@ -99,6 +114,53 @@ contract FeeToken is ERC20 {
         uint256 fee = value / 100;
         super._update(from, address(0xfee), fee);
         super._update(from, to, value - fee);
+    }
+}
+
+/// @notice A listed market with an honest value view, whose caller chooses the price: what is lost goes to `stolen`.
+contract SlipMarket {
+    IERC20 public immutable USDC;
+    mapping(address holder => uint256) public worthOf;
+    uint256 public stolen;
+
+    constructor(IERC20 usdc) {
+        USDC = usdc;
+    }
+
+    function buy(uint256 amount, uint256 loss) external {
+        USDC.transferFrom(msg.sender, address(this), amount);
+        worthOf[msg.sender] += amount - loss;
+        stolen += loss;
+    }
+
+    function sell(uint256 amount, uint256 loss) external {
+        worthOf[msg.sender] -= amount;
+        stolen += loss;
+        USDC.transfer(msg.sender, amount - loss);
+    }
+
+    /// @notice Gives part of the stolen money back, as a sale that brought more than it was worth would.
+    function refund(uint256 amount) external {
+        stolen -= amount;
+        USDC.transfer(msg.sender, amount);
+    }
+}
+
+/// @notice Charges the sender 1% on top of every transfer between accounts.
+contract SurchargeToken is ERC20 {
+    constructor() ERC20("Surcharge", "SUR") {}
+
+    function decimals() public pure override returns (uint8) {
+        return 6;
+    }
+
+    function mint(address to, uint256 amount) external {
+        _mint(to, amount);
+    }
+
+    function _update(address from, address to, uint256 value) internal override {
+        if (from != address(0) && to != address(0)) super._update(from, address(0xfee), value / 100);
+        super._update(from, to, value);
     }
 }
 

@@ -10,20 +10,15 @@ import {MandateVault} from "./MandateVault.sol";
 import {AllowedCall, MandateHash, MandateTerms, ValueProbe, VaultConfig} from "./MandateTypes.sol";
 
 /// @title Creates one vault per signed mandate, at an address that commits to the terms.
-/// @notice No admin and no state. The vault's address is a function of the terms, the listed calls and this
-///         factory, so nobody can create it with other terms, and creating it twice gives the same vault.
+/// @notice No admin and no state. The address is a function of the terms, the listed calls and this factory: nobody can
+///         create the vault with other terms, and creating it twice gives the same vault.
 contract MandateVaultFactory is EIP712 {
     error BadTerms(string what);
     error BadTarget(address target, bytes4 selector);
     error BadSignature();
 
     event MandateCreated(
-        bytes32 indexed publicIdHash,
-        address indexed owner,
-        address indexed vault,
-        address agent,
-        bytes32 digest,
-        string publicId
+        bytes32 indexed publicIdHash, address indexed owner, address indexed vault, address agent, bytes32 digest, string publicId
     );
 
     uint256 public constant MAX_AGENT_FEE_BPS = 3_000;
@@ -36,8 +31,8 @@ contract MandateVaultFactory is EIP712 {
     address public immutable IMPLEMENTATION;
 
     constructor(IERC20 usdc, address keeper) EIP712("MandateVault", "2") {
-        USDC = usdc;
-        KEEPER = keeper;
+        if (address(usdc).code.length == 0) revert BadTerms("usdc");
+        (USDC, KEEPER) = (usdc, keeper);
         IMPLEMENTATION = address(new MandateVault(usdc, keeper));
     }
 
@@ -48,16 +43,17 @@ contract MandateVaultFactory is EIP712 {
         ValueProbe[] calldata probes,
         bytes calldata signature
     ) external returns (address vault) {
-        bytes32 digest = _hashTypedDataV4(MandateHash.structHash(t));
+        bytes32 digest = digestOf(t);
         _checkTerms(t);
-        _checkTargets(t, calls, probes);
+        if (MandateHash.targetsHash(calls, probes) != t.allowedTargetsHash) revert BadTerms("allowedTargetsHash");
+        _checkTargets(calls, probes);
         if (msg.sender != t.owner && !_signedBy(t.owner, digest, signature)) revert BadSignature();
 
         bytes memory args = _args(t, calls, probes, digest);
         vault = Clones.predictDeterministicAddressWithImmutableArgs(IMPLEMENTATION, args, digest);
         if (vault.code.length != 0) return vault;
-        Clones.cloneDeterministicWithImmutableArgs(IMPLEMENTATION, args, digest);
         emit MandateCreated(keccak256(bytes(t.publicId)), t.owner, vault, t.agent, digest, t.publicId);
+        Clones.cloneDeterministicWithImmutableArgs(IMPLEMENTATION, args, digest);
     }
 
     function predict(MandateTerms calldata t, AllowedCall[] calldata calls, ValueProbe[] calldata probes)
@@ -65,30 +61,24 @@ contract MandateVaultFactory is EIP712 {
         view
         returns (address)
     {
-        bytes32 digest = _hashTypedDataV4(MandateHash.structHash(t));
-        return Clones.predictDeterministicAddressWithImmutableArgs(
-            IMPLEMENTATION, _args(t, calls, probes, digest), digest
-        );
+        bytes32 digest = digestOf(t);
+        bytes memory args = _args(t, calls, probes, digest);
+        return Clones.predictDeterministicAddressWithImmutableArgs(IMPLEMENTATION, args, digest);
     }
 
-    function digestOf(MandateTerms calldata t) external view returns (bytes32) {
+    function digestOf(MandateTerms calldata t) public view returns (bytes32) {
         return _hashTypedDataV4(MandateHash.structHash(t));
     }
 
-    function targetsHashOf(AllowedCall[] calldata calls, ValueProbe[] calldata probes)
-        external
-        pure
-        returns (bytes32)
-    {
+    function targetsHashOf(AllowedCall[] calldata calls, ValueProbe[] calldata probes) external pure returns (bytes32) {
         return MandateHash.targetsHash(calls, probes);
     }
 
-    function _args(
-        MandateTerms calldata t,
-        AllowedCall[] calldata calls,
-        ValueProbe[] calldata probes,
-        bytes32 digest
-    ) private pure returns (bytes memory) {
+    function _args(MandateTerms calldata t, AllowedCall[] calldata calls, ValueProbe[] calldata probes, bytes32 digest)
+        private
+        pure
+        returns (bytes memory)
+    {
         VaultConfig memory c = VaultConfig({
             owner: t.owner,
             agent: t.agent,
@@ -108,7 +98,7 @@ contract MandateVaultFactory is EIP712 {
     function _checkTerms(MandateTerms calldata t) private view {
         if (t.owner == address(0)) revert BadTerms("owner");
         if (t.budgetUsdc == 0 || t.budgetUsdc > type(uint128).max) revert BadTerms("budgetUsdc");
-        if (t.perTxCap == 0 || t.perTxCap > t.dailyCap) revert BadTerms("caps");
+        if (t.perTxCap == 0 || t.perTxCap > t.dailyCap || t.dailyCap > t.budgetUsdc) revert BadTerms("caps");
         if (t.stopFloorBps > 10_000) revert BadTerms("stopFloorBps");
         if (t.stopFloor != t.budgetUsdc * (10_000 - t.stopFloorBps) / 10_000) revert BadTerms("stopFloor");
         if (t.horizonDays == 0 || t.horizonDays > MAX_HORIZON_DAYS) revert BadTerms("horizonDays");
@@ -118,61 +108,44 @@ contract MandateVaultFactory is EIP712 {
         if (t.onFloor > 1) revert BadTerms("onFloor");
     }
 
-    /// @dev Second line of defence for an owner who was talked into bad terms: token moves and batch calls
-    ///      can never be on the list.
-    function _checkTargets(MandateTerms calldata t, AllowedCall[] calldata calls, ValueProbe[] calldata probes)
-        private
-        view
-    {
-        if (MandateHash.targetsHash(calls, probes) != t.allowedTargetsHash) revert BadTerms("allowedTargetsHash");
+    /// @dev Second line of defence for an owner who was talked into bad terms.
+    function _checkTargets(AllowedCall[] calldata calls, ValueProbe[] calldata probes) private view {
         if (calls.length > MAX_CALLS || probes.length > MAX_PROBES) revert BadTerms("allowedTargets");
         for (uint256 i = 0; i < calls.length; ++i) {
-            address target = calls[i].target;
-            if (
-                target == address(USDC) || target == address(this) || target == IMPLEMENTATION
-                    || target.code.length == 0 || _banned(calls[i].selector)
-            ) revert BadTarget(target, calls[i].selector);
+            (address target, bytes4 selector) = (calls[i].target, calls[i].selector);
+            bool own = target == address(USDC) || target == address(this) || target == IMPLEMENTATION;
+            if (own || target.code.length == 0 || _banned(selector)) revert BadTarget(target, selector);
         }
         for (uint256 i = 0; i < probes.length; ++i) {
-            for (uint256 j = 0; j < i; ++j) {
-                if (probes[i].target == probes[j].target) revert BadTarget(probes[i].target, probes[i].selector);
-            }
-            if (probes[i].target == address(USDC) || probes[i].target.code.length == 0) {
-                revert BadTarget(probes[i].target, probes[i].selector);
-            }
+            address target = probes[i].target;
+            bool bad = target == address(USDC) || target.code.length == 0;
+            for (uint256 j = 0; j < i; ++j) bad = bad || probes[j].target == target; // would count a position twice
+            if (bad) revert BadTarget(target, probes[i].selector);
         }
     }
 
+    /// @dev Token moves, approvals, rights given to others, batches of further calls: never on a list.
     function _banned(bytes4 s) private pure returns (bool) {
-        return s == 0xa9059cbb // transfer(address,uint256)
-            || s == 0x23b872dd // transferFrom(address,address,uint256)
-            || s == 0x095ea7b3 // approve(address,uint256)
-            || s == 0x39509351 // increaseAllowance(address,uint256)
-            || s == 0xd73dd623 // increaseApproval(address,uint256)
-            || s == 0x87517c45 // approve(address,address,uint160,uint48) (Permit2)
-            || s == 0x8fcbaf0c // permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32) (DAI)
-            || s == 0x959b8c3f // authorizeOperator(address)
-            || s == 0x558a7297 // setOperator(address,bool)
-            || s == 0xd505accf // permit(address,address,uint256,uint256,uint8,bytes32,bytes32)
-            || s == 0xa22cb465 // setApprovalForAll(address,bool)
-            || s == 0x42842e0e // safeTransferFrom(address,address,uint256)
-            || s == 0xb88d4fde // safeTransferFrom(address,address,uint256,bytes)
-            || s == 0xf242432a // safeTransferFrom(address,address,uint256,uint256,bytes)
-            || s == 0xac9650d8 // multicall(bytes[])
-            || s == 0x5ae401dc // multicall(uint256,bytes[])
-            || s == 0x1f0464d1 // multicall(bytes32,bytes[])
-            || s == 0x82ad56cb // aggregate3((address,bool,bytes)[])
-            || s == 0xbce38bd7 // tryAggregate(bool,(address,bytes)[])
-            || s == 0x3593564c // execute(bytes,bytes[],uint256) (Universal Router)
-            || s == 0x24856bc3 // execute(bytes,bytes[])
-            || s == 0x252dba42; // aggregate((address,bytes)[])
+        return s == 0xa9059cbb || s == 0x23b872dd || s == 0x095ea7b3 // ERC-20 transfer, transferFrom, approve
+            || s == 0x39509351 || s == 0xd73dd623 // increaseAllowance, increaseApproval
+            || s == 0xd505accf || s == 0x8fcbaf0c // permit (EIP-2612, DAI)
+            || s == 0x4000aea0 || s == 0xcae9ca51 // transferAndCall, approveAndCall
+            || s == 0x9bd9bbc6 || s == 0x959b8c3f // ERC-777 send, authorizeOperator
+            || s == 0x42842e0e || s == 0xb88d4fde || s == 0xa22cb465 // ERC-721 safeTransferFrom (2), setApprovalForAll
+            || s == 0xf242432a || s == 0x2eb2c2d6 // ERC-1155 safeTransferFrom, safeBatchTransferFrom
+            || s == 0x095bcdb6 || s == 0xfe99049a || s == 0x426a8493 // ERC-6909 transfer, transferFrom, approve
+            || s == 0x558a7297 // ERC-6909 setOperator
+            || s == 0x87517c45 // Permit2 approve
+            || s == 0xc04a8a10 || s == 0x110496e5 || s == 0xeecea000 // approveDelegation, allow, setAuthorization
+            || s == 0xac9650d8 || s == 0x5ae401dc || s == 0x1f0464d1 // multicall (3)
+            || s == 0x252dba42 || s == 0xbce38bd7 || s == 0x82ad56cb // aggregate, tryAggregate, aggregate3
+            || s == 0x3593564c || s == 0x24856bc3; // Universal Router execute (2)
     }
 
     /// @dev ECDSA first, so that an account with EIP-7702 code can still sign with its own key; then ERC-1271.
     function _signedBy(address owner, bytes32 digest, bytes calldata signature) private view returns (bool) {
         (address recovered, ECDSA.RecoverError err,) = ECDSA.tryRecoverCalldata(digest, signature);
         if (err == ECDSA.RecoverError.NoError && recovered == owner) return true;
-        return owner.code.length != 0
-            && SignatureChecker.isValidERC1271SignatureNowCalldata(owner, digest, signature);
+        return owner.code.length != 0 && SignatureChecker.isValidERC1271SignatureNowCalldata(owner, digest, signature);
     }
 }
