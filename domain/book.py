@@ -39,9 +39,19 @@ class Book:
     first_events: tuple[Event, ...] = field(default=())
 
 
-def today(book: Book) -> str:
+def moment(book: Book) -> datetime:
+    """The time that decides: the newest block's where it is ahead of the clock (contract 3)."""
+    return max(book.now, book.chain.block.at) if book.chain is not None else book.now
+
+
+def day_of(at: datetime) -> str:
     """The UTC calendar day."""
-    return book.now.astimezone(UTC).date().isoformat()
+    return at.astimezone(UTC).date().isoformat()
+
+
+def today(book: Book) -> str:
+    """The UTC calendar day now."""
+    return day_of(moment(book))
 
 
 def midnight(now: datetime) -> datetime:
@@ -50,10 +60,15 @@ def midnight(now: datetime) -> datetime:
     return day + timedelta(days=1)
 
 
+def spent_on(book: Book, day: str) -> Usdc:
+    """Spend of a UTC day: what the chain measured and what the agent reports beyond it."""
+    told = book.state.days.get(day)
+    return Usdc(told.spent) if told else ZERO
+
+
 def spent_today(book: Book) -> Usdc:
-    """Spend of the UTC day: what the chain measured and what the agent reports beyond it."""
-    day = book.state.days.get(today(book))
-    return Usdc(day.spent) if day else ZERO
+    """Spend of this UTC day."""
+    return spent_on(book, today(book))
 
 
 def reserved(book: Book) -> Usdc:
@@ -76,6 +91,11 @@ def budget(book: Book) -> tuple[Usdc, str]:
     """The budget and who set it: a policy's total cap may be stricter."""
     own, policy = book.mandate.budget_usdc, book.policy.total_cap_usdc if book.policy else None
     return (policy, "policy") if policy is not None and policy < own else (own, "mandate")
+
+
+def at_risk(book: Book) -> Usdc:
+    """Cost of what is open now."""
+    return Usdc(sum(r.cost for r in book.state.open_positions.values()))
 
 
 def cash(book: Book) -> Usdc | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from domain.book import Book, daily_cap, midnight, per_tx_cap
+from domain.book import Book, daily_cap, day_of, midnight, moment
+from domain.book import today as today_of
 from domain.mandate import Mandate, Status
 from domain.money import ZERO, Usdc
 from domain.refusals import timestamp
@@ -28,7 +29,7 @@ def exposure(book: Book) -> dict[str, Any]:
     lost is at most this. Source: contract 5; chain.md constants.
     """
     m, chain = book.mandate, book.chain
-    closed = m.status in (Status.STOPPED, Status.SETTLED, Status.CANCELLED) or m.ended(book.now)
+    closed = m.status in (Status.STOPPED, Status.SETTLED, Status.CANCELLED) or m.ended(moment(book))
     if closed or (chain is not None and (chain.stopped or chain.settled)):
         once = today = ever = ZERO
     elif chain is None or not chain.exists:
@@ -41,15 +42,19 @@ def exposure(book: Book) -> dict[str, Any]:
         floor_at_end = chain.floor + (max(ZERO, room) - more)
         ever = above + more + floor_at_end.share_up(200)
         # Measured outflow is bounded by the day cap; positions already open are not, so they count whole.
-        left_today = max(ZERO, daily_cap(book) - chain.spent_today)
+        spent = chain.spent_today if day_of(chain.block.at) == today_of(book) else ZERO
+        left_today = max(ZERO, daily_cap(book) - spent)
         today = min(ever, left_today + chain.positions)
-        cap, _ = per_tx_cap(book)
-        once = min(today, min(m.per_tx_cap, max(cap, m.per_tx_cap)) + chain.positions)
+        # The agent's policy binds only those who ask the service; the vault knows the terms alone.
+        once = min(today, m.per_tx_cap + chain.positions)
+        if chain.paused:
+            once = today = ZERO
     return {
         "before_pause": str(once),
         "today": str(today),
         "ever": str(ever),
-        "until": timestamp(midnight(book.now)),
+        "until": timestamp(midnight(moment(book))),
         "formula": "ever = above the floor + what may still be deposited above it + 2% of the floor; "
-        "today = min(ever, day cap left + open positions); before_pause = min(today, cap per action + open positions)",
+        "today = min(ever, day cap left + open positions); before_pause = min(today, cap per action + open positions); "
+        "nothing while paused or closed",
     }

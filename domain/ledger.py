@@ -37,7 +37,7 @@ def fold(state: LedgerState, event: Event, pair: Event | None = None) -> LedgerS
     Source: contract 5.
     """
     hand = _Hand(state, event.seq)
-    hand.noticed(event)
+    hand.noticed(event, pair)
     if pair is not None and event.kind in ACTION_KINDS and pair.kind in ACTION_KINDS:
         if event.reported_by is Reporter.AGENT:
             hand.agent_after_chain(event, pair)
@@ -125,19 +125,23 @@ class _Hand:
 
     # -- rows ------------------------------------------------------------------------------------------------
 
-    def noticed(self, event: Event) -> None:
-        """What any row may carry: a refused attempt, a broken rule, the next time to look."""
+    def noticed(self, event: Event, pair: Event | None) -> None:
+        """What any row may carry: a refused attempt, a broken rule, the next time to look.
+
+        A rule that both rows of a pair say was broken counts once.
+        """
         if isinstance(event.payload.get("refusal"), Mapping):
             day = _day(event.created_at)
             same = self.get("refusals_day") == day
             self.to |= {"refusals_day": day, "refusals_count": self.get("refusals_count") + 1 if same else 1}
-        codes = event.violation_codes
+        known = pair.violation_codes if pair is not None else ()
+        codes = [code for code in event.violation_codes if code not in known]
         if codes:
             counts = self.own("violations")
             for code in codes:
                 counts[code] = counts.get(code, 0) + 1
             detail = self.mapping(self.mapping(event.payload.get("violation")).get("detail"))
-            row = {"codes": list(codes), "event_id": event.event_id, "at": timestamp(event.created_at), "detail": dict(detail)}
+            row = {"codes": codes, "event_id": event.event_id, "at": timestamp(event.created_at), "detail": dict(detail)}
             self.to["breaches"] = (row, *self.get("breaches"))[:BREACHES_KEPT]
         look = event.payload.get("next_at")
         if isinstance(look, str) and len(look) <= 40:
@@ -180,7 +184,9 @@ class _Hand:
         self.add("received", received)
         self.add("trades_measured", 1)
         self.spend(event.occurred_at, measured=spent)
-        self.final(_day(event.occurred_at), spent)
+        told = self.mapping(event.payload.get("executed"))
+        # Per action the larger of what was approved and what left counts (contract 5).
+        self.final(_day(event.occurred_at), max(spent, self.magnitude(told.get("approved"))))
         return spent, received
 
     def executed(self, payload: Mapping[str, Any]) -> tuple[int, int]:

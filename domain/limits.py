@@ -5,7 +5,20 @@ from __future__ import annotations
 from datetime import UTC, timedelta
 from typing import Any, Final
 
-from domain.book import Book, budget, committed, daily_cap, floor_now, per_tx_cap, reserved, spent_today, text, today, worth
+from domain.book import (
+    Book,
+    budget,
+    committed,
+    daily_cap,
+    floor_now,
+    moment,
+    per_tx_cap,
+    reserved,
+    spent_today,
+    text,
+    today,
+    worth,
+)
 from domain.checks import remaining
 from domain.money import Usdc
 from domain.refusals import timestamp
@@ -16,8 +29,8 @@ ROLLING: Final = timedelta(hours=24)
 
 def rolling_24h(book: Book) -> Usdc:
     """Spend of the last 24 hours, to the minute; two caps can meet at midnight (contract 5)."""
-    since = (book.now - ROLLING).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
-    return Usdc(sum(amount for minute, amount in book.state.minutes.items() if minute > since))
+    since = (moment(book) - ROLLING).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+    return Usdc(sum(amount for minute, amount in book.state.minutes.items() if minute >= since))
 
 
 def _used(value: str | int | None, source: str, basis: str, **more: Any) -> dict[str, Any]:
@@ -33,7 +46,7 @@ def allowed(book: Book) -> dict[str, Any]:
         "budget": {"value": str(most), "clause": 1, "set_by": most_by},
         "per_action": {"value": str(cap), "clause": 2, "set_by": cap_by},
         "per_day": {"value": str(daily_cap(book)), "clause": 3, "set_by": "mandate"},
-        "stop_line": {"value": str(floor_now(book)), "clause": 4, "set_by": "mandate"},
+        "stop_line": {"value": str(floor_now(book)), "signed": str(m.floor), "clause": 4, "set_by": "mandate"},
         "period": {"value": timestamp(m.ends_at) if m.ends_at else None, "clause": 8, "set_by": "mandate"},
         "pending_approvals": {"value": book.config.pending_approvals_max, "clause": 6, "set_by": "service"},
         "paid_reads": {

@@ -9,7 +9,7 @@ from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from domain.money import BPS, Usdc
+from domain.money import BPS, ZERO, Usdc
 from domain.refusals import Refused, refusal, timestamp
 
 MAX_HORIZON_DAYS: Final = 366
@@ -183,16 +183,25 @@ class Mandate:
     @property
     def per_tx_cap(self) -> Usdc:
         """The cap per action; a legacy row falls back to its caps entry, then to the whole budget (spec 2.2)."""
-        return self.per_tx_cap_usdc or self._legacy("per_tx") or self.budget_usdc
+        return self.per_tx_cap_usdc if self.per_tx_cap_usdc is not None else self._legacy("per_tx")
 
     @property
     def daily_cap(self) -> Usdc:
         """The cap per UTC day, with the same fallback."""
-        return self.daily_cap_usdc or self._legacy("daily") or self.budget_usdc
+        return self.daily_cap_usdc if self.daily_cap_usdc is not None else self._legacy("daily")
 
-    def _legacy(self, name: str) -> Usdc | None:
+    def _legacy(self, name: str) -> Usdc:
+        """A legacy row's cap; an entry that is unusable reads as 0 (spec 2.1)."""
         stored = self.legacy_caps.get(name)
-        return Usdc.parse(stored) if stored is not None else None
+        try:
+            return Usdc.parse(stored) if stored is not None else self.budget_usdc
+        except Refused:
+            return ZERO
+
+    @property
+    def data_issue(self) -> bool:
+        """True where a stored legacy cap is unusable."""
+        return any(v is not None and not _usable(v) for v in self.legacy_caps.values())
 
     @property
     def paused(self) -> bool:
@@ -252,6 +261,14 @@ class Mandate:
             "paused": self.paused,
             "proposed_by_agent_id": self.proposed_by_agent_id,
         } | at
+
+
+def _usable(value: object) -> bool:
+    try:
+        Usdc.parse(value)
+    except Refused:
+        return False
+    return True
 
 
 def _text(amount: Usdc | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from domain.book import Book, agent_fee_reserved, cash, floor_now, shown_status, text, worth
 from domain.mandate import Status
-from domain.money import ZERO, Usdc
+from domain.money import Usdc
 from domain.positions import Reading
 from domain.refusals import timestamp
 from domain.rules import CLAUSE_OF, RULE_TEXT
@@ -30,7 +30,7 @@ def leave_now_basis(book: Book) -> dict[str, Any]:
 def leave_now(book: Book) -> Usdc | None:
     """What leaving now would bring, after the exit cost and the agent's fee; an estimate."""
     cost, at, fee = exit_cost(book), worth(book), agent_fee_reserved(book)
-    return None if at is None or cost is None or fee is None else max(ZERO, at - cost - fee)
+    return None if at is None or cost is None or fee is None else at - cost - fee
 
 
 def rules(book: Book) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ def next_event(book: Book) -> dict[str, Any] | None:
 def day(book: Book) -> int | None:
     """Days since the signature, counting from 1; None before it."""
     since = book.mandate.signed_at
-    return None if since is None else min((book.now - since).days + 1, book.mandate.horizon_days)
+    return None if since is None else max(1, min((book.now - since).days + 1, book.mandate.horizon_days))
 
 
 def _position(book: Book, key: str, reading: Reading) -> dict[str, Any]:
@@ -102,7 +102,8 @@ def progress(book: Book) -> dict[str, Any]:
         "worth_est": text(worth(book)),
         "worth_source": s.worth_source,
         "realized": str(Usdc(s.realized)),
-        "floor": str(floor_now(book)),
+        "floor": str(book.mandate.floor),
+        "floor_now": str(floor_now(book)),
         "cash": text(cash(book)),
         "cash_est": str(Usdc(s.cash_est_delta + (s.cash or 0))) if known else None,
         "committed": str(Usdc(s.deposits - s.withdrawals)),
@@ -119,7 +120,7 @@ def progress(book: Book) -> dict[str, Any]:
         "day": day(book),
         "horizon_days": book.mandate.horizon_days,
     }
-    if s.bad or mark_is_stale(book):
+    if s.bad or book.mandate.data_issue or mark_is_stale(book):
         told["data_issue"] = True
     return told
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from domain.book import Book, budget, daily_cap, floor_now, per_tx_cap, spent_today, text, worth
+from domain.book import Book, budget, daily_cap, day_of, floor_now, per_tx_cap, spent_on, text, worth
 from domain.events import Event, Kind, NewEvent, Reporter
-from domain.mandate import ClauseKey, Status
+from domain.mandate import ClauseKey, Mandate, Status
 from domain.money import ZERO, Usdc
+from domain.refusals import Refused, timestamp
 
 CLAUSE_OF: Final[Mapping[str, ClauseKey]] = {
     "over_per_tx_cap": ClauseKey.PER_ACTION,
@@ -41,123 +44,248 @@ RULE_TEXT: Final[Mapping[str, str]] = {
 }
 SPENDING: Final = frozenset({Kind.BUY, Kind.MOVE})
 ACTING: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE})
+CLOSED: Final = frozenset({Status.STOPPED, Status.SETTLED, Status.CANCELLED})
+PAID_READS: Final = frozenset({"x402", "paid_read"})
+NAME_CHARS: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """One broken rule with the numbers: what was allowed, used before, and attempted."""
+    """One broken rule with the numbers: what was allowed, used before, and attempted, and whose limit it is."""
 
     code: str
     allowed: Any = None
     used: Any = None
     attempted: Any = None
+    bound_by: str = "mandate"
 
     def detail(self) -> dict[str, Any]:
         """The numbers, with the clause."""
-        return {"clause": int(CLAUSE_OF[self.code]), "allowed": self.allowed, "used": self.used, "attempted": self.attempted}
+        return {
+            "clause": int(CLAUSE_OF[self.code]),
+            "allowed": self.allowed,
+            "used": self.used,
+            "attempted": self.attempted,
+            "bound_by": self.bound_by,
+        }
 
 
-def outflow(event: NewEvent) -> Usdc:
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """One action as it is judged: with the chain's figures and time where the chain has told of it.
+
+    Units: `spent` left the vault or is claimed to have; `asked` is the larger of it and the approved amount;
+    `counted` is what the ledger's day holds of this action already.
+    """
+
+    at: datetime
+    spent: Usdc
+    asked: Usdc
+    counted: Usdc
+    executed: Mapping[str, Any]
+    on_chain: bool
+    unwound: bool
+
+
+def violations(book: Book, event: NewEvent, same_tx: Sequence[Event] = ()) -> list[Broken]:
+    """Every rule that a row breaks, as the mandate stood before it.
+
+    Shapes: `same_tx` are the rows that already name its transaction.
+    Source: contract 5 (violation codes); equality passes. A row is judged by what the chain measured, where that is known,
+    so that both rows of a pair get the same verdict in either order.
+    """
+    found = _repeated(event, same_tx)
+    if event.kind is Kind.DEPOSIT:
+        return _over_funded(book, event)
+    if event.kind is Kind.FEE:
+        return found + _paid_read(book.mandate, event)
+    if event.kind is Kind.RESOLVE and event.reported_by is Reporter.AGENT and book.mandate.accepted_at is None:
+        return [*found, Broken("not_accepted")]
+    if event.kind not in ACTING:
+        return found
+    twin = _twin(event, same_tx)
+    action = _action(event, twin)
+    return found + _standing(book, event, action) + _amounts(book, event, action, twin) + _target(book, event, action)
+
+
+def outflow(event: NewEvent | Event) -> Usdc:
     """What an action takes out: nothing for a sale or a move in."""
     if event.kind not in SPENDING or event.amount_usdc is None or event.payload.get("direction") == "in":
         return ZERO
     return event.amount_usdc
 
 
-def violations(book: Book, event: NewEvent, same_tx: tuple[Event, ...] = ()) -> list[Broken]:
-    """Every rule that a row breaks, as the mandate stood before it.
-
-    Shapes: `same_tx` are the rows that already name its transaction.
-    Source: contract 5 (violation codes); equality passes.
-    """
-    reporter = event.reported_by
-    repeated = [e for e in same_tx if e.reported_by is reporter and e.kind is event.kind]
-    found = [Broken("duplicate_tx", attempted=event.tx_hash)] if reporter is Reporter.AGENT and repeated else []
-    if event.kind not in ACTING and event.kind is not Kind.RESOLVE:
-        return found
-    # The chain's row of an action that the agent has reported was judged with the report; its amount counts once.
-    counted = any(e.reported_by is not reporter and e.kind in ACTING for e in same_tx)
-    return found + _standing(book, event) + _amounts(book, event, already_counted=counted) + _target(book, event)
+def _repeated(event: NewEvent, same_tx: Sequence[Event]) -> list[Broken]:
+    """A second report of one transaction: of the same kind, or of another action."""
+    if event.reported_by is not Reporter.AGENT or event.kind is Kind.NOTE:
+        return []
+    acts = event.kind in ACTING
+    again = any(e.reported_by is Reporter.AGENT and (e.kind is event.kind or (acts and e.kind in ACTING)) for e in same_tx)
+    return [Broken("duplicate_tx", attempted=event.tx_hash)] if again else []
 
 
-def _standing(book: Book, event: NewEvent) -> list[Broken]:
-    m, at = book.mandate, event.occurred_at
-    found = []
+def _twin(event: NewEvent, same_tx: Sequence[Event]) -> Event | None:
+    """The row of the other side that this one will be paired with."""
+    other = Reporter.AGENT if event.reported_by is Reporter.CHAIN else Reporter.CHAIN
+    taken = {e.pairs_with for e in same_tx}
+    free = (e for e in same_tx if e.reported_by is other and e.pairs_with is None and e.seq not in taken)
+    return next((e for e in free if e.kind in ACTING), None)
+
+
+def _money(value: object) -> Usdc:
+    try:
+        return max(ZERO, Usdc.parse(value)) if value is not None else ZERO
+    except Refused:
+        return ZERO
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _action(event: NewEvent, twin: Event | None) -> _Action:
+    chain: NewEvent | Event | None = event if event.reported_by is Reporter.CHAIN else twin
+    if chain is None or chain.reported_by is not Reporter.CHAIN:
+        spent = outflow(event)
+        return _Action(event.occurred_at, spent, spent, ZERO, {}, False, False)
+    told = _map(chain.payload.get("executed") or chain.payload.get("unwound"))
+    spent = _money(told.get("spent"))
+    counted = spent
+    if chain is event:
+        same_day = twin is not None and day_of(twin.occurred_at) == day_of(event.occurred_at)
+        counted = outflow(twin) if twin is not None and same_day else ZERO
+    asked = max(spent, _money(told.get("approved"))) if spent else ZERO
+    return _Action(chain.occurred_at, spent, asked, counted, told, True, "unwound" in chain.payload)
+
+
+def _standing(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+    m, found = book.mandate, []
     if m.accepted_at is None:
         found.append(Broken("not_accepted"))
-    stopped = m.status in (Status.STOPPED, Status.SETTLED, Status.CANCELLED)
-    # Closing what is open is what a stop asks for; it breaks nothing.
-    exits = event.kind in (Kind.SELL, Kind.RESOLVE) or event.payload.get("direction") == "in"
-    if stopped and not exits:
+    closed = m.status in CLOSED and _after(m.stopped_at or m.settled_at, action)
+    # Unwinding is what a closed vault is for; it breaks nothing.
+    if closed and not action.unwound:
         found.append(Broken("mandate_stopped", attempted=event.kind.value))
-    if m.ended(at) and not exits:
-        found.append(Broken("mandate_ended", allowed=m.ends_at.isoformat() if m.ends_at else None))
-    if m.paused and not stopped:
-        found.append(Broken("mandate_paused"))
+    if m.ended(action.at) and not action.unwound:
+        found.append(Broken("mandate_ended", timestamp(m.ends_at) if m.ends_at else None, None, timestamp(action.at)))
+    if m.paused and not closed and not action.unwound and _after(m.paused_at, action):
+        found.append(Broken("mandate_paused", attempted=event.kind.value))
+    actor = action.executed.get("agent")
+    if isinstance(actor, str) and m.agent_address is not None and actor.lower() != m.agent_address.lower():
+        found.append(Broken("agent_mismatch", m.agent_address, None, actor[:NAME_CHARS]))
     return found
 
 
-def _amounts(book: Book, event: NewEvent, *, already_counted: bool) -> list[Broken]:
-    amount = outflow(event)
-    if not amount:
+def _after(since: datetime | None, action: _Action) -> bool:
+    """True where an action came after something; only the chain's own time can say that it came before."""
+    return since is None or not action.on_chain or action.at > since
+
+
+def _amounts(book: Book, event: NewEvent, action: _Action, twin: Event | None) -> list[Broken]:
+    if not action.spent:
         return []
     found = []
     cap, by = per_tx_cap(book)
-    if amount > cap:
-        found.append(Broken("over_per_tx_cap", f"{cap}", None, f"{amount}" if by == "mandate" else f"{amount} ({by})"))
-    used = ZERO if already_counted else spent_today(book)
-    if not already_counted and used + amount > daily_cap(book):
-        found.append(Broken("over_daily_cap", f"{daily_cap(book)}", f"{used}", f"{amount}"))
-    most, _ = budget(book)
-    if amount > most:
-        found.append(Broken("over_budget", f"{most}", None, f"{amount}"))
+    if action.asked > cap:
+        found.append(Broken("over_per_tx_cap", str(cap), None, str(action.asked), by))
+    used = spent_on(book, day_of(action.at)) - action.counted
+    if used + action.spent > daily_cap(book):
+        found.append(Broken("over_daily_cap", str(daily_cap(book)), str(used), str(action.spent)))
+    found += _over_budget(book, event, action)
     at = worth(book)
     if at is not None and book.state.deposits and at < floor_now(book):
-        found.append(Broken("below_stop_line", f"{floor_now(book)}", text(at), f"{amount}"))
+        found.append(Broken("below_stop_line", str(floor_now(book)), text(at), str(action.spent)))
     asks = book.mandate.approval_above_usdc
-    if book.switches.approval_gate and asks is not None and amount > asks and not _approved(book, event, amount):
-        found.append(Broken("approval_missing", f"{asks}", None, f"{amount}"))
+    if book.switches.approval_gate and asks is not None and action.asked > asks and not _approved(book, event, action, twin):
+        found.append(Broken("approval_missing", str(asks), None, str(action.asked)))
     return found
 
 
-def _approved(book: Book, event: NewEvent, amount: Usdc) -> bool:
-    """True where the owner approved an action that covers this one."""
-    place = _place(event)
+def _over_budget(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+    """More than the budget, or than the cash there is where nothing but the service could see that."""
+    most, by = budget(book)
+    cash = book.state.cash
+    if cash is not None and event.tx_hash is None and not action.on_chain:
+        most = min(most, max(ZERO, Usdc(cash + book.state.cash_est_delta)))
+    return [Broken("over_budget", str(most), None, str(action.spent), by)] if action.spent > most else []
+
+
+def _over_funded(book: Book, event: NewEvent) -> list[Broken]:
+    """Net deposits never exceed the budget."""
+    used = Usdc(book.state.deposits - book.state.withdrawals)
+    most, amount = book.mandate.budget_usdc, event.amount_usdc or ZERO
+    return [Broken("over_budget", str(most), str(used), str(amount))] if used + amount > most else []
+
+
+def _approved(book: Book, event: NewEvent, action: _Action, twin: Event | None) -> bool:
+    """True where an item that the owner approved covers the action; one that an earlier execution used does not.
+
+    An agent's report of an executed call gets the verdict of the chain's row, which used the item up.
+    """
+    if event.reported_by is Reporter.AGENT and twin is not None:
+        return "approval_missing" not in twin.violation_codes
+    told = action.executed or _map(event.payload.get("target"))
+    address, selector = str(told.get("target") or told.get("address") or "").lower(), str(told.get("selector") or "").lower()
+    # Calldata that was handed out before an item ran out may be sent as long as its reservation lasts.
+    grace = timedelta(seconds=book.config.reservation_s)
     for item in book.approvals:
-        named = str(item.target.get("address") or "").lower()
-        good = item.status in ("approved", "used") and amount <= item.approve_amount_usdc
-        if good and (place is None or place[0] in ("", named)):
+        if item.status != "approved" or action.at >= item.expires_at + grace:
+            continue
+        place = str(item.target.get("address") or "").lower(), str(item.target.get("selector") or "").lower()
+        amount_fits = item.approve_amount_usdc == action.asked if action.on_chain else item.approve_amount_usdc >= action.asked
+        if amount_fits and address in ("", place[0]) and selector in ("", place[1]):
             return True
     return False
 
 
-def _place(event: NewEvent) -> tuple[str, str] | None:
-    told = event.payload.get("executed") or event.payload.get("target")
-    if not isinstance(told, Mapping):
-        return None
-    return str(told.get("target") or told.get("address") or "").lower(), str(told.get("selector") or "").lower()
-
-
-def _target(book: Book, event: NewEvent) -> list[Broken]:
-    """A named target must be one of the terms'; a report without a target names none and breaks nothing here."""
-    told = event.payload.get("target")
-    if event.reported_by is not Reporter.AGENT or not isinstance(told, Mapping):
-        return []
+def _target(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+    """A named target must be one of the terms'; a report that names none breaks nothing here."""
+    m = book.mandate
+    if action.on_chain:
+        told = action.executed
+        address, selector = told.get("target"), told.get("selector")
+        return [] if action.unwound else _listed(m, address, selector)
+    told = _map(event.payload.get("target"))
     address, selector, market = told.get("address"), told.get("selector"), told.get("market")
-    entries = book.mandate.allowed_targets
     if isinstance(address, str) and address:
-        vault = book.mandate.vault_address
-        if vault and address.lower() == vault.lower():
-            return []
-        same = [t for t in entries if t.kind == "contract" and t.address and t.address.lower() == address.lower()]
-        fits = [t for t in same if not isinstance(selector, str) or (t.selector or "").lower() == selector.lower()]
-        return [] if fits else [Broken("target_not_allowed", None, None, {"address": address, "selector": selector})]
+        own = m.vault_address is not None and address.lower() == m.vault_address.lower()
+        return [] if own else _listed(m, address, selector)
     if isinstance(market, str) and market:
-        known = {t.market for t in entries} | {s for t in entries for s in t.symbols} | {t.venue for t in entries}
-        host_ok = any(t.kind == "x402" and (not t.hosts or market in t.hosts) for t in entries) and "." in market
-        if market not in known and not host_ok:
-            return [Broken("target_not_allowed", None, None, {"market": market})]
+        known = {t.market for t in m.allowed_targets} | {t.venue for t in m.allowed_targets}
+        symbols = {s for t in m.allowed_targets for s in t.symbols}
+        any_symbol = any(t.kind == "venue" and not t.symbols for t in m.allowed_targets)
+        if market not in known | symbols and not any_symbol and not _host_allowed(m, market):
+            return [Broken("target_not_allowed", attempted={"market": market[:NAME_CHARS]})]
     return []
+
+
+def _listed(m: Mandate, address: object, selector: object) -> list[Broken]:
+    """A contract entry for this address, and for this selector where one is named."""
+    if isinstance(address, str):
+        same = [t for t in m.allowed_targets if t.kind == "contract" and t.address and t.address.lower() == address.lower()]
+        if any(not isinstance(selector, str) or (t.selector or "").lower() == selector.lower() for t in same):
+            return []
+    named = {"address": str(address)[:NAME_CHARS], "selector": str(selector)[:NAME_CHARS] if selector else None}
+    return [Broken("target_not_allowed", attempted=named)]
+
+
+def _host_allowed(m: Mandate, host: str) -> bool:
+    return any(t.kind == "x402" and (host in t.hosts if t.hosts else "." in host) for t in m.allowed_targets)
+
+
+def _paid_read(m: Mandate, event: NewEvent) -> list[Broken]:
+    """A paid read goes to a host of the terms' x402 entries; an entry without hosts takes any."""
+    resource = event.payload.get("resource")
+    if str(event.payload.get("fee_kind")) not in PAID_READS or not isinstance(resource, str):
+        return []
+    try:
+        host = urlsplit(resource).hostname if "//" in resource else None
+    except ValueError:
+        host = None
+    entries = [t for t in m.allowed_targets if t.kind == "x402"]
+    if any(not t.hosts or host in t.hosts for t in entries):
+        return []
+    return [Broken("target_not_allowed", attempted={"resource": resource[:NAME_CHARS]})]
 
 
 def flagged(event: NewEvent, broken: list[Broken]) -> Mapping[str, Any]:

@@ -159,7 +159,8 @@ def _sort(event: Event, matched: bool) -> tuple[str, str, str]:
         return "control", str(_map(p.get("control")).get("what") or event.kind.value), "done"
     if event.kind is Kind.FEE:
         return ("research", "paid_read", "done") if p.get("resource") else ("note", "fee", "done")
-    if event.kind in (Kind.RESOLVE, Kind.PAYOUT) or "marked" in p or "marks" in p or "settled" in p:
+    marked = event.kind is Kind.NOTE and any(n in p for n in ("mark", "marks", "marked"))
+    if event.kind in (Kind.RESOLVE, Kind.PAYOUT) or marked or "settled" in p:
         return "outcome", "mark" if event.kind is Kind.NOTE else event.kind.value, "done"
     if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE):
         if event.reported_by is Reporter.CHAIN:
