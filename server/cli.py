@@ -216,9 +216,8 @@ def switch_set(name: str, value: str) -> None:
 @main.command()
 def openapi() -> None:
     """Print the OpenAPI document."""
-    from tools.catalogue import OPERATIONS
-
     from http_shim.openapi import document
+    from tools.catalogue import OPERATIONS
 
     _say(document(OPERATIONS, base_url=_settings().base_url))
 

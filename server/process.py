@@ -12,7 +12,6 @@ from collections.abc import Callable
 import anyio
 from aiohttp import web
 from mcp.server.stdio import stdio_server
-from tools.catalogue import OPERATIONS
 
 from http_shim.application import build
 from server.mcp_http import drain, mcp_app
@@ -21,6 +20,7 @@ from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired, wired
 from storage import migrate
+from tools.catalogue import OPERATIONS
 
 log = logging.getLogger("wallet.process")
 SHUTDOWN_S = 1

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from domain.draft import parse_note
-from domain.markets import from_config, resolve, validate_targets
 from pydantic import Field
 
 from domain.book import Book
 from domain.clauses import clauses
+from domain.draft import parse_note
 from domain.exposure import exposure
 from domain.ledger import EMPTY
 from domain.mandate import DEFAULT_TARGETS, MAX_HORIZON_DAYS, Action, Mandate, Status, Target, moved
+from domain.markets import from_config, resolve, validate_targets
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork

@@ -126,7 +126,7 @@ Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
 Effect = Callable[[Deps, Caller, Any], Awaitable[Reply]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Operation:
     """One thing the service does: an MCP tool, a route, an OpenAPI path and a line of skill.md are made from it.
 

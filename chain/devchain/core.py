@@ -302,6 +302,10 @@ class DevChain:
                 found.append(log.json)
         return found
 
+    def created(self) -> list[str]:
+        """Contracts that transactions created, EIP-55, oldest first."""
+        return [to_checksum_address(t.contract) for b in self.blocks for t in b.txs if t.contract and t.status]
+
     def truncate(self, number: int) -> None:
         """Forget every block above `number`."""
         with self.lock:

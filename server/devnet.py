@@ -1,0 +1,117 @@
+"""A development chain with our contracts on it, and deployments on other chains."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from chain.devchain import DevChain, serve
+from chain.evm import ChainFacts, EvmChain
+from chain.local_wallet import address_of
+from chain.sender import deploy
+from domain.refusals import Refused, refusal
+from server.settings import Settings
+from server.wiring import SystemClock, chain_facts
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """Addresses of what was deployed."""
+
+    usdc: str
+    factory: str
+    lens: str
+    market: str | None
+
+
+async def deploy_all(rpc_url: str, chain_id: int, key: str, keeper: str, *, usdc: str | None = None) -> Deployed:
+    """Deploy the factory and the lens, and on a chain without USDC a test USDC and a market."""
+    chain = EvmChain(ChainFacts(chain_id, rpc_url, confirmations=0))
+    try:
+        token = usdc or await deploy(chain, key, "TestUSDC")
+        market = None if usdc else await deploy(chain, key, "TestMarket", (token,))
+        factory = await deploy(chain, key, "MandateVaultFactory", (token, keeper))
+        lens = await deploy(chain, key, "VaultLens")
+    finally:
+        await chain.close()
+    return Deployed(token, factory, lens, market)
+
+
+@dataclass(frozen=True, slots=True)
+class Devnet:
+    """A running development chain."""
+
+    chain: DevChain
+    rpc_url: str
+    deployed: Deployed
+    keeper_key: str
+
+
+@asynccontextmanager
+async def devnet(host: str, port: int, chain_id: int, journal: Path | None = None) -> AsyncIterator[Devnet]:
+    """Start a chain, deploy on it where nothing is there yet, stop it at the end. Its first key deploys, its second keeps."""
+    clock = SystemClock()
+    chain = DevChain(lambda: int(clock.now().timestamp()), chain_id, journal)
+    runner, url = await serve(chain, host, port)
+    deployer, keeper = ("0x" + chain.keys[n].hex() for n in (0, 1))
+    try:
+        fresh = chain.head.number == 0
+        keeper_address = address_of(keeper)
+        deployed = await deploy_all(url, chain_id, deployer, keeper_address) if fresh else _again(chain)
+        yield Devnet(chain, url, deployed, keeper)
+    finally:
+        await runner.cleanup()
+        chain.close()
+
+
+def _again(chain: DevChain) -> Deployed:
+    """Where a replayed journal has the contracts: the first four creations, in their order."""
+    made = chain.created()[:4]
+    return Deployed(usdc=made[0], market=made[1], factory=made[2], lens=made[3])
+
+
+def environment(net: Devnet, chain_id: int) -> dict[str, str]:
+    """The settings a service needs to use the chain."""
+    prefix = f"WALLET_CHAINS__{chain_id}__"
+    return {
+        "WALLET_DEFAULT_CHAIN_ID": str(chain_id),
+        f"{prefix}RPC_URL": net.rpc_url,
+        f"{prefix}USDC": net.deployed.usdc,
+        f"{prefix}FACTORY": net.deployed.factory,
+        f"{prefix}LENS": net.deployed.lens,
+        f"{prefix}CONFIRMATIONS": "0",
+        f"{prefix}POLL_S": "1",
+        "WALLET_KEEPER_PRIVATE_KEY": net.keeper_key,
+    }
+
+
+async def run_devnet(host: str, port: int, chain_id: int, journal: Path | None, say: Callable[[Any], None]) -> None:
+    """Run a chain until interrupted, and print the settings to use it."""
+    async with devnet(host, port, chain_id, journal) as net:
+        for name, value in environment(net, chain_id).items():
+            say(f"{name}={value}")
+        say(f"market: {net.deployed.market}")
+        await anyio.sleep_forever()
+
+
+async def deploy_contracts(settings: Settings, chain_id: int, key: str, keeper_address: str | None) -> dict[str, str]:
+    """Deploy on a configured chain; answers the settings to add.
+
+    Errors: `not_configured` without an RPC address, USDC or keeper.
+    """
+    facts = next((f for f in chain_facts(settings) if f.chain_id == chain_id), None)
+    if facts is None or facts.rpc_url is None:
+        raise Refused(refusal("not_configured", what=f"an RPC address of chain {chain_id}"))
+    if keeper_address is None and settings.keeper_private_key is not None:
+        keeper_address = address_of(settings.keeper_private_key.get_secret_value())
+    if keeper_address is None:
+        raise Refused(refusal("not_configured", what="a keeper address"))
+    done = await deploy_all(facts.rpc_url, chain_id, key, keeper_address, usdc=facts.usdc)
+    prefix = f"WALLET_CHAINS__{chain_id}__"
+    told = {f"{prefix}USDC": done.usdc, f"{prefix}FACTORY": done.factory, f"{prefix}LENS": done.lens}
+    return told | ({"market": done.market} if done.market else {})

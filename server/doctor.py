@@ -1,0 +1,102 @@
+"""`wallet doctor`: what is set, what is missing, and what that switches off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import anyio
+from rich.console import Console
+from rich.table import Table
+
+from chain.evm import EvmChain
+from domain.markets import from_config
+from domain.refusals import Refused
+from server.settings import Settings
+from server.wiring import chain_facts
+from storage import migrate
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at; `works` is False only where something that is set does not work."""
+
+    what: str
+    works: bool
+    state: str
+    effect: str = ""
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """Look at everything."""
+    found = [await _database(settings), _keeper(settings), _markets(settings)]
+    facts = chain_facts(settings)
+    if not facts:
+        found.append(Finding("chains", True, "none is set", "no vault can be created or read: set WALLET_CHAINS__<id>__RPC_URL"))
+    for fact in facts:
+        chain = EvmChain(fact)
+        try:
+            found += await _chain(chain)
+        finally:
+            await chain.close()
+    switches = settings.switches()
+    found.append(
+        Finding("bot door", True, "on" if switches.door else "off", "" if switches.door else "mandate_* tools are hidden")
+    )
+    return found
+
+
+async def _database(settings: Settings) -> Finding:
+    shown = settings.database_url.partition("@")[2] or settings.database_url
+    try:
+        at = await anyio.to_thread.run_sync(migrate.current, settings.database_url)
+    except Exception as error:
+        return Finding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
+    if at != migrate.latest():
+        return Finding("database", False, f"{shown}: revision {at}, {migrate.latest()} is needed", "run: wallet db upgrade")
+    return Finding("database", True, f"{shown}: revision {at}")
+
+
+def _keeper(settings: Settings) -> Finding:
+    if settings.keeper_private_key is None:
+        return Finding("keeper key", True, "not set", "the keeper sends nothing: set WALLET_KEEPER_PRIVATE_KEY or its _FILE")
+    return Finding("keeper key", True, "set")
+
+
+def _markets(settings: Settings) -> Finding:
+    try:
+        return Finding("markets", True, f"{len(from_config(settings.config().markets))} configured")
+    except (ValueError, OSError) as error:
+        return Finding("markets", False, str(error), "the service does not start")
+
+
+async def _chain(chain: EvmChain) -> list[Finding]:
+    name = f"chain {chain.chain_id}"
+    if not chain.rpc_set:
+        return [Finding(name, True, "no RPC address", "it is not read")]
+    try:
+        block = await chain.latest()
+    except Refused as refused:
+        return [Finding(name, False, refused.refusal.reason, "it is not read")]
+    found = [Finding(name, True, f"block {block.number}, {chain.facts.confirmations} confirmations")]
+    for what, address, effect in (
+        ("USDC", chain.usdc, "funding is refused"),
+        ("factory", chain.factory, "create-call answers configured: false"),
+        ("lens", chain.facts.lens, "vaults are not read"),
+    ):
+        if address is None:
+            found.append(Finding(f"{name} {what}", True, "not set", effect))
+            continue
+        code = await chain.node().ask("eth_getCode", address, "latest")
+        there = isinstance(code, str) and len(code) > 2
+        found.append(
+            Finding(f"{name} {what}", there, address if there else f"{address}: no contract there", "" if there else effect)
+        )
+    return found
+
+
+def render(findings: list[Finding]) -> None:
+    """Print the findings."""
+    table = Table("", "what", "state", "effect")
+    for f in findings:
+        table.add_row("ok" if f.works else "FAULT", f.what, f.state, f.effect)
+    Console().print(table)
