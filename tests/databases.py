@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import importlib.util
 import itertools
 import os
 import shutil
@@ -13,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,11 +44,9 @@ def _binaries() -> Path | None:
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if installed:
         return installed[-1].parent
-    try:
-        import pgserver
-    except ImportError:
-        return None
-    return Path(pgserver.__file__).parent / "pginstall" / "bin"
+    # Found, not imported: importing it warns where XDG_RUNTIME_DIR is not set.
+    wheel = importlib.util.find_spec("pgserver")
+    return Path(wheel.origin).parent / "pginstall" / "bin" if wheel and wheel.origin else None
 
 
 def _as_user() -> dict[str, Any]:
@@ -67,11 +67,15 @@ def _free_port() -> int:
 
 def _reachable(binaries: Path, home: Path) -> Path:
     """The binaries where the other user can read them: a virtual environment may lie in a private folder."""
-    probe = subprocess.run([binaries / "postgres", "--version"], capture_output=True, cwd="/", check=False, **_as_user())
-    if probe.returncode == 0:
+    with suppress(PermissionError):
+        subprocess.run([binaries / "postgres", "--version"], capture_output=True, cwd="/", check=True, **_as_user())
         return binaries
-    shutil.copytree(binaries.parent, home / "pg", symlinks=True)
-    return home / "pg" / "bin"
+    package = binaries.parents[1]
+    # The wheel's libraries lie beside its package and are found by a path relative to the binaries.
+    for folder in (package, package.with_name(package.name + ".libs")):
+        if folder.is_dir():
+            shutil.copytree(folder, home / folder.name, symlinks=True)
+    return home / package.name / binaries.relative_to(package)
 
 
 def _initialised(home: Path, binaries: Path) -> Path:

@@ -161,7 +161,7 @@ def ingest(uow: UnitOfWork, desk: Desk, chain_id: int, logs: Iterable[VaultLog])
     """Take logs of many vaults in, in chain order; returns how many rows were added."""
     added = 0
     for log in logs:
-        m = uow.mandates.by_vault(chain_id, log.address)
+        m = uow.mandates.by_vault(chain_id, log.address, lock=True)
         if m is None:
             continue
         try:
