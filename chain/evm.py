@@ -29,6 +29,7 @@ from domain.ports import (
     VaultState,
 )
 from domain.refusals import Refused, refusal
+from domain.terms import FIELDS
 
 LENS_BATCH: Final = 200
 CALL_GAS: Final = hex(30_000_000)
@@ -373,9 +374,7 @@ def _bytes(answer: Any, rpc: Rpc) -> bytes:
 
 def _terms(message: Mapping[str, Any]) -> tuple[Any, ...]:
     """The MandateTerms tuple out of a typed-data message, whose integers are decimal strings."""
-    item = codec.items("MandateVaultFactory", "function")["digestOf"]
-    kinds = item.types[0].strip("()").split(",")
-    return tuple(_typed(kind, value) for kind, value in zip(kinds, message.values(), strict=True))
+    return tuple(_typed(kind, message[name]) for name, kind in FIELDS["2"])
 
 
 def _typed(kind: str, value: Any) -> Any:

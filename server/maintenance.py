@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,8 +27,7 @@ async def _with_store(settings: Settings, work: Callable[[Store], Awaitable[T]])
 
 async def verify_ledgers(settings: Settings) -> dict[str, Any]:
     """Refold and rehash everything."""
-    report = await verify(settings.database_url)
-    return {"ok": report.ok, **asdict(report)}
+    return (await verify(settings.database_url)).as_json()
 
 
 async def backup_database(settings: Settings, target: Path) -> None:

@@ -1,0 +1,5 @@
+"""`python -m server`: the command line."""
+
+from server.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The whole story on a real EVM, in one process tree."""

@@ -1,0 +1,91 @@
+"""The two who act: an owner over HTTP, an agent over MCP; each with a wallet of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import ClientSession
+from mcp import Client
+
+from chain.local_wallet import LocalWallet
+from domain.ports import Call
+from server.demo.story import StepFailed
+
+Json = dict[str, Any]
+
+
+def as_call(told: Mapping[str, Any]) -> Call:
+    """A call out of the service's JSON."""
+    return Call(int(told["chain_id"]), str(told["to"]), str(told["data"]), str(told["value"]))
+
+
+class Owner:
+    """A person with a wallet and a session."""
+
+    def __init__(self, http: ClientSession, base: str, wallet: LocalWallet, chain_id: int):
+        self._http, self._base, self.wallet, self._chain_id = http, base, wallet, chain_id
+        self._headers: dict[str, str] = {}
+
+    async def ask(self, method: str, path: str, body: Json | None = None, *, expect: int = 200, **query: Any) -> Json:
+        """Call the service and insist on the status."""
+        params = {k: str(v) for k, v in query.items()}
+        async with self._http.request(method, self._base + path, json=body, params=params, headers=self._headers) as response:
+            told: Json = await response.json()
+            if response.status != expect:
+                raise StepFailed(f"{method} {path}: {response.status}, not {expect}: {json.dumps(told)[:600]}")
+            return told
+
+    async def sign_in(self) -> Json:
+        """SIWE: ask for a text, sign it, get a session."""
+        asked = {"address": self.wallet.address, "chain_id": self._chain_id}
+        challenge = await self.ask("POST", "/wallet/auth/challenge", asked)
+        signed = {"message": challenge["message"], "signature": self.wallet.sign_text(challenge["message"])}
+        session = await self.ask("POST", "/wallet/auth/session", signed, expect=201)
+        self._headers = {"Authorization": f"Bearer {session['token']}"}
+        return session
+
+    async def send(self, call: Mapping[str, Any]) -> str:
+        """Sign and send a call of the service; its hash."""
+        receipt = await self.wallet.send(as_call(call))
+        if receipt["status"] != 1:
+            raise StepFailed(f"the owner's transaction failed: {dict(call)}")
+        return "0x" + bytes(receipt["transactionHash"]).hex()
+
+
+class Agent:
+    """A harness: an MCP client and a wallet."""
+
+    def __init__(self, client: Client, wallet: LocalWallet):
+        self._client, self.wallet = client, wallet
+
+    async def tools(self) -> list[str]:
+        """Names of the tools."""
+        return [t.name for t in (await self._client.list_tools()).tools]
+
+    async def call(self, tool: str, **arguments: Any) -> Json:
+        """Call a tool that must not refuse."""
+        told = await self.attempt(tool, **arguments)
+        if "refusal" in told:
+            raise StepFailed(f"{tool} was refused: {json.dumps(told['refusal'])[:600]}")
+        return told
+
+    async def attempt(self, tool: str, **arguments: Any) -> Json:
+        """Call a tool; a refusal is an answer like another."""
+        result = await self._client.call_tool(tool, arguments)
+        told: Json = result.structured_content or {}
+        return told
+
+    async def execute(self, call: Mapping[str, Any]) -> tuple[bool, str]:
+        """Sign and send; whether it succeeded, and its hash."""
+        receipt = await self.wallet.send(as_call(call), gas=900_000)
+        return receipt["status"] == 1, "0x" + bytes(receipt["transactionHash"]).hex()
+
+
+@asynccontextmanager
+async def harness(transport: Any, wallet: LocalWallet) -> AsyncIterator[Agent]:
+    """An agent on a transport."""
+    async with Client(transport) as client:
+        yield Agent(client, wallet)
