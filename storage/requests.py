@@ -149,7 +149,8 @@ class Reservations:
         self._sql.run(
             "INSERT INTO reservations (public_id, action_hash, amount_micros, made_at, expires_at, approval_id) "
             "VALUES (:mandate, :hash, :amount, :made, :expires, :approval) "
-            "ON CONFLICT (public_id, action_hash) DO UPDATE SET expires_at = excluded.expires_at, made_at = excluded.made_at",
+            "ON CONFLICT (public_id, action_hash) DO UPDATE SET amount_micros = excluded.amount_micros, "
+            "made_at = excluded.made_at, expires_at = excluded.expires_at, approval_id = excluded.approval_id",
             mandate=r.public_id, hash=r.action_hash, amount=r.amount.micros, made=micros(r.made_at),
             expires=micros(r.expires_at), approval=r.approval_id,
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -19,6 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from storage.ledger import StateCache
 from storage.sql import PostgresSql, SqliteSql
 from storage.unit_of_work import UnitOfWork
+
+log = logging.getLogger("wallet.storage")
 
 T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
@@ -144,7 +147,7 @@ class SqliteStore:
 
     async def write(self, work: Work[T]) -> T:
         """Queue the handler; answered after the commit."""
-        if self._closed:
+        if self._closed or not self._writer.is_alive():
             raise RuntimeError("the store is closed")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -167,17 +170,24 @@ class SqliteStore:
             while (job := self._jobs.get()) is not None:
                 batch, last = self._batch(job)
                 self._commit(connection, batch)
-                by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-                for done in batch:
-                    by_loop.setdefault(done.loop, []).append(done)
-                for loop, jobs in by_loop.items():
-                    # A loop that closed meanwhile has nobody left to answer.
-                    with suppress(RuntimeError):
-                        loop.call_soon_threadsafe(_settle, jobs)
+                _answer(batch)
                 if last:
                     break
+                if connection.in_transaction:  # not even the rollback worked: start over
+                    connection.close()
+                    connection = connect_sqlite(self._path)
+        except sqlite3.Error:
+            log.exception("the writer of %s ends: the database does not open again", self._path)
         finally:
             connection.close()
+            self._refuse_the_rest()
+
+    def _refuse_the_rest(self) -> None:
+        """Nobody waits for a writer that is gone."""
+        while not self._jobs.empty():
+            if (job := self._jobs.get()) is not None:
+                job.error = RuntimeError("the store's writer ended")
+                _answer([job])
 
     def _batch(self, job: _Job) -> tuple[list[_Job], bool]:
         batch = [job]
@@ -198,7 +208,7 @@ class SqliteStore:
                 self._run(connection, job)
             connection.execute("COMMIT")
         except BaseException as error:
-            if connection.in_transaction:
+            with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             for job in batch:
                 job.error = job.error or error
@@ -211,6 +221,17 @@ class SqliteStore:
             job.error = error
             connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
+
+
+def _answer(batch: list[_Job]) -> None:
+    """Hand the outcomes over, with one wake-up a loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    for done in batch:
+        by_loop.setdefault(done.loop, []).append(done)
+    for loop, jobs in by_loop.items():
+        # A loop that closed meanwhile has nobody left to answer.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, jobs)
 
 
 def _settle(jobs: list[_Job]) -> None:

@@ -238,7 +238,7 @@ async def test_reservations_count_until_they_end(store: Store) -> None:
 
     await store.write(lambda uow: (uow.reservations.put(one), uow.reservations.put(two)))
     assert [await live(at) for at in (0, 9, 10, 15)] == [{one, two}, {one, two}, {two}, set()]
-    again = replace(one, made_at=m.later(6), expires_at=m.later(16))
+    again = replace(one, amount=Usdc(6), made_at=m.later(6), expires_at=m.later(16), approval_id="ap_2")
     await store.write(lambda uow: uow.reservations.put(again))
     await store.write(lambda uow: uow.reservations.release("m_1", "b"))
     assert await live(7) == {again}

@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -204,3 +205,43 @@ async def test_switching_a_file_to_wal_waits_for_whoever_holds_it(tmp_path: Path
     connection.close()
     release.join()
     held.close()
+
+
+def _stick_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next batch end as if neither its commit nor its rollback had worked."""
+    commit = SqliteStore._commit
+
+    def stuck(self: SqliteStore, connection: sqlite3.Connection, batch: list[Any]) -> None:
+        monkeypatch.setattr(SqliteStore, "_commit", commit)
+        connection.execute("BEGIN IMMEDIATE")
+        for job in batch:
+            job.error = OSError("the disk is gone")
+
+    monkeypatch.setattr(SqliteStore, "_commit", stuck)
+
+
+async def test_a_rollback_that_fails_does_not_stop_the_writer(sqlite_store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    _stick_once(monkeypatch)
+    with pytest.raises(OSError, match="disk"):
+        await sqlite_store.write(lambda uow: _switch(uow, "lost"))
+    with anyio.fail_after(5):
+        assert await sqlite_store.write(lambda uow: _switch(uow, "kept")) == "kept"
+    assert await _names(sqlite_store) == {"kept"}
+
+
+async def test_a_writer_that_ended_answers_instead_of_hanging(
+    sqlite_store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def closed(*_: object) -> None:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    _stick_once(monkeypatch)
+    monkeypatch.setattr("storage.store.connect_sqlite", closed)
+    works = [asyncio.create_task(sqlite_store.write(lambda uow, n=n: _switch(uow, f"s{n}"))) for n in range(5)]
+    with anyio.fail_after(5):
+        answers = await asyncio.gather(*works, return_exceptions=True)
+        assert all(isinstance(a, OSError | RuntimeError) for a in answers)
+        await anyio.to_thread.run_sync(sqlite_store._writer.join)
+        with pytest.raises(RuntimeError, match="closed"):
+            await sqlite_store.write(lambda uow: _switch(uow, "late"))
+    assert "does not open again" in caplog.text
