@@ -14,7 +14,7 @@ from domain.events import Event, Kind, Reporter
 from domain.money import Usdc
 from domain.positions import MEASURED_END, TOLD_END, TRADE, Op, Position, bounded
 from domain.refusals import Refused, timestamp
-from domain.state import EMPTY, FIELDS, Day, LedgerState, from_json, to_json
+from domain.state import EMPTY, Day, LedgerState, from_json, to_json
 
 __all__ = ["ACTION_KINDS", "EMPTY", "Day", "LedgerState", "fold", "from_json", "reversal_payload", "to_json"]
 
@@ -78,7 +78,7 @@ class _Hand:
             positions, given_back = bounded(self.to["positions"])
             self.to["positions"] = positions
             self.add("cash_est_moved", given_back)
-        return LedgerState(**{n: self.get(n) for n in FIELDS})
+        return self.was.changed(self.to)
 
     def get(self, name: str) -> Any:
         return self.to[name] if name in self.to else getattr(self.was, name)
@@ -166,7 +166,8 @@ class _Hand:
                 self.own("moved_back").pop(event.tx_hash)
         if isinstance(event.payload.get("settled"), Mapping):
             told = event.payload["settled"]
-            self.to["settled"] = {n: self.magnitude(told.get(n)) for n in ("spent", "returned", "gain", "agent_fee")}
+            facts = {n: self.magnitude(told.get(n)) for n in ("spent", "returned", "gain", "agent_fee")}
+            self.to["settled"] = facts | {"seq": self.seq}
         what = self.control(event)
         if what in ("paused", "resumed"):
             self.to["paused_on_chain"] = what == "paused"
@@ -331,14 +332,18 @@ class _Hand:
 
     def marks(self, event: Event) -> None:
         """Marks a row carries: its own position's, several, or the vault's own."""
-        house, at = event.reported_by in (Reporter.KEEPER, Reporter.CHAIN), timestamp(event.occurred_at)
-        if event.payload.get("mark") is not None:
-            self.mark(position_key(event), event.payload["mark"], at, house=house)
+        payload = event.payload
+        house = event.reported_by in (Reporter.KEEPER, Reporter.CHAIN)
+        if payload.get("mark") is None and not (house and ("marks" in payload or "marked" in payload)):
+            return
+        at = timestamp(event.occurred_at)
+        if payload.get("mark") is not None:
+            self.mark(position_key(event), payload["mark"], at, house=house)
         if not house:
             return
-        for key, value in self.mapping(event.payload.get("marks")).items():
+        for key, value in self.mapping(payload.get("marks")).items():
             self.mark(str(key)[:KEY_CHARS], value, at, house=True)
-        told = event.payload.get("marked")
+        told = payload.get("marked")
         if isinstance(told, Mapping):
             whole = {n: self.magnitude(told.get(n)) for n in ("cash", "positions", "floor")}
             self.to |= {"earlier_mark": self.get("whole_mark"), "whole_mark": whole | {"at": at, "seq": self.seq}}

@@ -221,20 +221,34 @@ class Position:
 
 
 def readings(positions: Mapping[str, Position]) -> dict[str, Reading]:
-    """Every position's reading. An exit that only the chain tells of is taken from the open positions at its address."""
+    """Every position's reading.
+
+    An exit that only the chain tells of is taken from the positions that were open at its address; where none was, it is
+    what a told end there has given back to the estimate of cash already.
+    """
     loose = {k: p.unheld_exits() for k, p in positions.items() if p.address and any(op[0] == 0 for op in p.ops)}
     loose = {k: exits for k, exits in loose.items() if exits}
     taken: dict[str, list[Op]] = {}
+    told: dict[str, int] = {}
     for key, exits in loose.items():
         address = str(positions[key].address).lower()
         others = [k for k, p in positions.items() if k != key and p.address and p.address.lower() == address]
         for exit_ in exits:
-            _share(exit_, [(k, positions[k]) for k in others], taken)
-    return {key: p.read(taken.get(key, ())) for key, p in positions.items()}
+            rest = _share(exit_, [(k, positions[k]) for k in others], taken)
+            told[address] = told.get(address, 0) + rest
+    read = {key: p.read(taken.get(key, ())) for key, p in positions.items()}
+    for address, rest in told.items():
+        for key, p in positions.items():
+            if rest > 0 and p.address and p.address.lower() == address:
+                part = min(rest, max(0, read[key].credit))
+                read[key] = replace(read[key], credit=read[key].credit - part)
+                rest -= part
+    return read
 
 
-def _share(exit_: Op, others: Sequence[tuple[str, Position]], taken: dict[str, list[Op]]) -> None:
-    """Take one exit from the positions that were open before it; the last of them bears what is over."""
+def _share(exit_: Op, others: Sequence[tuple[str, Position]], taken: dict[str, list[Op]]) -> int:
+    """Take one exit from the positions that were open before it, the last of them bears what is over; all of it is left
+    where none was open."""
     rest = exit_[4]
     held = []
     for key, p in others:
@@ -247,6 +261,7 @@ def _share(exit_: Op, others: Sequence[tuple[str, Position]], taken: dict[str, l
         if part > 0:
             taken.setdefault(key, []).append((0, exit_[1], TRADE, 0, part))
             rest -= part
+    return rest
 
 
 def bounded(positions: dict[str, Position]) -> tuple[dict[str, Position], int]:

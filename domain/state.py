@@ -71,6 +71,17 @@ class LedgerState:
     trades_claimed: int = 0
     bad: bool = False
 
+    def changed(self, values: Mapping[str, Any]) -> LedgerState:
+        """The same state with some fields changed.
+
+        `dataclasses.replace` passes every field through the constructor, which costs more than the rest of a fold step.
+        """
+        made = object.__new__(LedgerState)
+        known = self.__dict__
+        made.__dict__.update({n: known[n] for n in FIELDS})
+        made.__dict__.update(values)
+        return made
+
     @property
     def cash(self) -> int | None:
         """Chain cash (contract 5), None before the first chain money row."""
@@ -85,12 +96,14 @@ class LedgerState:
 
     @cached_property
     def open_positions(self) -> Mapping[str, Reading]:
-        """The readings of what is still open."""
-        return {k: r for k, r in self.held.items() if r.opened}
+        """The readings of what is still open; a settlement ends every estimate, the vault's own figures are final."""
+        return {} if self.settled is not None else {k: r for k, r in self.held.items() if r.opened}
 
     @cached_property
     def cash_est_delta(self) -> int:
-        """What reports that no chain row matches move the estimate of cash by."""
+        """What reports that no chain row matches move the estimate of cash by; nothing once it is settled."""
+        if self.settled is not None:
+            return 0
         return self.cash_est_moved + sum(r.credit for r in self.held.values())
 
     @property
@@ -108,6 +121,8 @@ class LedgerState:
     @cached_property
     def positions_est(self) -> int:
         """Open positions: those on chain by the vault's own mark while it stands, the others by their latest marks."""
+        if self.settled is not None and not (self.whole_mark and self.whole_mark["seq"] > self.settled["seq"]):
+            return 0
         if not self.whole_mark_stands or self.whole_mark is None:
             return sum(r.value for r in self.open_positions.values())
         elsewhere = sum(r.value for k, r in self.open_positions.items() if not self.positions[k].on_chain)

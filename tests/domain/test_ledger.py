@@ -78,6 +78,15 @@ def test_an_exit_that_only_the_chain_tells_of_closes_the_open_position_at_its_ad
     assert (made.state.cash_est_delta, made.state.realized) == (0, 2 * ONE)
 
 
+def test_an_exit_after_the_agent_told_of_the_end_does_not_count_twice() -> None:
+    """Bought 50; the agent tells a loss of 9 without a transaction (estimate +41), then the chain brings 41 back."""
+    made = ledger(deposit(500), row("buy", 50, tx="0x01", position={"id": "p"}), executed(50, tx="0x01"))
+    made.add(row("resolve", -9, position={"id": "p"}))
+    assert (made.state.cash, made.state.cash_est_delta) == (450 * ONE, 41 * ONE)
+    made.add(row("move", 41, "chain", tx="0x02", unwound={"target": MARKET, "selector": "0x01", "received": "41"}))
+    assert (made.state.cash, made.state.cash_est_delta, made.state.positions_est) == (491 * ONE, 0, 0)
+
+
 def test_a_house_mark_beats_the_agent_s_until_the_position_changes() -> None:
     buy = row("buy", 40, tx="0x01", position={"id": "p"})
     made = ledger(deposit(500), buy, executed(40, tx="0x01"), row("note", by="keeper", marks={"p": "41"}))
