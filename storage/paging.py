@@ -29,8 +29,13 @@ def keys_of(cursor: str, kinds: Sequence[type]) -> list[Any]:
     except ValueError:
         keys = None
     if not isinstance(keys, list) or not _fits(keys, kinds) or cursor_of(*keys) != cursor:
-        raise Refused(refusal("invalid_request", detail={"fields": [{"loc": "cursor", "msg": "not a cursor of this list"}]}))
+        raise not_a_cursor()
     return keys
+
+
+def not_a_cursor() -> Refused:
+    """The refusal of a cursor that this list did not make."""
+    return Refused(refusal("invalid_request", detail={"fields": [{"loc": "cursor", "msg": "not a cursor of this list"}]}))
 
 
 def _fits(keys: list[Any], kinds: Sequence[type]) -> bool:

@@ -26,6 +26,7 @@ from sqlalchemy import (
 
 metadata: Final = MetaData()
 BIG: Final = BigInteger().with_variant(Integer, "sqlite")
+_HALL_SORTS: Final = ("days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working")
 TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
 
 
@@ -212,12 +213,10 @@ Table(
 )  # fmt: skip
 Table(
     "hall_agents", metadata,
-    Column("agent_id", Text, primary_key=True), _need("name", Text), _need("accepts", SmallInteger),
-    _need("ranked", SmallInteger), _need("days_live", BIG), _need("trades_total", BIG), _may("net_30d", BIG),
-    _may("twr_30d", BIG), _may("drawdown_30d", BIG), _need("working", BIG), _need("usdc_working", BIG),
-    _need("as_of", BIG), _need("body", Text),
-    *(Index(f"hall_agents_{n}", n, "agent_id") for n in ("days_live", "trades_total", "net_30d", "twr_30d")),
-    *(Index(f"hall_agents_{n}", n, "agent_id") for n in ("drawdown_30d", "working")),
+    Column("agent_id", Text, primary_key=True), _need("accepts", SmallInteger), _need("ranked", SmallInteger),
+    *(_need(f"by_{n}", BIG) for n in _HALL_SORTS), _need("mandates_working", BIG), _need("usdc_working", BIG),
+    _need("as_of", BIG), _need("facts", Text), _need("body", Text),
+    *(Index(f"hall_agents_{n}", f"by_{n}", "agent_id") for n in _HALL_SORTS),
 )  # fmt: skip
 Table(
     "work_claims", metadata,

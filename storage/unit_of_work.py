@@ -6,6 +6,7 @@ from functools import cached_property
 
 from storage.agents import Policies, Transfers
 from storage.chainlog import ChainLog
+from storage.hall import Hall
 from storage.identities import Identities
 from storage.ledger import Ledger, StateCache
 from storage.mandates import Mandates
@@ -68,6 +69,11 @@ class UnitOfWork:
     def chainlog(self) -> ChainLog:
         """The chain reader's tables."""
         return ChainLog(self.sql)
+
+    @cached_property
+    def hall(self) -> Hall:
+        """The Hall's roll-ups."""
+        return Hall(self.sql)
 
     @cached_property
     def work(self) -> Work:

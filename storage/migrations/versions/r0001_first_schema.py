@@ -164,26 +164,27 @@ def tables() -> None:
     op.create_table(
         "hall_agents",
         sa.Column("agent_id", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
         sa.Column("accepts", sa.SmallInteger(), nullable=False),
         sa.Column("ranked", sa.SmallInteger(), nullable=False),
-        sa.Column("days_live", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("trades_total", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("net_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
-        sa.Column("twr_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
-        sa.Column("drawdown_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
-        sa.Column("working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("by_days_live", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("by_trades_total", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("by_net_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("by_twr_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("by_drawdown_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("by_working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("mandates_working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("usdc_working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("as_of", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("facts", sa.Text(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("agent_id"),
     )
-    op.create_index("hall_agents_days_live", "hall_agents", ["days_live", "agent_id"], unique=False)
-    op.create_index("hall_agents_drawdown_30d", "hall_agents", ["drawdown_30d", "agent_id"], unique=False)
-    op.create_index("hall_agents_net_30d", "hall_agents", ["net_30d", "agent_id"], unique=False)
-    op.create_index("hall_agents_trades_total", "hall_agents", ["trades_total", "agent_id"], unique=False)
-    op.create_index("hall_agents_twr_30d", "hall_agents", ["twr_30d", "agent_id"], unique=False)
-    op.create_index("hall_agents_working", "hall_agents", ["working", "agent_id"], unique=False)
+    op.create_index("hall_agents_days_live", "hall_agents", ["by_days_live", "agent_id"], unique=False)
+    op.create_index("hall_agents_trades_total", "hall_agents", ["by_trades_total", "agent_id"], unique=False)
+    op.create_index("hall_agents_net_30d", "hall_agents", ["by_net_30d", "agent_id"], unique=False)
+    op.create_index("hall_agents_twr_30d", "hall_agents", ["by_twr_30d", "agent_id"], unique=False)
+    op.create_index("hall_agents_drawdown_30d", "hall_agents", ["by_drawdown_30d", "agent_id"], unique=False)
+    op.create_index("hall_agents_working", "hall_agents", ["by_working", "agent_id"], unique=False)
     op.create_table(
         "hall_days",
         sa.Column("public_id", sa.Text(), nullable=False),
