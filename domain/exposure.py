@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from domain.book import Book, daily_cap, day_of, midnight, moment
 from domain.book import today as today_of
 from domain.mandate import Mandate, Status
-from domain.money import ZERO, Usdc
+from domain.money import BPS, ZERO, Usdc
+from domain.ports import VaultState
 from domain.refusals import timestamp
+
+EXIT_LOSS_BPS: Final = 200  # the vault's MAX_EXIT_LOSS_BPS
 
 
 def _terms_only(m: Mandate) -> tuple[Usdc, Usdc, Usdc]:
     """Before there is a vault: as if it were fully funded."""
     at_risk = m.budget_usdc - m.floor
-    fair_loss = m.floor.share_up(200)
+    fair_loss = m.floor.share_up(EXIT_LOSS_BPS)
     ever = at_risk + fair_loss
     today = min(m.daily_cap, ever)
     return min(m.per_tx_cap, today), today, ever
+
+
+def _live(book: Book, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
+    """From the vault's state and the caps. The agent's policy binds only those who ask the service, so it is no cap here."""
+    m = book.mandate
+    above = max(ZERO, chain.cash + chain.positions - chain.floor)
+    if m.ended(moment(book)):  # nothing leaves the vault any more, but open positions can be unwound badly
+        most = min(chain.positions, above + chain.floor.share_up(EXIT_LOSS_BPS))
+        return most, most, most
+    room = max(ZERO, m.budget_usdc - chain.total_deposited)
+    more = room - room.share_down(BPS - m.stop_floor_bps)
+    # What sits in positions can be traded away too, down to the floor; below it only fair exits, at 2% at the most.
+    ever = above + more + (chain.floor + room - more).share_up(EXIT_LOSS_BPS)
+    spent = chain.spent_today if day_of(chain.block.at) == today_of(book) else ZERO
+    # Measured outflow is bounded by the day cap; positions already open are not, so they count whole.
+    today = min(ever, max(ZERO, daily_cap(book) - spent) + chain.positions)
+    once = min(today, m.per_tx_cap + chain.positions)
+    return (ZERO, ZERO, ever) if chain.paused else (once, today, ever)
 
 
 def exposure(book: Book) -> dict[str, Any]:
@@ -29,26 +50,15 @@ def exposure(book: Book) -> dict[str, Any]:
     lost is at most this. Source: contract 5; chain.md constants.
     """
     m, chain = book.mandate, book.chain
-    closed = m.status in (Status.STOPPED, Status.SETTLED, Status.CANCELLED) or m.ended(moment(book))
-    if closed or (chain is not None and (chain.stopped or chain.settled)):
+    # A stop that only the record knows holds nobody back; the vault's own does.
+    told = book.state.stop_reason is not None or m.vault_address is None
+    over = m.status in (Status.SETTLED, Status.CANCELLED) or (m.status is Status.STOPPED and told)
+    if over or (chain is not None and (chain.stopped or chain.settled)):
         once = today = ever = ZERO
     elif chain is None or not chain.exists:
-        once, today, ever = _terms_only(m)
+        once, today, ever = (ZERO, ZERO, ZERO) if m.ended(moment(book)) else _terms_only(m)
     else:
-        above = max(ZERO, chain.cash + chain.positions - chain.floor)
-        room = m.budget_usdc - chain.total_deposited
-        more = max(ZERO, room) - max(ZERO, room).share_down(10_000 - m.stop_floor_bps)
-        # What sits in positions can be traded away too, down to the floor; below it only fair exits, at 2% at the most.
-        floor_at_end = chain.floor + (max(ZERO, room) - more)
-        ever = above + more + floor_at_end.share_up(200)
-        # Measured outflow is bounded by the day cap; positions already open are not, so they count whole.
-        spent = chain.spent_today if day_of(chain.block.at) == today_of(book) else ZERO
-        left_today = max(ZERO, daily_cap(book) - spent)
-        today = min(ever, left_today + chain.positions)
-        # The agent's policy binds only those who ask the service; the vault knows the terms alone.
-        once = min(today, m.per_tx_cap + chain.positions)
-        if chain.paused:
-            once = today = ZERO
+        once, today, ever = _live(book, chain)
     return {
         "before_pause": str(once),
         "today": str(today),
