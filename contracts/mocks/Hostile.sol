@@ -164,6 +164,17 @@ contract SurchargeToken is ERC20 {
     }
 }
 
+/// @notice Lets anybody move anybody's money, whatever was approved.
+contract BackdoorToken is ERC20 {
+    constructor() ERC20("Backdoor", "BACK") {}
+
+    function mint(address to, uint256 amount) external {
+        _mint(to, amount);
+    }
+
+    function _spendAllowance(address, address, uint256) internal override {}
+}
+
 /// @notice Answers false instead of reverting, and moves nothing.
 contract FalseToken is ERC20 {
     constructor() ERC20("False", "FLS") {}

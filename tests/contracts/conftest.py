@@ -20,4 +20,4 @@ def world(deployed: World) -> Iterator[World]:
     before, time = deployed.evm.chain.snapshot(), deployed.evm.time
     yield deployed
     deployed.evm.chain.revert(before)
-    deployed.evm.time = time
+    deployed.evm.time, deployed.mandates = time, 0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from eth_abi import decode, encode
 from eth_account import Account
 from eth_account.messages import encode_typed_data
@@ -104,6 +106,14 @@ class Refusal(Exception):
         values = decoded(e["inputs"], data[4:]) if e else []
         self.args_: Args = {i["name"]: v for i, v in zip(e["inputs"] if e else (), values, strict=True)}
         super().__init__(f"{self.name}({', '.join(map(str, values))})")
+
+
+@contextmanager
+def refused(name: str, *args: Any) -> Iterator[None]:
+    """What is done inside must revert with this error; arguments are compared as far as they are given."""
+    with pytest.raises(Refusal) as caught:
+        yield
+    assert (caught.value.name, *list(caught.value.args_.values())[: len(args)]) == (name, *args)
 
 
 @dataclass(frozen=True)
@@ -244,10 +254,10 @@ HOSTILE: Final = (
 class World:
     """USDC, a market, hostile targets, factory and lens, and ten people."""
 
-    def __init__(self, token: str = "TestUSDC") -> None:
+    def __init__(self, currency: str = "TestUSDC") -> None:
         self.evm = Evm()
         self.owner, self.agent, self.keeper, self.stranger, self.friend = self.evm.people[:5]
-        self.usdc = self.evm.deploy(token)
+        self.usdc = self.evm.deploy(currency)
         self.factory = self.evm.deploy("MandateVaultFactory", self.usdc.address, self.keeper)
         self.lens = self.evm.deploy("VaultLens")
         self.market = self.evm.deploy("TestMarket", self.usdc.address)
@@ -256,7 +266,7 @@ class World:
         for who in (self.owner, self.agent, self.stranger):
             self.usdc.send(self.evm.people[9], "mint", who, 1_000_000 * USD)
         self.usdc.send(self.evm.people[9], "mint", self.hostile.address, 1_000 * USD)
-        self._nonce = 0
+        self.mandates = 0
 
     # -- terms -----------------------------------------------------------------------------------------------
 
@@ -273,14 +283,14 @@ class World:
 
     def terms(self, calls: Any = None, probes: Any = None, **over: Any) -> Args:
         """Budget 1,000, per action 200, per day 500, floor 20% down, 30 days, fee 10%."""
-        self._nonce += 1
+        self.mandates += 1
         calls = self.calls() if calls is None else calls
         probes = self.probes() if probes is None else probes
         t: Args = {
-            "publicId": f"m_{self._nonce:010d}", "owner": self.owner, "agent": self.agent, "budgetUsdc": 1_000 * USD,
+            "publicId": f"m_{self.mandates:010d}", "owner": self.owner, "agent": self.agent, "budgetUsdc": 1_000 * USD,
             "perTxCap": 200 * USD, "dailyCap": 500 * USD, "stopFloorBps": 2_000, "horizonDays": 30, "agentFeeBps": 1_000,
             "approvalAbove": 0, "onFloor": 1, "allowedTargetsHash": keccak(encode([CALLS, PROBES], [calls, probes])),
-            "guardTargetsHash": keccak(b"[]"), "issuedAt": self.evm.time, "nonce": self._nonce,
+            "guardTargetsHash": keccak(b"[]"), "issuedAt": self.evm.time, "nonce": self.mandates,
         }  # fmt: skip
         t |= over
         t.setdefault("stopFloor", t["budgetUsdc"] * (10_000 - t["stopFloorBps"]) // 10_000)

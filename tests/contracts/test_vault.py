@@ -1,0 +1,654 @@
+"""What the vault does, call by call: its refusals, its events, its sums."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contracts.harness import (
+    AGENT_STOP,
+    DAY,
+    DEPOSIT,
+    FLOOR_STOP,
+    OWNER_STOP,
+    REDEEM,
+    USD,
+    WITHDRAW_STOP,
+    ZERO,
+    Contract,
+    World,
+    entries,
+    refused,
+    selector,
+)
+
+ALL = (
+    ("deposit", 1), ("sync",), ("execute", ZERO, b"", 0), ("unwind", ZERO, b""), ("stop",), ("revokeAgent",), ("setAgent", ZERO),
+    ("withdrawAll",), ("settle",), ("payAgent",), ("mark",),
+)  # fmt: skip
+
+
+def digest(vault: Contract) -> bytes:
+    return bytes(vault.read("terms")[0][9])
+
+
+def stop(world: World, vault: Contract) -> None:
+    vault.send(world.owner, "stop")
+
+
+# -- money in ---------------------------------------------------------------------------------------------------
+
+
+def test_deposit_books_and_tells(world: World) -> None:
+    vault = world.vault(deposit=0)
+    told = world.deposit(vault, 300 * USD)
+    assert told.one("Deposited") == {
+        "mandate": digest(vault),
+        "from": world.owner,
+        "amount": 300 * USD,
+        "totalDeposited": 300 * USD,
+    }
+    assert (vault.read("cash"), vault.read("totalDeposited"), world.balance(vault)) == (300 * USD,) * 3
+
+
+def test_deposit_stops_at_the_budget(world: World) -> None:
+    vault = world.vault(deposit=999 * USD)
+    with refused("OverBudget", 2 * USD, USD):
+        world.deposit(vault, 2 * USD)
+    world.deposit(vault, USD)
+    with refused("OverBudget", 1, 0):
+        world.deposit(vault, 1)
+
+
+def test_only_the_owner_may_deposit_sync_revoke_set_or_withdraw(world: World) -> None:
+    vault = world.vault()
+    for call in (("deposit", 1), ("sync",), ("revokeAgent",), ("setAgent", world.agent), ("withdrawAll",)):
+        for who in (world.agent, world.keeper, world.stranger):
+            with refused("NotOwner", who):
+                vault.send(who, *call)
+
+
+def test_sync_books_a_plain_transfer_up_to_the_budget(world: World) -> None:
+    vault = world.vault(deposit=900 * USD)
+    world.usdc.send(world.stranger, "transfer", vault.address, 150 * USD)
+    told = vault.send(world.owner, "sync").one("Deposited")
+    assert (told["from"], told["amount"], told["totalDeposited"]) == (ZERO, 100 * USD, 1_000 * USD)
+    assert vault.send(world.owner, "sync").events == ()
+    assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 1_050 * USD
+
+
+@pytest.mark.parametrize("call", ["deposit", "sync", "setAgent"])
+def test_a_closed_mandate_takes_no_money_and_no_agent(world: World, call: str) -> None:
+    args = {"deposit": (1,), "sync": (), "setAgent": (world.agent,)}[call]
+    vault = world.vault(deposit=10 * USD)
+    ends = vault.read("terms")[0][6]
+    world.evm.time = ends
+    with refused("MandateEnded", ends):
+        vault.send(world.owner, call, *args)
+    stop(world, vault)
+    with refused("MandateStopped", OWNER_STOP):
+        vault.send(world.owner, call, *args)
+
+
+# -- execute ----------------------------------------------------------------------------------------------------
+
+
+def test_execute_measures_what_left_and_takes_the_approval_back(world: World) -> None:
+    vault = world.vault()
+    told = world.act(vault, world.hostile, "take", 30 * USD, approve=40 * USD).one("Executed")
+    assert told == {
+        "mandate": digest(vault),
+        "agent": world.agent,
+        "target": world.hostile.address,
+        "selector": selector("take(uint256)"),
+        "approved": 40 * USD,
+        "spent": 30 * USD,
+        "returned": 0,
+        "spentToday": 30 * USD,
+    }
+    assert (vault.read("cash"), vault.read("totalSpent"), vault.read("spentToday")) == (970 * USD, 30 * USD, 30 * USD)
+    assert world.usdc.read("allowance", vault.address, world.hostile.address) == 0
+
+
+def test_execute_measures_what_came_back(world: World) -> None:
+    vault = world.vault()
+    told = world.give(vault, 7 * USD).one("Executed")
+    assert (told["spent"], told["returned"], told["spentToday"]) == (0, 7 * USD, 0)
+    assert (vault.read("cash"), vault.read("totalReturned")) == (1_007 * USD, 7 * USD)
+
+
+def test_a_whole_round_through_a_market(world: World) -> None:
+    vault = world.vault()
+    world.invest(vault, 200 * USD)
+    assert vault.read("worth") == (800 * USD, 200 * USD, 800 * USD)
+    world.usdc.send(world.stranger, "transfer", world.market.address, 20 * USD)
+    shares = world.market.read("balanceOf", vault.address)
+    told = world.redeem(vault, shares).one("Executed")
+    assert 219_999_990 <= told["returned"] <= 220 * USD
+    assert vault.read("cash") == 800 * USD + told["returned"] == world.balance(vault)
+
+
+def test_only_the_agent_executes(world: World) -> None:
+    vault = world.vault()
+    for who in (world.owner, world.keeper, world.stranger):
+        with refused("NotAgent", who):
+            world.act(vault, world.hostile, "take", 1, approve=1, by=who)
+
+
+def test_the_cap_per_action_binds_the_approval_and_equality_passes(world: World) -> None:
+    vault = world.vault()
+    with refused("OverPerTxCap", 200 * USD + 1, 200 * USD):
+        world.act(vault, world.hostile, "take", 1, approve=200 * USD + 1)
+    assert world.take(vault, 200 * USD).one("Executed")["spent"] == 200 * USD
+
+
+def test_the_cap_per_day_is_gross_and_equality_passes(world: World) -> None:
+    vault = world.vault(stopFloorBps=10_000)
+    for amount in (200, 200):
+        world.take(vault, amount * USD)
+    world.give(vault, 400 * USD)
+    with refused("OverDailyCap", 500 * USD + 1, 500 * USD):
+        world.take(vault, 100 * USD + 1)
+    world.take(vault, 100 * USD)
+    with refused("OverDailyCap", 500 * USD + 1, 500 * USD):
+        world.take(vault, 1)
+
+
+def test_the_agent_spends_no_more_than_the_books_hold(world: World) -> None:
+    vault = world.vault(deposit=50 * USD, stopFloorBps=10_000)
+    world.usdc.send(world.stranger, "transfer", vault.address, 100 * USD)
+    with refused("OverCash", 50 * USD + 1, 50 * USD):
+        world.take(vault, 50 * USD + 1)
+    world.take(vault, 50 * USD)
+
+
+def test_unlisted_targets_selectors_and_accounts_without_code_are_refused(world: World) -> None:
+    vault = world.vault()
+    for target, data in (
+        (world.usdc, world.usdc.data("transfer", world.agent, 1)),
+        (vault, vault.data("stop")),
+        (world.factory, world.factory.data("USDC")),
+        (world.market, world.market.data("lose", 1)),
+        (world.hostile, world.market.data("deposit", 1, vault.address)),
+    ):
+        with refused("TargetNotAllowed", target.address, data[:4]):
+            vault.send(world.agent, "execute", target.address, data, 0)
+
+
+def test_pinned_arguments_must_be_the_vault_itself(world: World) -> None:
+    vault = world.vault()
+    other = world.vault()
+    for receiver in (world.agent, other.address, ZERO, world.market.address):
+        with refused("TargetNotAllowed", world.market.address, DEPOSIT):
+            world.act(vault, world.market, "deposit", USD, receiver, approve=USD)
+    world.invest(vault, USD)
+    for receiver, owner in ((world.agent, vault.address), (vault.address, world.agent)):
+        with refused("TargetNotAllowed", world.market.address, REDEEM):
+            world.act(vault, world.market, "redeem", 1, receiver, owner)
+
+
+def test_the_last_pinned_word_is_the_thirty_second(world: World) -> None:
+    calls = [(world.hostile.address, selector("returnFalse()"), 1 << 31)]
+    vault = world.vault(calls=calls, probes=[])
+    data = selector("returnFalse()") + b"\0" * 31 * 32
+    own = b"\0" * 12 + bytes.fromhex(vault.address[2:])
+    vault.send(world.agent, "execute", world.hostile.address, data + own, 0)
+    for wrong in (data + own[:-1], data, data + b"\0" * 32):
+        with refused("TargetNotAllowed"):
+            vault.send(world.agent, "execute", world.hostile.address, wrong, 0)
+
+
+def test_of_two_entries_for_one_function_either_is_enough(world: World) -> None:
+    what = selector("give(uint256)")
+    calls = [(world.hostile.address, what, 1), (world.hostile.address, what, 0)]
+    vault = world.vault(calls=calls, probes=[])
+    assert world.give(vault, 5).one("Executed")["returned"] == 5
+
+
+def test_after_the_end_nothing_is_executed(world: World) -> None:
+    vault = world.vault()
+    ends = vault.read("terms")[0][6]
+    world.evm.time = ends - 1
+    world.take(vault, 1)
+    world.evm.time = ends
+    with refused("MandateEnded", ends):
+        world.take(vault, 1)
+
+
+# -- the floor --------------------------------------------------------------------------------------------------
+
+
+def test_spending_stops_at_the_floor_and_equality_passes(world: World) -> None:
+    vault = world.vault(perTxCap=500 * USD)
+    with refused("MandateStopped", FLOOR_STOP):
+        world.take(vault, 200 * USD + 1)
+    world.take(vault, 200 * USD)
+    with refused("MandateStopped", FLOOR_STOP):
+        world.take(vault, 1)
+
+
+def test_the_floor_is_in_proportion_to_what_was_paid_in(world: World) -> None:
+    vault = world.vault(deposit=333_333_333)
+    assert vault.read("worth") == (333_333_333, 0, 266_666_666)
+    world.take(vault, 66_666_667)
+    with refused("MandateStopped", FLOOR_STOP):
+        world.take(vault, 1)
+
+
+def below_the_floor(world: World) -> Contract:
+    """Cash 700, a position of 100 that the hostile target values; the floor is 800; then one dollar is lost."""
+    vault = world.vault(probes=[(world.hostile.address, selector("worthOf(address)"))], perTxCap=500 * USD)
+    world.hostile.send(world.stranger, "setProbe", 300 * USD, 0)
+    world.take(vault, 300 * USD)
+    world.hostile.send(world.stranger, "setProbe", 99 * USD, 0)
+    return vault
+
+
+def test_below_the_floor_an_exit_must_bring_98_percent_back(world: World) -> None:
+    vault = below_the_floor(world)
+    with refused("MandateStopped", FLOOR_STOP):
+        world.act(vault, world.hostile, "exit", 50 * USD, 49 * USD - 1)
+    told = world.act(vault, world.hostile, "exit", 50 * USD, 49 * USD).one("Executed")
+    assert told["returned"] == 49 * USD
+
+
+def test_below_the_floor_an_exit_that_nobody_can_measure_is_refused(world: World) -> None:
+    vault = below_the_floor(world)
+    world.hostile.send(world.stranger, "setProbe", 99 * USD, 1)
+    with refused("MandateStopped", FLOOR_STOP):
+        world.act(vault, world.hostile, "exit", 99 * USD, 0)
+
+
+def test_mark_stops_below_the_floor_only(world: World) -> None:
+    vault = world.vault(perTxCap=500 * USD)
+    world.take(vault, 100 * USD)
+    world.invest(vault, 100 * USD)
+    world.market.send(world.stranger, "lose", 99 * USD)
+    told = vault.send(world.keeper, "mark")
+    assert told.names() == ["Marked"]
+    world.market.send(world.stranger, "lose", 1 * USD)
+    told = vault.send(world.keeper, "mark")
+    assert told.one("Marked") == {"mandate": digest(vault), "cash": 800 * USD, "positions": 0, "floor": 800 * USD}
+    assert not vault.read("stoppedAt")
+
+
+def test_a_floor_stop_is_final_and_revokes(world: World) -> None:
+    vault = below_the_floor(world)
+    told = vault.send(world.keeper, "mark")
+    assert told.names() == ["Marked", "Stopped", "AgentRevoked"]
+    assert told.one("Stopped") == {"mandate": digest(vault), "by": world.keeper, "reason": FLOOR_STOP}
+    assert (vault.read("stopReason"), vault.read("stoppedAt"), vault.read("agent")) == (FLOOR_STOP, world.evm.time, ZERO)
+    with refused("MandateStopped", FLOOR_STOP):
+        world.give(vault, 1)
+    with refused("MandateStopped", FLOOR_STOP):
+        stop(world, vault)
+    assert vault.send(world.keeper, "mark").names() == ["Marked"]
+
+
+def test_only_keeper_and_owner_mark_and_never_after_settlement(world: World) -> None:
+    vault = world.vault()
+    for who in (world.agent, world.stranger):
+        with refused("NotAuthorized", who):
+            vault.send(who, "mark")
+    assert vault.send(world.owner, "mark").names() == ["Marked"]
+    vault.send(world.owner, "withdrawAll")
+    with refused("MandateSettled"):
+        vault.send(world.keeper, "mark")
+
+
+# -- stop, pause, resume ----------------------------------------------------------------------------------------
+
+
+def test_the_owner_stops_and_the_agent_is_out(world: World) -> None:
+    vault = world.vault()
+    told = vault.send(world.owner, "stop")
+    assert told.names() == ["Stopped", "AgentRevoked"]
+    assert told.one("Stopped")["reason"] == OWNER_STOP
+    assert told.one("AgentRevoked")["agent"] == world.agent
+    with refused("MandateStopped", OWNER_STOP):
+        world.take(vault, 1)
+    with refused("MandateStopped", OWNER_STOP):
+        stop(world, vault)
+
+
+def test_the_agent_forfeits_by_stopping_and_nobody_else_may(world: World) -> None:
+    vault = world.vault()
+    for who in (world.keeper, world.stranger):
+        with refused("NotAuthorized", who):
+            vault.send(who, "stop")
+    assert vault.send(world.agent, "stop").one("Stopped") == {
+        "mandate": digest(vault),
+        "by": world.agent,
+        "reason": AGENT_STOP,
+    }
+    with refused("MandateStopped", AGENT_STOP):
+        vault.send(world.owner, "setAgent", world.agent)
+
+
+def test_a_stop_after_the_end_counts_from_the_end(world: World) -> None:
+    vault = world.vault()
+    ends = vault.read("terms")[0][6]
+    world.evm.time = ends + 5 * DAY
+    stop(world, vault)
+    assert vault.read("stoppedAt") == ends
+
+
+def test_a_settled_mandate_cannot_be_stopped(world: World) -> None:
+    vault = world.vault()
+    world.evm.time = vault.read("terms")[0][6]
+    vault.send(world.stranger, "settle")
+    with refused("MandateEnded", world.evm.time):
+        stop(world, vault)
+
+
+def test_pause_and_resume(world: World) -> None:
+    vault = world.vault()
+    assert vault.send(world.owner, "revokeAgent").one("AgentRevoked")["agent"] == world.agent
+    assert (vault.read("paused"), vault.read("agent")) == (True, ZERO)
+    assert vault.send(world.owner, "revokeAgent").events == ()
+    for call in (("stop",), ("execute", world.hostile.address, world.hostile.data("take", 1), 1)):
+        with refused({"stop": "NotAuthorized", "execute": "NotAgent"}[call[0]], world.agent):
+            vault.send(world.agent, *call)
+    assert vault.send(world.owner, "setAgent", world.agent).one("AgentSet")["agent"] == world.agent
+    world.take(vault, 1)
+
+
+def test_set_agent_takes_the_signed_agent_only(world: World) -> None:
+    vault = world.vault()
+    for who in (world.friend, ZERO):
+        with refused("AgentNotInTerms", who):
+            vault.send(world.owner, "setAgent", who)
+
+
+def test_an_open_mandate_takes_the_first_agent_for_good(world: World) -> None:
+    vault = world.vault(agent=ZERO)
+    with refused("NotAgent", world.agent):
+        world.take(vault, 1)
+    with refused("AgentNotInTerms", ZERO):
+        vault.send(world.owner, "setAgent", ZERO)
+    vault.send(world.owner, "setAgent", world.agent)
+    world.take(vault, 1)
+    with refused("AgentNotInTerms", world.friend):
+        vault.send(world.owner, "setAgent", world.friend)
+    vault.send(world.owner, "revokeAgent")
+    with refused("AgentNotInTerms", world.friend):
+        vault.send(world.owner, "setAgent", world.friend)
+    vault.send(world.owner, "setAgent", world.agent)
+
+
+def test_an_open_mandate_without_an_agent_owes_no_fee_and_has_nobody_to_stop_it(world: World) -> None:
+    vault = world.vault(agent=ZERO)
+    with refused("NotAuthorized", world.agent):
+        vault.send(world.agent, "stop")
+    told = vault.send(world.owner, "withdrawAll")
+    assert told.names() == ["Stopped", "Settled", "Withdrawn"]
+    assert told.one("Settled")["agentFee"] == 0
+
+
+# -- settlement -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spent", "returned", "bps", "fee"),
+    [
+        (100 * USD, 150 * USD, 1_000, 5 * USD),
+        (100 * USD, 100 * USD, 1_000, 0),
+        (100 * USD, 99 * USD, 3_000, 0),
+        (0, 9, 1_000, 0),  # 0.9 of a base unit goes to the owner
+        (0, 10, 1_000, 1),
+        (0, 19, 1_000, 1),
+        (0, 9_999, 1, 0),
+        (0, 100 * USD, 3_000, 30 * USD),
+        (0, 100 * USD, 0, 0),
+    ],
+)
+def test_settlement_pays_a_part_of_the_measured_gain_rounded_down(
+    world: World, spent: int, returned: int, bps: int, fee: int
+) -> None:
+    vault = world.vault(agentFeeBps=bps)
+    if spent:
+        world.take(vault, spent)
+    if returned:
+        world.give(vault, returned)
+    stop(world, vault)
+    told = vault.send(world.keeper, "settle").one("Settled")
+    assert told == {
+        "mandate": digest(vault),
+        "by": world.keeper,
+        "totalSpent": spent,
+        "totalReturned": returned,
+        "gain": max(0, returned - spent),
+        "agentFee": fee,
+    }
+    assert (vault.read("settled"), vault.read("feeOwed")) == (True, fee)
+    before = world.balance(world.owner), world.balance(world.agent)
+    vault.send(world.stranger, "payAgent")
+    vault.send(world.owner, "withdrawAll")
+    after = world.balance(world.owner), world.balance(world.agent)
+    assert (after[0] - before[0], after[1] - before[1]) == (1_000 * USD - spent + returned - fee, fee)
+    assert world.balance(vault) == vault.read("cash") == vault.read("feeOwed") == 0
+
+
+def test_the_agent_is_paid_once_and_tells(world: World) -> None:
+    vault = world.vault()
+    world.give(vault, 100 * USD)
+    assert vault.send(world.stranger, "payAgent").events == ()
+    vault.send(world.owner, "withdrawAll")
+    assert vault.send(world.stranger, "payAgent").one("AgentPaid") == {
+        "mandate": digest(vault),
+        "agent": world.agent,
+        "amount": 10 * USD,
+    }
+    assert vault.send(world.stranger, "payAgent").events == ()
+
+
+def test_settlement_happens_once_and_only_on_a_closed_mandate(world: World) -> None:
+    vault = world.vault()
+    with refused("MandateActive"):
+        vault.send(world.keeper, "settle")
+    world.evm.time = vault.read("terms")[0][6]
+    assert vault.send(world.keeper, "settle").names() == ["Settled"]
+    assert vault.send(world.keeper, "settle").events == ()
+
+
+def test_withdraw_all_from_a_working_mandate_is_one_transaction(world: World) -> None:
+    vault = world.vault()
+    world.take(vault, 10 * USD)
+    world.give(vault, 30 * USD)
+    before = world.balance(world.owner)
+    told = vault.send(world.owner, "withdrawAll")
+    assert told.names() == ["Stopped", "AgentRevoked", "Settled", "Withdrawn"]
+    assert told.one("Stopped")["reason"] == WITHDRAW_STOP
+    assert told.one("Withdrawn") == {"mandate": digest(vault), "owner": world.owner, "amount": 1_018 * USD}
+    assert (world.balance(world.owner) - before, world.balance(vault)) == (1_018 * USD, 2 * USD)
+
+
+def test_withdraw_all_may_be_asked_again(world: World) -> None:
+    vault = world.vault()
+    vault.send(world.owner, "withdrawAll")
+    world.usdc.send(world.stranger, "transfer", vault.address, 5)
+    assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 5
+    assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 0
+
+
+# -- the lock ---------------------------------------------------------------------------------------------------
+
+
+def locked(world: World, position: int = 100 * USD, **over: int) -> Contract:
+    vault = world.vault(**over)
+    world.invest(vault, position)
+    return vault
+
+
+def test_open_positions_lock_for_three_days_and_no_longer(world: World) -> None:
+    vault = locked(world)
+    stop(world, vault)
+    until = world.evm.time + 3 * DAY
+    assert vault.read("lockStatus") == (False, 1, until)
+    for who, call in ((world.owner, "withdrawAll"), (world.stranger, "settle")):
+        with refused("Locked", 1, until):
+            vault.send(who, call)
+    world.evm.time = until - 1
+    with refused("Locked", 1, until):
+        vault.send(world.owner, "withdrawAll")
+    world.evm.time = until
+    assert vault.read("lockStatus") == (True, 0, 0)
+    assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 900 * USD
+
+
+def test_the_lock_of_a_working_mandate_would_count_from_now(world: World) -> None:
+    vault = locked(world)
+    world.later(DAY)
+    assert vault.read("lockStatus") == (False, 1, world.evm.time + 3 * DAY)
+    with refused("Locked", 1, world.evm.time + 3 * DAY):
+        vault.send(world.owner, "withdrawAll")
+    assert not vault.read("stoppedAt")
+
+
+def test_after_the_end_the_lock_counts_from_the_end(world: World) -> None:
+    vault = locked(world)
+    ends = vault.read("terms")[0][6]
+    world.evm.time = ends + 2 * DAY
+    assert vault.read("lockStatus") == (False, 1, ends + 3 * DAY)
+    world.evm.time = ends + 3 * DAY
+    vault.send(world.owner, "withdrawAll")
+
+
+@pytest.mark.parametrize(("position", "free"), [(USD - 1, True), (USD, False)])
+def test_positions_under_one_dollar_lock_nothing(world: World, position: int, free: bool) -> None:
+    vault = locked(world, position)
+    assert vault.read("lockStatus")[0] is free
+
+
+def test_unwinding_lifts_the_lock_and_counts_as_returned(world: World) -> None:
+    vault = locked(world)
+    stop(world, vault)
+    shares = world.market.read("balanceOf", vault.address)
+    told = world.unwind(vault, world.owner, world.market, "redeem", shares, vault.address, vault.address).one("Unwound")
+    assert told == {
+        "mandate": digest(vault),
+        "by": world.owner,
+        "target": world.market.address,
+        "selector": REDEEM,
+        "returned": 100 * USD,
+    }
+    assert vault.read("totalReturned") == 100 * USD
+    assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 1_000 * USD
+
+
+# -- unwinding --------------------------------------------------------------------------------------------------
+
+
+def test_unwinding_needs_a_closed_mandate_a_listed_call_and_the_right(world: World) -> None:
+    vault = locked(world)
+    exit_ = ("redeem", 1, vault.address, vault.address)
+    for who in (world.owner, world.agent, world.keeper):
+        with refused("MandateActive"):
+            world.unwind(vault, who, world.market, *exit_)
+    stop(world, vault)
+    for who in (world.agent, world.stranger):
+        with refused("NotAuthorized", who):
+            world.unwind(vault, who, world.market, *exit_)
+    for who in (world.owner, world.keeper):
+        with refused("TargetNotAllowed", world.market.address, REDEEM):
+            world.unwind(vault, who, world.market, "redeem", 1, who, vault.address)
+        with refused("TargetNotAllowed", world.usdc.address):
+            world.unwind(vault, who, world.usdc, "transfer", who, 1)
+    world.unwind(vault, world.keeper, world.market, *exit_)
+
+
+def test_after_the_end_an_agent_that_was_not_revoked_may_unwind(world: World) -> None:
+    vault = locked(world)
+    world.evm.time = vault.read("terms")[0][6]
+    world.unwind(vault, world.agent, world.market, "redeem", 50 * USD, vault.address, vault.address)
+    vault.send(world.owner, "revokeAgent")
+    with refused("NotAuthorized", world.agent):
+        world.unwind(vault, world.agent, world.market, "redeem", 50 * USD, vault.address, vault.address)
+
+
+@pytest.mark.parametrize("who", ["keeper", "agent"])
+def test_keeper_and_agent_unwind_fairly_even_above_the_floor(world: World, who: str) -> None:
+    vault = world.vault()
+    world.act(vault, world.slip, "buy", 100 * USD, 0, approve=100 * USD)
+    world.evm.time = vault.read("terms")[0][6]
+    by = getattr(world, who)
+    with refused("UnfairExit", 50 * USD, 49 * USD - 1):
+        world.unwind(vault, by, world.slip, "sell", 50 * USD, USD + 1)
+    world.unwind(vault, by, world.slip, "sell", 50 * USD, USD)
+    world.unwind(vault, world.owner, world.slip, "sell", 50 * USD, 50 * USD)
+
+
+def test_keeper_and_agent_do_not_unwind_what_nobody_can_measure(world: World) -> None:
+    vault = world.vault()
+    world.evm.time = vault.read("terms")[0][6]
+    world.hostile.send(world.stranger, "setProbe", 0, 1)
+    for who in (world.keeper, world.agent):
+        with refused("ProbeFailed"):
+            world.unwind(vault, who, world.hostile, "give", 1)
+    world.unwind(vault, world.owner, world.hostile, "give", 1)
+
+
+@pytest.mark.parametrize("on_floor", [0, 1])
+def test_after_a_floor_stop_the_keeper_unwinds_only_where_the_terms_say_close(world: World, on_floor: int) -> None:
+    vault = world.vault(onFloor=on_floor)
+    world.take(vault, 150 * USD)
+    world.invest(vault, 100 * USD)
+    world.market.send(world.stranger, "lose", 60 * USD)
+    vault.send(world.keeper, "mark")
+    exit_ = (world.market, "redeem", 10 * USD, vault.address, vault.address)
+    if on_floor == 0:
+        with refused("NotAuthorized", world.keeper):
+            world.unwind(vault, world.keeper, *exit_)
+        world.unwind(vault, world.owner, *exit_)
+    else:
+        world.unwind(vault, world.keeper, *exit_)
+
+
+def test_after_settlement_the_owner_may_call_anything_but_usdc_and_the_vault(world: World) -> None:
+    vault = locked(world)
+    stop(world, vault)
+    world.later(3 * DAY)
+    vault.send(world.keeper, "settle")
+    for target, data in ((world.usdc, world.usdc.data("approve", world.owner, 1)), (vault, vault.data("payAgent"))):
+        with refused("TargetNotAllowed", target.address, data[:4]):
+            vault.send(world.owner, "unwind", target.address, data)
+    with refused("NotAuthorized", world.keeper):
+        world.unwind(vault, world.keeper, world.market, "redeem", 1, vault.address, vault.address)
+    told = world.unwind(vault, world.owner, world.market, "transfer", world.owner, 40 * USD).one("Unwound")
+    assert (told["selector"], told["returned"]) == (selector("transfer(address,uint256)"), 0)
+    world.unwind(vault, world.owner, world.market, "redeem", 60 * USD, vault.address, vault.address)
+    assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 960 * USD
+
+
+# -- reading ----------------------------------------------------------------------------------------------------
+
+
+def test_the_lens_reads_many_vaults_and_skips_what_is_none(world: World) -> None:
+    one, two = world.vault(deposit=10 * USD), world.vault(deposit=20 * USD)
+    world.take(one, USD)
+    two.send(world.owner, "stop")
+    number, timestamp, states = world.lens.read("read", [one.address, world.stranger, two.address, world.usdc.address])
+    assert (number, timestamp) == (world.evm.chain.head.number + 1, world.evm.time)
+    fields = [c["name"] for c in entries("VaultLens", "function")["read"]["outputs"][2]["components"]]
+    first, gone, second, foreign = (dict(zip(fields, s, strict=True)) for s in states)
+    assert (first["ok"], first["cash"], first["spentToday"], first["balance"]) == (True, 9 * USD, USD, 9 * USD)
+    assert (second["stopped"], second["stopReason"], second["withdrawable"]) == (True, OWNER_STOP, True)
+    assert not gone["ok"]
+    assert not foreign["ok"]
+
+
+def test_the_lens_says_so_rather_than_read_with_too_little_gas(world: World) -> None:
+    vault = world.vault()
+    with refused("LensGas"):
+        world.evm.call(ZERO, world.lens.address, world.lens.data("read", [vault.address]), gas=3_000_000)
+
+
+def test_every_event_starts_with_the_mandate_so_that_one_topic_finds_it(world: World) -> None:
+    for event in entries("MandateVault", "event").values():
+        assert (event["inputs"][0]["name"], event["inputs"][0]["indexed"]) == ("mandate", True)
+
+
+def test_the_implementation_itself_is_inert(world: World) -> None:
+    bare = world.evm.at("MandateVault", world.factory.read("IMPLEMENTATION"))
+    for call in ALL:
+        with refused("NotAVault"):
+            bare.send(world.owner, *call)
