@@ -1,0 +1,251 @@
+"""A small world for tests: a real store, a real EVM with our contracts, a clock that stands still, counted ids."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from chain import codec
+from chain.devchain import DevChain, serve_in_thread
+from chain.evm import ChainFacts, EvmChains
+from chain.local_wallet import LocalWallet, address_of
+from chain.sender import Sender, deploy
+from chain.sign_in import SiweSignIn
+from domain.money import Usdc
+from domain.ports import Call, Config, Switches
+from server.wiring import SystemIds
+from storage.store import Store, open_store
+from tools.catalogue import OPERATIONS
+from tools.operation import NOBODY, Caller, Deps, Reply, run
+from tools.signin import hashed
+
+CHAIN_ID = 31337
+START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+BY_NAME = {op.name: op for op in OPERATIONS}
+
+
+class Clock:
+    """A clock that moves when told."""
+
+    def __init__(self, at: datetime = START):
+        self.at = at
+
+    def now(self) -> datetime:
+        return self.at
+
+    def forward(self, **span: float) -> None:
+        self.at += timedelta(**span)
+
+
+class CountedIds(SystemIds):
+    """Random ids: what a test needs of them is only that they differ."""
+
+
+@dataclass(frozen=True)
+class Evm:
+    """A chain with our contracts, served over HTTP."""
+
+    chain: DevChain
+    clock: Clock
+    url: str
+    usdc: str
+    market: str
+    factory: str
+    lens: str
+    keeper_key: str
+
+    def key(self, n: int) -> str:
+        return "0x" + self.chain.keys[n].hex()
+
+    def facts(self, **changes: Any) -> ChainFacts:
+        told = {"usdc": self.usdc, "factory": self.factory, "lens": self.lens, "confirmations": 0} | changes
+        return ChainFacts(CHAIN_ID, self.url, **told)
+
+
+@contextmanager
+def running_evm() -> Iterator[Evm]:
+    """Start the chain once; tests go back to a snapshot."""
+    import asyncio
+
+    clock = Clock()
+    chain = DevChain(lambda: int(clock.now().timestamp()), CHAIN_ID)
+    with serve_in_thread(chain) as url:
+        deployer, keeper = ("0x" + chain.keys[n].hex() for n in (0, 1))
+
+        async def contracts() -> list[str]:
+            chains = EvmChains([ChainFacts(CHAIN_ID, url, confirmations=0)])
+            evm = chains.get(CHAIN_ID)
+            usdc = await deploy(evm, deployer, "TestUSDC")
+            market = await deploy(evm, deployer, "TestMarket", (usdc,))
+            factory = await deploy(evm, deployer, "MandateVaultFactory", (usdc, address_of(keeper)))
+            lens = await deploy(evm, deployer, "VaultLens")
+            await chains.close()
+            return [usdc, market, factory, lens]
+
+        usdc, market, factory, lens = asyncio.run(contracts())
+        yield Evm(chain, clock, url, usdc, market, factory, lens, keeper)
+
+
+@dataclass
+class World:
+    """Everything one test acts with."""
+
+    store: Store
+    deps: Deps
+    clock: Clock
+    evm: Evm
+    chains: EvmChains
+    wallets: list[LocalWallet] = field(default_factory=list)
+    _n: Any = field(default_factory=lambda: itertools.count(2))
+
+    async def do(self, name: str, caller: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any) -> Reply:
+        """Run an operation by its one path."""
+        return await run(BY_NAME[name], self.deps, caller, arguments, key=key, surface="http")
+
+    async def ok(self, name: str, caller: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any) -> dict[str, Any]:
+        """Run an operation that must not refuse."""
+        reply = await self.do(name, caller, key=key, **arguments)
+        assert not reply.refused, reply.body
+        return dict(reply.body)
+
+    def wallet(self) -> LocalWallet:
+        wallet = LocalWallet(self.evm.key(next(self._n)), self.evm.url)
+        self.wallets.append(wallet)
+        return wallet
+
+    async def owner(self) -> tuple[Caller, LocalWallet]:
+        """A person who has signed in before."""
+        wallet = self.wallet()
+        user = await self.store.write(
+            lambda uow: uow.identities.person(wallet.address, new_id=self.deps.ids.short("u_"), now=self.clock.now())
+        )
+        return Caller("owner", user.user_id, user.user_id, user.address), wallet
+
+    async def agent(self, owner: Caller, *, accepts: bool = True, **policy: Any) -> tuple[Caller, LocalWallet]:
+        """An agent of an owner, with a wallet and a key."""
+        wallet = self.wallet()
+        told = await self.ok("owner_agent_register", owner, name="Scout", address=wallet.address)
+        if accepts:
+            await self.ok("owner_agent_policy_put", owner, agent_id=told["agent_id"], accepts_mandates=True, **policy)
+        return Caller("agent", told["agent_id"], owner.user_id, wallet.address, "Scout", hashed(told["key"])), wallet
+
+    async def mint(self, to: str, amount: str) -> None:
+        data = codec.calldata("TestUSDC", "mint", (to, Usdc.parse(amount)))
+        await self.wallets[0].send(Call(CHAIN_ID, self.evm.usdc, data))
+
+    def deposit_data(self, vault: str, amount: str) -> str:
+        """Calldata of the market's deposit for a vault."""
+        return codec.calldata("TestMarket", "deposit", (Usdc.parse(amount), vault))
+
+    async def mined(self, wallet: LocalWallet, call: dict[str, Any], gas: int | None = None) -> tuple[bool, str]:
+        receipt = await wallet.send(Call(call["chain_id"], call["to"], call["data"], call["value"]), gas=gas)
+        return receipt["status"] == 1, "0x" + bytes(receipt["transactionHash"]).hex()
+
+
+@dataclass
+class Mandated:
+    """A mandate with its people."""
+
+    world: World
+    id: str
+    owner: Caller
+    owner_wallet: LocalWallet
+    agent: Caller
+    agent_wallet: LocalWallet
+    vault: str = ""
+
+    async def as_owner(self, name: str, /, **arguments: Any) -> Reply:
+        return await self.world.do(name, self.owner, public_id=self.id, **arguments)
+
+    async def as_agent(self, name: str, /, *, key: str | None = None, **arguments: Any) -> Reply:
+        return await self.world.do(name, self.agent, key=key, public_id=self.id, **arguments)
+
+    async def read(self) -> dict[str, Any]:
+        return await self.world.ok("mandate_get", self.owner, public_id=self.id)
+
+    async def execute(self, amount: str, **more: Any) -> Reply:
+        data = self.world.deposit_data(self.vault or self.world.evm.market, amount)
+        return await self.as_agent("mandate_execute_call", target=self.world.evm.market, data=data, approve_amount=amount, **more)
+
+
+def market_targets(world: World) -> list[dict[str, Any]]:
+    """The ERC-4626 market's entries."""
+    from domain.markets import Market
+
+    market = Market("test-market", "Test Market", "live", "contract", CHAIN_ID, "erc4626", world.evm.market)
+    return [{"kind": "vault"}, *(t.as_json() for t in market.targets())]
+
+
+async def drafted(world: World, **terms: Any) -> Mandated:
+    """A draft that names an agent."""
+    owner, owner_wallet = await world.owner()
+    agent, agent_wallet = await world.agent(owner)
+    body = {
+        "budget_usdc": "500", "per_tx_cap_usdc": "100", "daily_cap_usdc": "250", "agent_id": agent.user_id, "chain_id": CHAIN_ID,
+        "allowed_targets": market_targets(world),
+    } | terms  # fmt: skip
+    told = await world.ok("owner_mandate_create", owner, **body)
+    return Mandated(world, told["mandate"]["public_id"], owner, owner_wallet, agent, agent_wallet)
+
+
+async def signed(world: World, **terms: Any) -> Mandated:
+    """A signed mandate."""
+    m = await drafted(world, **terms)
+    told = (await m.as_owner("owner_terms")).body
+    reply = await m.as_owner("owner_sign", signature=m.owner_wallet.sign_typed(told["typed_data"]))
+    assert reply.status == 200, reply.body
+    return m
+
+
+async def working(world: World, *, deposit: str = "500", accept: bool = True, **terms: Any) -> Mandated:
+    """A mandate whose vault stands and is funded."""
+    m = await signed(world, **terms)
+    create = (await m.as_owner("owner_create_call")).body
+    ok, tx = await world.mined(m.owner_wallet, create["call"])
+    assert ok
+    attached = await m.as_owner("owner_vault_attach", tx_hash=tx)
+    assert attached.status == 200, attached.body
+    m.vault = attached.body["mandate"]["vault_address"]
+    await world.mint(m.owner_wallet.address, "10000")
+    for call in (await m.as_owner("owner_fund", amount=deposit)).body["calls"]:
+        ok, tx = await world.mined(m.owner_wallet, call)
+        assert ok
+    assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).body["mandate"]["status"] == "working"
+    if accept:
+        assert (await m.as_agent("mandate_accept")).status == 200
+    return m
+
+
+@asynccontextmanager
+async def a_world(
+    url: str, evm: Evm, *, keeper: bool = True, config: Config | None = None, **switches: bool
+) -> AsyncIterator[World]:
+    """Open a world on a database; the chain goes back to where it was at the end."""
+    store = await open_store(url)
+    chains = EvmChains([evm.facts()])
+    snapshot, before = evm.chain.snapshot(), evm.clock.at
+    evm.clock.at = START
+    deps = Deps(
+        store=store,
+        chains=chains,
+        clock=evm.clock,
+        ids=CountedIds(),
+        config=config or Config(default_chain_id=CHAIN_ID),
+        sign_in=SiweSignIn(),
+        defaults=Switches(**({"door": True} | switches)),
+        keeper=Sender(chains, evm.keeper_key, poll_s=0.01) if keeper else None,
+    )
+    world = World(store, deps, evm.clock, evm, chains)
+    try:
+        yield world
+    finally:
+        for wallet in world.wallets:
+            await wallet.close()
+        await chains.close()
+        await store.close()
+        evm.chain.revert(snapshot)
+        evm.clock.at = before
