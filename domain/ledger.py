@@ -346,7 +346,8 @@ class _Hand:
         told = payload.get("marked")
         if isinstance(told, Mapping):
             whole = {n: self.magnitude(told.get(n)) for n in ("cash", "positions", "floor")}
-            self.to |= {"earlier_mark": self.get("whole_mark"), "whole_mark": whole | {"at": at, "seq": self.seq}}
+            ahead = whole["cash"] - (self.was.changed(self.to).cash or 0)
+            self.to |= {"earlier_mark": self.get("whole_mark"), "whole_mark": whole | {"at": at, "seq": self.seq, "ahead": ahead}}
 
     def mark(self, key: str, value: object, at: str, *, house: bool) -> None:
         amount = self.magnitude(value)

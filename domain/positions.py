@@ -146,10 +146,11 @@ class Position:
         """The newest place that says anything of it."""
         return max(max((max(op[0], op[1]) for op in self.ops), default=0), self.changed)
 
-    @property
-    def last_trade(self) -> int:
-        """The newest place, in the chain's order, of an entry that changed it."""
-        return max(max((house_order(op) for op in self.ops if op[2] not in MARKS), default=0), self.changed)
+    def changed_after(self, place: int, *, reports_only: bool) -> bool:
+        """True where an entry after a place, in the chain's order, changed it; optionally by unmatched reports alone."""
+        if reports_only:
+            return any(op[0] > place and not op[1] for op in self.ops if op[2] not in MARKS)
+        return self.changed > place or any(house_order(op) > place for op in self.ops if op[2] not in MARKS)
 
     @property
     def empty(self) -> bool:

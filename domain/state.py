@@ -113,10 +113,17 @@ class LedgerState:
 
     @cached_property
     def whole_mark_stands(self) -> bool:
-        """True while nothing that the vault can see has changed since its own mark of all positions."""
-        if self.whole_mark is None:
+        """True while nothing that the vault can see has changed since its own mark of all positions.
+
+        A mark may be ahead of the ledger, whose rows wait for confirmations: it counts once the rows have caught up, that is
+        when their cash is the cash it was taken with.
+        """
+        mark = self.whole_mark
+        if mark is None or (mark["ahead"] and self.cash != mark["cash"]):
             return False
-        return all(p.last_trade <= int(self.whole_mark["seq"]) for p in self.positions.values() if p.on_chain)
+        return not any(
+            p.changed_after(mark["seq"], reports_only=bool(mark["ahead"])) for p in self.positions.values() if p.on_chain
+        )
 
     @cached_property
     def positions_est(self) -> int:

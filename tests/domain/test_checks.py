@@ -12,6 +12,7 @@ from domain.approvals import Approval, Reservation
 from domain.book import Book
 from domain.checks import Wanted, action_checks, remaining
 from domain.exposure import exposure
+from domain.limits import at_stop_line
 from domain.mandate import Status
 from domain.policy import Policy
 from domain.ports import BlockStamp, VaultState
@@ -225,3 +226,28 @@ def test_past_the_end_only_open_positions_can_still_be_unwound_badly() -> None:
 def test_yesterday_s_spend_on_chain_does_not_count_today() -> None:
     book = funded(chain=vault(NOW - timedelta(days=1), spent_today=usdc(150)))
     assert remaining(book).as_json()["value"] == "50.000000"
+
+
+def _mark(cash: str, minutes: int) -> Any:
+    told = {"cash": cash, "positions": "0", "floor": "400"}
+    return row("note", by="keeper", at=NOW - timedelta(minutes=minutes), marked=told)
+
+
+@pytest.mark.parametrize(
+    ("marks", "reached"),
+    [
+        ([_mark("400", 2), _mark("400", 1)], True),
+        ([_mark("400.000001", 2), _mark("400", 1)], False),
+        ([_mark("399", 2), _mark("401", 1)], False),
+        ([_mark("399", 1)], False),
+        ([_mark("399", 16), _mark("399", 1)], False),
+        ([_mark("399", 17), _mark("399", 16)], False),
+        ([_mark("500", 3), _mark("399", 2), _mark("398", 1)], True),
+    ],
+)
+def test_the_stop_line_takes_two_fresh_marks_in_a_row(marks: list[Any], reached: bool) -> None:
+    assert at_stop_line(funded(*marks)) is reached
+
+
+def test_an_unfunded_vault_is_not_at_its_stop_line() -> None:
+    assert not at_stop_line(ledger(_mark("0", 2), _mark("0", 1)).book())

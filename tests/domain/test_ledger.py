@@ -110,6 +110,17 @@ def test_a_mark_of_the_whole_vault_stands_until_something_it_saw_changes() -> No
     assert not made.state.whole_mark_stands
 
 
+def test_a_mark_that_is_ahead_of_the_ledger_counts_when_the_rows_have_caught_up() -> None:
+    """The keeper reads the newest block: 40 are spent there already, the ledger's row still waits for confirmations."""
+    ahead = row("note", by="keeper", marked={"cash": "460", "positions": "41", "floor": "400"})
+    made = ledger(deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), ahead)
+    assert (made.state.positions_est, made.state.cash_est_delta, made.state.worth_source) == (40 * ONE, -40 * ONE, "cost")
+    made.add(executed(40, tx="0x01"))
+    assert (made.state.positions_est, made.state.cash_est_delta, made.state.worth_source) == (41 * ONE, 0, "chain_mark")
+    made.add(executed(10, tx="0x02"))
+    assert (made.state.positions_est, made.state.worth_source) == (50 * ONE, "cost")
+
+
 def test_what_a_reorganisation_takes_away_is_subtracted_and_finds_its_place_again() -> None:
     made = ledger(deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), executed(40, tx="0x01"))
     before = totals(made.state)
