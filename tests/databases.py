@@ -28,7 +28,7 @@ _START_S: Final = 30
 _TRIES: Final = 5
 _QUICK: Final = (
     "fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_buffers=32MB", "max_connections=100",
-    "unix_socket_directories=", "listen_addresses=127.0.0.1",
+    "deadlock_timeout=100ms", "unix_socket_directories=", "listen_addresses=127.0.0.1",
 )  # fmt: skip
 _names = itertools.count()
 
