@@ -14,7 +14,7 @@ from domain.mandate import Mandate
 from domain.money import Usdc
 from domain.refusals import Refused, refusal, timestamp
 from domain.rules import CLAUSE_OF
-from domain.steps import grouped, of_events
+from domain.steps import grouped, of_events, refused_by
 
 WEEK: Final = timedelta(days=7)
 _FORM: Final = re.compile(r"(\d{4})-W(\d{2})")
@@ -145,7 +145,13 @@ def statement(span: Span) -> dict[str, Any]:
         for code in e.violation_codes
     ]
     attempts = [
-        {"code": "refused", "reason": e.payload["refusal"].get("reason"), "event_id": e.event_id, "at": timestamp(e.created_at)}
+        {
+            "code": "refused",
+            "clause": next(iter(refused_by(e)), None),
+            "reason": e.payload["refusal"].get("reason"),
+            "event_id": e.event_id,
+            "at": timestamp(e.created_at),
+        }
         for e in span.events
         if isinstance(e.payload.get("refusal"), dict)
     ]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from domain.approvals import Approval
 from domain.book import Book
 from domain.events import Event, Kind, Reporter
-from domain.mandate import Mandate
+from domain.mandate import ClauseKey, Mandate
 from domain.money import Usdc
 from domain.refusals import timestamp
 from domain.rules import CLAUSE_OF
@@ -27,6 +27,27 @@ ORDER: Final = {
     "funding": 0,
     "control": 0,
     "note": 5,
+}
+
+
+REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
+    "TargetNotAllowed": ClauseKey.MARKETS,
+    "OverPerTxCap": ClauseKey.PER_ACTION,
+    "OverDailyCap": ClauseKey.PER_DAY,
+    "MandateStopped": ClauseKey.AT_STOP,
+    "MandateEnded": ClauseKey.PERIOD,
+}
+LOGS: Final[Mapping[str, tuple[str, str, str | None]]] = {
+    "Executed": ("action", "executed", "spent"),
+    "Unwound": ("action", "unwound", "returned"),
+    "Deposited": ("funding", "deposit", "amount"),
+    "Withdrawn": ("funding", "withdraw", "amount"),
+    "AgentPaid": ("outcome", "payout", "amount"),
+    "Settled": ("outcome", "resolve", None),
+    "Marked": ("outcome", "mark", None),
+    "Stopped": ("control", "stop", None),
+    "AgentRevoked": ("control", "paused", None),
+    "AgentSet": ("control", "resumed", None),
 }
 
 
@@ -131,9 +152,15 @@ def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
         target=_target(event),
         allowed_by=[c for c in checked if c not in broken],
         breached=broken,
-        clauses=sorted({*checked, *broken}) or _clauses_of(kind),
+        clauses=sorted({*checked, *broken, *refused_by(event)}) or _clauses_of(kind),
         params=_params(event),
     )
+
+
+def refused_by(event: Event) -> list[int]:
+    """The clause that an attempt ran into (spec 2.5)."""
+    reason = _map(event.payload.get("refusal")).get("reason")
+    return [int(REFUSED_BY[reason])] if isinstance(reason, str) and reason in REFUSED_BY else []
 
 
 def _why(event: Event) -> str | None:
@@ -148,7 +175,7 @@ def _sort(event: Event, matched: bool) -> tuple[str, str, str]:
     """(kind, code, status) of a row."""
     p = event.payload
     if "refusal" in p:
-        return "action", "refused", "reverted" if event.reported_by is Reporter.CHAIN else "refused"
+        return "note", "refused", "reverted" if event.reported_by is Reporter.CHAIN else "refused"
     if "approval" in p:
         return "consent", "approval", str(_map(p["approval"]).get("status", "recorded"))
     if "preview" in p:
@@ -206,6 +233,39 @@ def pending_step(item: Approval, now: datetime) -> Step:
     )
 
 
+def provisional_step(log: Mapping[str, Any], now: datetime) -> Step | None:
+    """A vault's log that is not deep enough to be a ledger row: shown, not confirmed, in no total."""
+    kind, code, amount_name = LOGS.get(str(log.get("name")), (None, "", None))
+    if kind is None:
+        return None
+    args, tx_hash = _map(log.get("args")), _text(log.get("tx_hash"))
+    units = args.get(amount_name) if amount_name else None
+    if code == "executed" and not units:
+        units = args.get("returned")
+    return Step(
+        id=f"{tx_hash}:{code}",
+        group=tx_hash or code,
+        kind=kind,
+        code=code,
+        status="provisional",
+        at=_moment(log.get("at")) or now,
+        reported_by="chain",
+        amount=Usdc(units) if isinstance(units, int) else None,
+        tx_hash=tx_hash,
+        target={"address": args.get("target"), "selector": args.get("selector")},
+        clauses=ACTION_CLAUSES if kind == "action" else _clauses_of(kind),
+        params={"block": log.get("block")},
+    )
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return at if at is not None and at.tzinfo is not None else None
+
+
 def instruction(mandate: Mandate) -> Step:
     """The owner's purpose note; the first thing that was said, so the last in its group."""
     return Step(
@@ -240,5 +300,6 @@ def steps(book: Book) -> list[dict[str, Any]]:
     """The newest steps: pending approvals pinned on top, groups newest first, the instruction last (spec 2.7)."""
     pinned = [pending_step(a, book.now) for a in book.approvals if a.shown(book.now) == "pending"]
     pinned.sort(key=lambda s: (s.at, s.id), reverse=True)
-    told = grouped(of_events(book.events))
+    coming = (provisional_step(log, book.now) for log in book.provisional)
+    told = grouped([*of_events(book.events), *(s for s in coming if s is not None)])
     return [s.as_json() for s in (*pinned, *told, instruction(book.mandate))]

@@ -102,7 +102,7 @@ def test_attempts_and_breaches_are_listed() -> None:
     told = statement(span(spread(rows, timedelta(minutes=1)), week_of(START)))["breaches"]
     assert [(b["code"], b.get("clause"), b.get("reason")) for b in told] == [
         ("over_daily_cap", 3, None),
-        ("refused", None, "OverPerTxCap"),
+        ("refused", 2, "OverPerTxCap"),
     ]
 
 

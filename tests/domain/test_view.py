@@ -179,6 +179,34 @@ def test_a_reason_comes_only_from_the_agent_s_own_rows() -> None:
     assert {s["reported_by"]: s["why"] for s in told} == {"keeper": None, "agent": "yours", "owner": None}
 
 
+def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
+    log = {
+        "name": "Executed",
+        "args": {"target": MARKET, "selector": SELECTOR, "spent": 40_000_000},
+        "tx_hash": "0x01",
+        "block": 9,
+    }
+    at = ledger(deposit(500), row("buy", 40, tx="0x01")).book(
+        provisional=(log | {"at": "2026-11-02T10:59:00.000Z"}, {"name": "New"})
+    )
+    group = [s for s in steps(at) if s["group"] == "0x01"]
+    assert [(s["status"], s["confirmed_on_chain"], s["amount_usdc"]) for s in group] == [
+        ("done", False, "40.000000"),
+        ("provisional", False, "40.000000"),
+    ]
+    assert mandate_view(at)["progress"]["cash"] == "500.000000"
+
+
+@pytest.mark.parametrize(
+    ("reason", "clause"), [("TargetNotAllowed", 5), ("OverPerTxCap", 2), ("MandateEnded", 8), ("server_guard", None)]
+)
+def test_a_refused_attempt_is_a_note_that_cites_its_clause(reason: str, clause: int | None) -> None:
+    step = steps(ledger(row("note", refusal={"reason": reason})).book())[0]
+    assert (step["kind"], step["code"], step["status"]) == ("note", "refused", "refused")
+    assert step["clauses"] == ([] if clause is None else [clause])
+    assert step["breached"] == []
+
+
 def test_an_action_names_the_clauses_that_allowed_it() -> None:
     step = next(s for s in steps(_story().book()) if s["kind"] == "action" and s["reported_by"] == "agent")
     assert step["allowed_by"] == [2, 3, 4, 5, 8]
