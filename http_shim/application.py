@@ -73,7 +73,7 @@ def build(deps: Deps, operations: Sequence[Operation], *, mcp: Asgi | None = Non
         bridge = AsgiBridge(mcp)
         app.cleanup_ctx.append(bridge.lifespan)
         for path in MCP_PATHS:
-            app.router.add_route("*", path, bridge)
+            app.router.add_route("*", path, bridge.handle)
     return app
 
 

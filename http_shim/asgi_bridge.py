@@ -49,7 +49,7 @@ class AsgiBridge:
         if told.result()["type"] != wanted:
             raise RuntimeError(str(told.result().get("message", "the application did not start")))
 
-    async def __call__(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; a client that goes away is noticed by polling, as aiohttp tells nobody."""
         call = _Call(request)
         try:

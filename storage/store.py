@@ -274,7 +274,7 @@ class PostgresStore:
                 state = getattr(error.orig, "sqlstate", None)
                 if state not in _RETRY_STATES or attempt == PG_TRIES - 1:
                     raise
-                await asyncio.sleep(0.005 * 2**attempt)
+                await asyncio.sleep(2**attempt / 200)
         raise AssertionError("the loop returns or raises")
 
     async def close(self) -> None:

@@ -1,0 +1,126 @@
+"""Rules over the whole house."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from domain.refusals import REFUSALS
+from tools.catalogue import OPERATIONS
+from tools.describe import tool_input, tool_output
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PACKAGES = set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
+
+
+def sources(*folders: str) -> list[Path]:
+    return [p for f in folders for p in sorted((ROOT / f).rglob("*.py"))]
+
+
+def test_folders_wheel_list_and_import_contract_agree() -> None:
+    folders = {p.parent.name for p in ROOT.glob("*/py.typed")}
+    assert folders == PACKAGES == set(PROJECT["tool"]["importlinter"]["root_packages"])
+
+
+def test_no_installed_distribution_owns_one_of_our_names() -> None:
+    for distribution in importlib.metadata.distributions():
+        if distribution.metadata["Name"] == "mandate-wallet":
+            continue
+        tops = {str(f).split("/")[0] for f in distribution.files or ()}
+        assert not tops & PACKAGES, distribution.metadata["Name"]
+
+
+def test_money_is_never_a_float() -> None:
+    for path in sources("domain", "storage", "tools"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            assert not (isinstance(node, ast.Name) and node.id == "float"), path
+            assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), f"{path}:{node.lineno}"
+
+
+def test_nobody_but_the_store_commits() -> None:
+    allowed = {"store.py", "sql.py", "backup.py", "migrate.py"}
+    for path in sources(*PACKAGES):
+        if path.parent.name == "storage" and path.name in allowed:
+            continue
+        assert not re.search(r"\.commit\(|\"COMMIT\"", path.read_text()), path
+
+
+def raised_codes() -> set[str]:
+    """Codes that some line of ours refuses with."""
+    found: set[str] = set()
+    for path in sources(*PACKAGES):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("refusal", "_check") and node.args:
+                found |= {a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
+    return found
+
+
+def test_every_code_that_is_raised_is_in_the_registry() -> None:
+    assert raised_codes() - set(REFUSALS) == set()
+    for op in OPERATIONS:
+        assert set(op.refusals) <= set(REFUSALS), op.name
+
+
+def test_names_and_routes_are_unique() -> None:
+    assert len({op.name for op in OPERATIONS}) == len(OPERATIONS)
+    routes = [op.route for op in OPERATIONS if op.route]
+    assert len(set(routes)) == len(routes)
+
+
+TOOLS = [op for op in OPERATIONS if op.on_mcp]
+
+
+@pytest.mark.parametrize("op", TOOLS, ids=lambda op: op.name)
+def test_every_host_can_load_a_tool(op: object) -> None:
+    from tools.operation import Operation
+
+    assert isinstance(op, Operation)
+    schema = tool_input(op)
+    assert len(op.name) <= 45
+    assert op.name.isascii()
+    assert op.title
+    assert op.summary
+    assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+    assert "$ref" not in json.dumps(schema) + json.dumps(tool_output(op))
+    assert not {"anyOf", "oneOf", "allOf"} & set(schema)
+    assert all(p.get("description") for p in schema["properties"].values())
+    assert tool_output(op)["type"] == "object"
+
+
+def test_the_tool_list_is_short_enough() -> None:
+    listed = [
+        {
+            "name": op.name,
+            "title": op.title,
+            "description": op.summary,
+            "inputSchema": tool_input(op),
+            "outputSchema": tool_output(op),
+        }
+        for op in TOOLS
+    ]
+    assert len(TOOLS) <= 25
+    # Four characters a token is on the safe side for JSON of this kind.
+    assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 9_000
+
+
+def test_owner_only_operations_are_not_on_mcp() -> None:
+    assert all(op.auth in ("open", "agent", "owner_or_agent") for op in TOOLS)
+
+
+def test_nothing_tracked_names_a_registry_or_a_path_of_a_machine() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    for name in tracked:
+        path = ROOT / name
+        if path.suffix in (".json", ".txt", ".toml", ".md", ".py", ".sol", ".mjs") and path.is_file():
+            text = path.read_text(errors="ignore")
+            assert not re.search(r'"resolved":\s*"http|--(extra-)?index-url|/work/', text) or name.startswith("tests/house/"), (
+                name
+            )

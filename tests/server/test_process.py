@@ -1,0 +1,135 @@
+"""Whole processes: the demo, the server under SIGTERM, the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from aiohttp import ClientSession
+from mcp import Client
+from mcp.client.sse import sse_client
+
+WALLET = [sys.executable, "-m", "server"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    return {
+        "PATH": os.defpath, "WALLET_DATABASE_URL": f"sqlite:///{folder / 'w.sqlite'}", "WALLET_DOOR": "on",
+        "WALLET_LOG_LEVEL": "WARNING", "PYTHONPATH": str(Path(__file__).parents[2]),
+    } | more  # fmt: skip
+
+
+def wallet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*WALLET, *arguments], env=environment(folder), cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.slow
+def test_the_demo_plays_every_chapter(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*WALLET, "demo"], env=environment(tmp_path), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
+    assert "Every step held" in done.stdout
+    assert all(f"== {n}." in done.stdout for n in range(1, 9))
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    port = free_port()
+    process = subprocess.Popen(
+        [*WALLET, "serve", "--port", str(port)], env=environment(tmp_path, WALLET_BASE_URL=f"http://127.0.0.1:{port}"),
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    while "serving on" not in (line := process.stderr.readline()):
+        assert line, "the server ended before it was ready"
+    yield process, f"http://127.0.0.1:{port}"
+    if process.poll() is None:
+        process.kill()
+    process.communicate()
+
+
+@pytest.mark.anyio
+async def test_sigterm_drains_live_clients_and_exits_0(served: tuple[subprocess.Popen[str], str]) -> None:
+    process, base = served
+    answered: list[int] = []
+    async with ClientSession() as http, anyio.create_task_group() as group:
+
+        async def sse() -> None:
+            try:
+                async with Client(sse_client(base + "/sse"), mode="legacy") as client:
+                    await client.list_tools()
+                    connected.set()
+                    await anyio.sleep_forever()
+            except Exception:  # noqa: S110 - the server closes the stream; that is what is tested
+                pass
+
+        async def posts() -> None:
+            body = {"address": "0x" + "11" * 20, "chain_id": 84532}
+            for _ in range(200):
+                try:
+                    async with http.post(base + "/wallet/auth/challenge", json=body) as r:
+                        answered.append(r.status)
+                except OSError:
+                    return
+
+        connected = anyio.Event()
+        group.start_soon(sse)
+        with anyio.fail_after(20):
+            await connected.wait()
+        group.start_soon(posts)
+        await anyio.sleep(0.05)
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        code = await anyio.to_thread.run_sync(process.wait, 10)
+        took = time.monotonic() - started
+        group.cancel_scope.cancel()
+    assert code == 0
+    assert took < 2
+    assert answered
+    assert set(answered) == {200}
+
+
+def test_the_command_line_prints_the_openapi_document(tmp_path: Path) -> None:
+    done = wallet(tmp_path, "openapi")
+    assert json.loads(done.stdout)["openapi"] == "3.1.0"
+
+
+def test_doctor_finds_a_database_that_is_not_migrated(tmp_path: Path) -> None:
+    before = wallet(tmp_path, "doctor")
+    assert (before.returncode, "wallet db upgrade" in before.stdout) == (1, True)
+    assert wallet(tmp_path, "db", "upgrade").returncode == 0
+    after = wallet(tmp_path, "doctor")
+    assert after.returncode == 0, after.stdout
+
+
+def test_switches_and_keys_are_managed_from_the_command_line(tmp_path: Path) -> None:
+    wallet(tmp_path, "db", "upgrade")
+    assert wallet(tmp_path, "switch", "set", "door", "off").returncode == 0
+    listed = json.loads(wallet(tmp_path, "switch", "list").stdout)
+    assert listed["door"] == {"value": "off", "from": "database"}
+    made = json.loads(wallet(tmp_path, "keys", "create", "--role", "keeper").stdout)
+    assert made["key"].startswith("kk_")
+    keys = wallet(tmp_path, "keys", "list").stdout
+    assert made["key_id"] in keys
+    assert made["key"] not in keys
+    assert wallet(tmp_path, "keys", "revoke", made["key_id"]).returncode == 0
+    assert wallet(tmp_path, "keys", "revoke", made["key_id"]).returncode == 1
+    assert json.loads(wallet(tmp_path, "db", "verify").stdout)["ok"] is True

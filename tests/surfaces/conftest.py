@@ -1,0 +1,143 @@
+"""A running service, and one helper that drives the same scenario over every door."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
+from mcp import Client, StdioServerParameters
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+from http_shim.application import build
+from server.mcp_http import drain, mcp_app
+from server.mcp_server import build_server
+from tests.world import BY_NAME, CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tools.catalogue import OPERATIONS
+from tools.signin import hashed
+
+KEY = "ak_" + "k" * 43
+
+
+@pytest.fixture(scope="session")
+def evm() -> Iterator[Evm]:
+    with running_evm() as running:
+        yield running
+
+
+@dataclass
+class Service:
+    """A service on a port, with one working mandate and its agent's key."""
+
+    base: str
+    world: World
+    mandate: Mandated
+    key: str
+
+
+@asynccontextmanager
+async def running(url: str, evm: Evm) -> AsyncIterator[Service]:
+    async with a_world(url, evm) as world:
+        m = await working(world)
+        agent_id = m.agent.user_id or ""
+        await world.store.write(lambda uow: uow.identities.add_key("k_test", agent_id, hashed(KEY), world.clock.now()))
+        server, _ = build_server(world.deps, OPERATIONS)
+        app = build(world.deps, OPERATIONS, mcp=mcp_app(server, world.deps.config.base_url))
+        listening = TestServer(app)
+        await listening.start_server()
+        try:
+            yield Service(str(listening.make_url("")).rstrip("/"), world, m, KEY)
+        finally:
+            await drain(server)
+            await listening.close()
+
+
+@pytest.fixture
+async def service(sqlite_url: str, evm: Evm) -> AsyncIterator[Service]:
+    async with running(sqlite_url, evm) as found:
+        yield found
+
+
+def stdio_env(service: Service) -> dict[str, str]:
+    """What `wallet mcp` needs to see the same database and chain."""
+    evm = service.world.evm
+    prefix = f"WALLET_CHAINS__{CHAIN_ID}__"
+    return {
+        "PATH": os.defpath, "WALLET_DATABASE_URL": service.world.store.url, "WALLET_DOOR": "on",
+        "WALLET_DEFAULT_CHAIN_ID": str(CHAIN_ID), "WALLET_LOG_LEVEL": "ERROR", "WALLET_SERVICE_USER_KEY": service.key,
+        f"{prefix}RPC_URL": evm.url, f"{prefix}USDC": evm.usdc, f"{prefix}FACTORY": evm.factory, f"{prefix}LENS": evm.lens,
+        f"{prefix}CONFIRMATIONS": "0",
+    }  # fmt: skip
+
+
+class Door:
+    """One way in: `call` answers (status, body), a refusal's block as body, whatever the way."""
+
+    def __init__(self, name: str, service: Service, client: Client | None, http: ClientSession):
+        self.name, self.service, self.client, self._http = name, service, client, http
+
+    async def call(self, name: str, *, key: str | None = None, **arguments: Any) -> tuple[int, dict[str, Any]]:
+        if self.client is None:
+            return await self._over_http(name, key, arguments)
+        given = arguments | ({"idempotency_key": key} if key is not None else {})
+        result = await self.client.call_tool(name, given)
+        body: dict[str, Any] = result.structured_content or {}
+        assert json.loads(result.content[0].text) == body  # type: ignore[union-attr]
+        assert result.is_error == ("refusal" in body)
+        return (result.meta or {})["wallet/http_status"], body.get("refusal", body)
+
+    async def _over_http(self, name: str, key: str | None, arguments: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        op = BY_NAME[name]
+        assert op.route is not None
+        method, path = op.route
+        left = dict(arguments)
+        for part in op.path_names:
+            path = path.replace("{" + part + "}", str(left.pop(part)))
+        headers = {"X-Service-User-Key": self.service.key} | ({"Idempotency-Key": key} if key is not None else {})
+        query = {k: _query(v) for k, v in left.items()} if op.from_query else {}
+        body = None if op.from_query else left
+        async with self._http.request(method, self.service.base + path, params=query, json=body, headers=headers) as response:
+            return response.status, await response.json()
+
+
+def _query(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+DOORS = ["http", "stdio-2026", "stdio-2025", "sse-2026", "sse-2025", "streamable-2026", "streamable-2025"]
+
+
+@asynccontextmanager
+async def opened(name: str, service: Service) -> AsyncIterator[Door]:
+    """Open one door."""
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(ClientSession())
+        client = None
+        if name != "http":
+            kind, _, era = name.partition("-")
+            headers = {"X-Service-User-Key": service.key}
+            transport: Any
+            if kind == "stdio":
+                transport = StdioServerParameters(command=sys.executable, args=["-m", "server", "mcp"], env=stdio_env(service))
+            elif kind == "sse":
+                transport = sse_client(service.base + "/sse", headers=headers)
+            else:
+                inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
+                transport = streamable_http_client(service.base + "/mcp", http_client=inner)
+            client = await stack.enter_async_context(Client(transport, mode="auto" if era == "2026" else "legacy"))
+        yield Door(name, service, client, http)
+
+
+@pytest.fixture(params=DOORS)
+async def door(request: pytest.FixtureRequest, service: Service) -> AsyncIterator[Door]:
+    async with opened(request.param, service) as found:
+        yield found

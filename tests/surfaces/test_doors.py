@@ -1,0 +1,115 @@
+"""The same scenario over HTTP and over MCP, on every transport, in both protocol eras."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.surfaces.conftest import Door, Service, opened
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_agent_acts_reports_and_is_refused_the_same_way_everywhere(door: Door) -> None:
+    m = door.service.mandate
+    market, world = m.world.evm.market, m.world
+    status, me = await door.call("agents_me")
+    assert (status, me["agent_id"]) == (200, m.agent.user_id)
+    status, told = await door.call(
+        "mandate_execute_call", public_id=m.id, target=market, data=world.deposit_data(m.vault, "10"), approve_amount="10"
+    )
+    assert (status, told["to"], told["from"]) == (200, m.vault, m.agent_wallet.address)
+    status, block = await door.call(
+        "mandate_execute_call", public_id=m.id, target=market, data=world.deposit_data(m.vault, "101"), approve_amount="101"
+    )
+    assert (status, block["error"], block["who_fixes"]) == (409, "over_per_tx_cap", "agent")
+    assert block["remaining"]["value"] == "100.000000"
+    status, first = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="10", key="one")
+    again = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="10", key="one")
+    assert (status, again) == (201, (201, first))
+    status, flagged = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="101", key="two")
+    assert (status, flagged["violation"]) == (202, True)
+    assert "over_per_tx_cap" in flagged["event"]["payload"]["violation"]["codes"]
+    status, block = await door.call("mandate_get", public_id="m_zzzzzzzzzz")
+    assert (status, block["error"]) == (404, "not_found")
+    status, block = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1.0000001")
+    assert (status, block["error"]) == (400, "invalid_number")
+    status, block = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1", surprise=1)
+    assert (status, block["error"]) == (400, "invalid_request")
+
+
+READS: list[tuple[str, dict[str, Any]]] = [
+    ("agents_me", {}), ("markets_list", {}), ("mandate_list", {}), ("mandate_get", {"public_id": "M"}),
+    ("mandate_events", {"public_id": "M", "limit": 2}), ("mandate_steps", {"public_id": "M"}), ("mandate_approvals", {"public_id": "M"}),
+    ("agent_policy", {"agent_id": "A"}), ("agent_balances", {"agent_id": "A"}), ("agent_offers", {"agent_id": "A"}),
+    ("mandate_reconcile", {"public_id": "M", "tx_hash": "0x" + "00" * 32}), ("mandate_get", {"public_id": "m_aaaaaaaaaa"}),
+]  # fmt: skip
+
+
+async def test_every_read_is_equal_over_mcp_and_http(service: Service) -> None:
+    names = {"M": service.mandate.id, "A": service.mandate.agent.user_id}
+    async with opened("http", service) as http, opened("streamable-2026", service) as mcp:
+        for name, raw in READS:
+            arguments = {k: names.get(v, v) if isinstance(v, str) else v for k, v in raw.items()}
+            assert await http.call(name, **arguments) == await mcp.call(name, **arguments), name
+
+
+async def test_answers_fit_the_published_schemas(service: Service) -> None:
+    async with opened("streamable-2026", service) as door:
+        assert door.client is not None
+        tools = {t.name: t for t in (await door.client.list_tools()).tools}
+        names = {"M": service.mandate.id, "A": service.mandate.agent.user_id}
+        for name, raw in READS:
+            arguments = {k: names.get(v, v) if isinstance(v, str) else v for k, v in raw.items()}
+            result = await door.client.call_tool(name, arguments)
+            assert tools[name].output_schema is not None
+            jsonschema.validate(result.structured_content, tools[name].output_schema)
+
+
+async def test_the_switch_acts_on_the_next_request(service: Service) -> None:
+    world = service.world
+    async with opened("streamable-2025", service) as door:
+        assert door.client is not None
+        listed = {t.name for t in (await door.client.list_tools()).tools}
+        assert "mandate_get" in listed
+        await world.store.write(lambda uow: uow.switches.set("door", "off", world.clock.now(), "test"))
+        listed = {t.name for t in (await door.client.list_tools()).tools}
+        assert not any(n.startswith("mandate_") for n in listed)
+        assert "agents_me" in listed
+        status, block = await door.call("mandate_get", public_id=service.mandate.id)
+        assert (status, block["error"]) == (404, "door_off")
+    async with opened("http", service) as http:
+        assert (await http.call("mandate_get", public_id=service.mandate.id))[0] == 200
+
+
+async def test_a_read_only_header_hides_writes(service: Service) -> None:
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    headers = {"X-Service-User-Key": service.key, "X-Wallet-Readonly": "1"}
+    async with (
+        create_mcp_http_client(headers=headers) as inner,
+        Client(streamable_http_client(service.base + "/mcp", http_client=inner)) as client,
+    ):
+        assert all(t.annotations and t.annotations.read_only_hint for t in (await client.list_tools()).tools)
+        result = await client.call_tool("mandate_accept", {"public_id": service.mandate.id})
+        assert (result.structured_content or {})["refusal"]["error"] == "forbidden"
+
+
+async def test_no_key_and_a_wrong_key_are_refusals(service: Service) -> None:
+    for key, name in (("", "agents_me"), ("ak_wrong", "agents_me"), ("ak_wrong", "markets_list")):
+        other = Service(service.base, service.world, service.mandate, key)
+        async with opened("streamable-2026", other) as door:
+            status, block = await door.call(name)
+            assert (status, block["error"]) == (401, "unauthenticated")
+
+
+async def test_a_revoked_key_stops_at_once(service: Service) -> None:
+    agent = service.mandate.agent.user_id or ""
+    async with opened("sse-2025", service) as door:
+        assert (await door.call("agents_me"))[0] == 200
+        await service.world.store.write(lambda uow: uow.identities.revoke_key(agent, "k_test", service.world.clock.now()))
+        assert (await door.call("agents_me"))[0] == 401

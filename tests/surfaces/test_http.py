@@ -1,0 +1,130 @@
+"""What HTTP callers meet: bodies, methods, ids, the door, the documents."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from aiohttp import ClientSession
+from openapi_spec_validator import validate
+
+from domain.refusals import REFUSALS
+from tests.surfaces.conftest import Service
+
+pytestmark = pytest.mark.anyio
+BLOCK = {"error", "reason", "retry_safe", "who_fixes", "next", "detail"}
+
+
+def deep(levels: int) -> str:
+    return '{"note": "x", "a": ' + "[" * levels + "]" * levels + "}"
+
+
+BODIES = [
+    (b"{", 400, "invalid_request"),
+    (b"[]", 400, "invalid_request"),
+    (b'"x"', 400, "invalid_request"),
+    (b'{"note": "a", "note": "b"}', 400, "invalid_request"),
+    (b'{"note": NaN}', 400, "invalid_request"),
+    (b'{"note": Infinity}', 400, "invalid_request"),
+    (b'{"note": "\xff"}', 400, "invalid_request"),
+    (deep(40).encode(), 400, "invalid_request"),
+    (b'{"note": "' + b"x" * 300_000 + b'"}', 413, "body_too_large"),
+    (b'{"note": 5}', 400, "invalid_request"),
+    (b'{"note": "x", "save": "yes"}', 400, "invalid_request"),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "code"), BODIES, ids=range(len(BODIES)))
+async def test_a_malformed_body_is_a_refusal_block(service: Service, body: bytes, status: int, code: str) -> None:
+    headers = {"content-type": "application/json"}
+    async with ClientSession() as http, http.post(service.base + "/wallet/mandates/draft", data=body, headers=headers) as r:
+        told = await r.json()
+        assert (r.status, told["error"]) == (status, code)
+        assert set(told) >= BLOCK
+
+
+async def test_unknown_routes_and_methods_carry_the_block_too(service: Service) -> None:
+    async with ClientSession() as http:
+        async with http.get(service.base + "/wallet/nowhere") as r:
+            assert (r.status, (await r.json())["error"]) == (404, "not_found")
+        async with http.delete(service.base + "/wallet/mandates") as r:
+            assert (r.status, (await r.json())["error"]) == (405, "method_not_allowed")
+            assert set(r.headers["Allow"].split(",")) >= {"GET", "POST"}
+
+
+async def test_every_answer_has_a_request_id(service: Service) -> None:
+    async with ClientSession() as http:
+        async with http.get(service.base + "/wallet/markets", headers={"X-Request-Id": "my-id.1"}) as r:
+            assert r.headers["X-Request-Id"] == "my-id.1"
+        async with http.get(service.base + "/wallet/markets", headers={"X-Request-Id": "no spaces!"}) as r:
+            assert r.headers["X-Request-Id"].startswith("r_")
+
+
+async def test_the_door_answers_402_and_the_texts_come_from_the_registry(service: Service) -> None:
+    async with ClientSession() as http:
+        async with http.get(service.base + "/wallet/door") as r:
+            told = await r.json()
+            assert (r.status, r.headers["X-Wallet-Door"]) == (402, "mandate")
+            assert {k["error"] for k in told["refusals"]} == set(REFUSALS)
+            assert {"mandate_schema", "start", "rate_limits", "client_config"} <= set(told)
+        async with http.get(service.base + "/wallet/skill.md") as r:
+            text = await r.text()
+            assert text.startswith("---\nname: delegated-spending-wallet\n")
+            assert len(text.splitlines()) < 500
+            assert all(f"`{code}`" in text for code in REFUSALS)
+        async with http.get(service.base + "/wallet/mcp-tools") as r:
+            names = [t["name"] for t in (await r.json())["tools"]]
+            assert all(f"`{n}`" in text for n in names)
+            assert len(names) <= 25
+        world = service.world
+        await world.store.write(lambda uow: uow.switches.set("door", "off", world.clock.now(), "test"))
+        for path in ("/wallet/door", "/wallet/skill.md", "/wallet/mcp-tools"):
+            async with http.get(service.base + path) as r:
+                assert (r.status, (await r.json())["error"]) == (404, "door_off")
+
+
+async def test_the_openapi_document_is_valid_and_names_every_route(service: Service) -> None:
+    async with ClientSession() as http, http.get(service.base + "/openapi.json") as r:
+        told = await r.json()
+        validate(told)
+        assert "/wallet/mandates/{public_id}/execute-call" in told["paths"]
+        assert "$ref" not in json.dumps(told["paths"]["/wallet/mandates"]["post"]["requestBody"])
+
+
+async def test_health_readiness_and_metrics(service: Service) -> None:
+    async with ClientSession() as http:
+        for path in ("/healthz", "/readyz"):
+            async with http.get(service.base + path) as r:
+                assert (r.status, (await r.json())["ok"]) == (200, True)
+        async with http.get(service.base + "/metrics") as r:
+            assert 'wallet_requests_total{method="GET",route="/readyz",status="200"} 1' in await r.text()
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/sse", "/messages/"])
+async def test_a_foreign_host_is_turned_away_from_mcp(service: Service, path: str) -> None:
+    async with ClientSession() as http:
+        async with http.post(service.base + path, headers={"Host": "evil.example"}, json={}) as r:
+            assert r.status in (400, 403, 405, 421)
+        headers = {"Origin": "https://evil.example", "content-type": "application/json"}
+        async with http.post(service.base + path, headers=headers, json={}) as r:
+            assert r.status in (400, 403, 405)
+
+
+async def test_sign_in_is_single_use_and_sessions_end(service: Service) -> None:
+    wallet = service.mandate.owner_wallet
+    async with ClientSession() as http:
+        async with http.post(service.base + "/wallet/auth/challenge", json={"address": wallet.address, "chain_id": 31337}) as r:
+            challenge = await r.json()
+        signed = {"message": challenge["message"], "signature": wallet.sign_text(challenge["message"])}
+        async with http.post(service.base + "/wallet/auth/session", json=signed) as r:
+            assert r.status == 201
+            token = (await r.json())["token"]
+        async with http.post(service.base + "/wallet/auth/session", json=signed) as r:
+            assert (await r.json())["error"] == "invalid_signature"
+        headers = {"Authorization": f"Bearer {token}"}
+        async with http.get(service.base + "/wallet/auth/session", headers=headers) as r:
+            assert (await r.json())["user"]["address"] == wallet.address
+        async with http.delete(service.base + "/wallet/auth/session", headers=headers) as r:
+            assert r.status == 200
+        async with http.get(service.base + "/wallet/auth/session", headers=headers) as r:
+            assert r.status == 401
