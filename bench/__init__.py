@@ -1,0 +1,1 @@
+"""Measured ratios: our layer over the limit below it, in one run."""

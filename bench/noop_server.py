@@ -1,0 +1,115 @@
+"""A server with one tool that does nothing: `bare` is the SDK's low-level server, `ours` is the whole service's path."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import mcp.types as t
+from aiohttp import web
+from mcp.server import Server
+from mcp.server.sse import SseServerTransport
+from mcp.server.stdio import stdio_server
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
+
+from bench.stage import staged
+from http_shim.application import build
+from http_shim.asgi_bridge import AsgiBridge
+from server.mcp_http import mcp_app
+from server.mcp_server import build_server
+from tools.operation import Gives, Operation, Reply, Takes
+
+SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+class Nothing(Takes):
+    """No input."""
+
+
+class Done(Gives):
+    """It is done."""
+
+    ok: bool
+
+
+async def done(deps: Any, caller: Any, asked: Any) -> Reply:
+    return Reply(200, {"ok": True})
+
+
+NOOP = Operation("noop", "Nothing", "Does nothing.", "open", None, Nothing, Done, effect=done, on_mcp=True)
+
+
+def bare_server() -> Server[Any]:
+    """The SDK's low-level server, with as little as it takes."""
+    tool = t.Tool(name="noop", description="Does nothing.", input_schema=SCHEMA)
+
+    async def listed(ctx: Any, params: Any) -> t.ListToolsResult:
+        return t.ListToolsResult(tools=[tool])
+
+    async def called(ctx: Any, params: Any) -> t.CallToolResult:
+        return t.CallToolResult(content=[t.TextContent(text='{"ok":true}')], structured_content={"ok": True})
+
+    server: Server[Any] = Server("bare", on_list_tools=listed, on_call_tool=called, get_tool_input_schema=lambda n: SCHEMA)
+    server.middleware.clear()
+    return server
+
+
+def bare_app(server: Server[Any]) -> Starlette:
+    """The SDK's own HTTP endpoints."""
+    transport = SseServerTransport("/messages/")
+
+    class Sse:
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            async with transport.connect_sse(scope, receive, send) as (r, w):
+                await server.run(r, w, server.create_initialization_options())
+
+    streamable = server.streamable_http_app(json_response=True)
+    routes = [Route("/sse", endpoint=Sse()), Mount("/messages/", app=transport.handle_post_message), *streamable.routes]
+    return Starlette(routes=routes, lifespan=lambda app: server.session_manager.run())
+
+
+async def over_http(app: web.Application) -> None:
+    """Serve on a free port until terminated."""
+    runner = web.AppRunner(app, access_log=None, handle_signals=False)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    print(json.dumps({"port": runner.addresses[0][1]}), flush=True)
+    await asyncio.Event().wait()
+
+
+async def over_stdio(server: Server[Any]) -> None:
+    """Speak on stdin and stdout."""
+    async with stdio_server() as (r, w):
+        await server.run(r, w, server.create_initialization_options())
+
+
+def behind_bridge(app: Starlette) -> web.Application:
+    """The same front for both, so that only the servers differ."""
+    bridge, front = AsgiBridge(app), web.Application()
+    front.cleanup_ctx.append(bridge.lifespan)
+    for path in ("/mcp", "/sse", "/messages/{tail:.*}"):
+        front.router.add_route("*", path, bridge.handle)
+    return front
+
+
+async def main(kind: str, transport: str) -> None:
+    if kind == "bare":
+        server = bare_server()
+        await (over_stdio(server) if transport == "stdio" else over_http(behind_bridge(bare_app(server))))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        async with staged(Path(folder)) as stage:
+            ours, _ = build_server(stage.deps, (NOOP,))
+            if transport == "stdio":
+                await over_stdio(ours)
+            else:
+                await over_http(build(stage.deps, (NOOP,), mcp=mcp_app(ours, "http://127.0.0.1")))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2]))

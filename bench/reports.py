@@ -1,0 +1,73 @@
+"""An event report end to end, over a bare aiohttp route that does one durable insert on the same database."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from aiohttp import ClientSession, TCPConnector, web
+from aiohttp.test_utils import TestServer
+
+from bench.stage import KEY, median, rate, staged
+from http_shim.application import build
+from storage.store import connect_sqlite, sqlite_path
+from tools.catalogue import OPERATIONS
+
+ROUNDS, CALLS, WORKERS = 5, 1_500, 32
+Call = Callable[[int], Awaitable[object]]
+
+
+def bare(path: str) -> tuple[web.Application, sqlite3.Connection]:
+    """One route, one insert, one commit with the same durability."""
+    connection = connect_sqlite(path)
+    connection.execute("CREATE TABLE IF NOT EXISTS bare (id INTEGER PRIMARY KEY, body TEXT)")
+
+    async def insert(request: web.Request) -> web.Response:
+        body = await request.text()
+        connection.execute("INSERT INTO bare (body) VALUES (?)", (body,))
+        return web.json_response({"ok": True}, status=201)
+
+    app = web.Application()
+    app.router.add_post("/bare", insert)
+    return app, connection
+
+
+async def measure() -> dict[str, tuple[float, str]]:
+    """Both in turns, so that the machine's moods hit both; the median of the rounds' ratios."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with staged(Path(folder)) as stage:
+            app, connection = bare(sqlite_path(stage.store.url))
+            limit, ours = TestServer(app), TestServer(build(stage.deps, OPERATIONS))
+            await limit.start_server()
+            await ours.start_server()
+            async with ClientSession(connector=TCPConnector(limit=WORKERS)) as http:
+
+                async def insert(n: int) -> None:
+                    async with http.post(limit.make_url("/bare"), json={"kind": "buy", "amount_usdc": "1", "n": n}) as r:
+                        assert r.status == 201
+
+                done = 0
+
+                async def report(n: int) -> None:
+                    nonlocal done
+                    done += 1
+                    headers = {"X-Service-User-Key": KEY, "Idempotency-Key": f"k{done}"}
+                    body = {"kind": "note", "payload": {"text": "bench"}}
+                    url = ours.make_url(f"/wallet/mandates/m_bench{done % 16:05d}/events")
+                    async with http.post(url, json=body, headers=headers) as r:
+                        assert r.status == 201, await r.text()
+
+                pairs = []
+                for _ in range(ROUNDS):
+                    below = await rate(insert, workers=WORKERS, calls=CALLS)
+                    pairs.append((await rate(report, workers=WORKERS, calls=CALLS), below))
+            await limit.close()
+            await ours.close()
+            connection.close()
+    return {
+        "event_report_over_bare_insert": (median([a / b for a, b in pairs]), "ratio of throughput, at least 0.5"),
+        "event_report_per_second": (median([a for a, _ in pairs]), "1/s"),
+        "bare_insert_per_second": (median([b for _, b in pairs]), "1/s"),
+    }

@@ -1,0 +1,99 @@
+"""What measurements share: a database with a working mandate and an agent's key, and a loader."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from chain.evm import EvmChains
+from chain.sign_in import SiweSignIn
+from domain.events import Kind, NewEvent, Reporter
+from domain.mandate import Mandate, Status
+from domain.money import Usdc
+from domain.ports import Switches
+from server.settings import Settings
+from server.wiring import SystemClock, SystemIds
+from storage import migrate
+from storage.identities import Agent
+from storage.store import Store, open_store
+from tools.operation import Caller, Deps
+from tools.signin import hashed
+
+KEY = "ak_" + "b" * 43
+NOW = datetime.now(UTC)
+
+
+@dataclass
+class Stage:
+    """An open database with what a report needs."""
+
+    deps: Deps
+    store: Store
+    agent: Caller
+    public_id: str
+
+
+@asynccontextmanager
+async def staged(folder: Path) -> AsyncIterator[Stage]:
+    """A fresh SQLite database with one agent and one accepted mandate."""
+    url = f"sqlite:///{folder / 'bench.sqlite'}"
+    await asyncio.to_thread(migrate.upgrade, url)
+    store = await open_store(url)
+    chains = EvmChains([])
+    settings = Settings(door="on")
+    deps = Deps(store, chains, SystemClock(), SystemIds(), settings.config(), SiweSignIn(), Switches(door=True))
+    agent = Agent("u_bench", "u_owner", "Bench", "0x" + "11" * 20, NOW)
+
+    def fill(uow) -> None:  # type: ignore[no-untyped-def]
+        uow.identities.person("0x" + "22" * 20, new_id="u_owner", now=NOW)
+        uow.identities.add_agent(agent)
+        uow.identities.add_key("k_bench", agent.agent_id, hashed(KEY), NOW)
+        for n in range(16):
+            uow.mandates.add(mandate(f"m_bench{n:05d}"))
+
+    await store.write(fill)
+    try:
+        yield Stage(deps, store, Caller("agent", "u_bench", "u_owner"), "m_bench00000")
+    finally:
+        await chains.close()
+        await store.close()
+
+
+def mandate(public_id: str) -> Mandate:
+    """A working mandate."""
+    return Mandate(
+        public_id, "u_owner", "0x" + "22" * 20, Usdc.parse("1000000"), 30, 2000, NOW, agent_id="u_bench", agent_address="0x" + "11" * 20,
+        per_tx_cap_usdc=Usdc.parse("100000"), daily_cap_usdc=Usdc.parse("1000000"), status=Status.WORKING, signed_at=NOW,
+        accepted_at=NOW, ends_at=NOW + timedelta(days=30),
+    )  # fmt: skip
+
+
+def note(n: int) -> NewEvent:
+    """A small report."""
+    amount = Usdc(1_000_000 + n)
+    kind = (Kind.BUY, Kind.SELL, Kind.NOTE, Kind.FEE)[n % 4]
+    return NewEvent(kind, Reporter.AGENT, NOW, amount, payload={"position": {"id": f"p{n % 7}"}, "text": "bench"})
+
+
+async def rate(call: Callable[[int], Awaitable[object]], *, workers: int, calls: int) -> float:
+    """Calls per second with some workers in flight."""
+    numbers = iter(range(calls))
+
+    async def work() -> None:
+        for n in numbers:
+            await call(n)
+
+    started = time.perf_counter()
+    await asyncio.gather(*[work() for _ in range(workers)])
+    return calls / (time.perf_counter() - started)
+
+
+def median(values: list[float]) -> float:
+    """The middle one."""
+    return statistics.median(values)
