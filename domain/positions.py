@@ -146,6 +146,11 @@ class Position:
         """The newest place that says anything of it."""
         return max(max((max(op[0], op[1]) for op in self.ops), default=0), self.changed)
 
+    @property
+    def since(self) -> int:
+        """The first place, in the chain's order, that is still in the journal: older positions bear exits first."""
+        return min((house_order(op) for op in self.ops if op[2] not in MARKS), default=0)
+
     def changed_after(self, place: int, *, reports_only: bool) -> bool:
         """True where an entry after a place, in the chain's order, changed it; optionally by unmatched reports alone."""
         if reports_only:
@@ -234,6 +239,7 @@ def readings(positions: Mapping[str, Position]) -> dict[str, Reading]:
     for key, exits in loose.items():
         address = str(positions[key].address).lower()
         others = [k for k, p in positions.items() if k != key and p.address and p.address.lower() == address]
+        others.sort(key=lambda k: (positions[k].since, k))
         for exit_ in exits:
             rest = _share(exit_, [(k, positions[k]) for k in others], taken)
             told[address] = told.get(address, 0) + rest

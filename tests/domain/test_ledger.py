@@ -299,3 +299,29 @@ def _timed(call: Any) -> float:
     for _ in range(100):
         call()
     return (time.perf_counter() - since) / 100
+
+
+@st.composite
+def unreported(draw: st.DrawFn) -> tuple[list[NewEvent], list[NewEvent]]:
+    """Actions in one market, some of which the agent never reports."""
+    chain: list[NewEvent] = [deposit(1_000)]
+    agent: list[NewEvent] = []
+    whole = st.integers(0, 60).map(str)
+    for n in range(draw(st.integers(1, 8))):
+        tx, kind = f"0x{n:x}", draw(st.sampled_from(["buy", "sell", "resolve"]))
+        out, back = (draw(whole), "0") if kind == "buy" else ("0", draw(whole))
+        chain.append(executed(out, back, tx=tx))
+        if draw(st.booleans()):
+            agent.append(row(kind, draw(whole), tx=tx, position={"id": draw(st.sampled_from(["p", "q"]))}))
+    return chain, agent
+
+
+@settings(max_examples=200, deadline=None)
+@given(unreported(), st.lists(st.booleans(), max_size=16))
+def test_unreported_actions_come_to_the_same_in_any_order(
+    story: tuple[list[NewEvent], list[NewEvent]], choose: list[bool]
+) -> None:
+    chain, agent = story
+    one = totals(ledger(*chain, *agent).state)
+    assert totals(ledger(*agent, *chain).state) == one
+    assert totals(ledger(*interleaved(chain, agent, choose)).state) == one
