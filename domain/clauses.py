@@ -206,6 +206,7 @@ def card_header(mandate: Mandate) -> dict[str, Any]:
         "agent_id": mandate.agent_id,
         "agent_name": mandate.agent_name,
         "chain_id": mandate.chain_id,
+        "horizon_days": mandate.horizon_days,
         "ends_at": timestamp(mandate.ends_at) if mandate.ends_at else None,
     }
 

@@ -20,6 +20,7 @@ __all__ = ["ACTION_KINDS", "EMPTY", "Day", "LedgerState", "fold", "from_json", "
 
 DAYS_KEPT: Final = 16
 MINUTES_KEPT: Final = timedelta(hours=25)
+MINUTES_MOST: Final = 1_600  # more than there are in MINUTES_KEPT, so that pruning is rare
 BREACHES_KEPT: Final = 50
 CLAIMS_KEPT: Final = 64
 KEY_CHARS: Final = 128
@@ -408,11 +409,9 @@ class _Hand:
         minutes[key] = minutes.get(key, 0) + amount
         if not minutes[key]:
             del minutes[key]
-        elif len(minutes) > 1 and minutes[key] == amount:
-            newest = max(minutes)
-            oldest = _minute((_moment(newest + "Z") or at) - MINUTES_KEPT)
-            if min(minutes) < oldest:
-                self.to["minutes"] = {m: v for m, v in minutes.items() if m >= oldest}
+        if len(minutes) > MINUTES_MOST:
+            oldest = _minute((_moment(max(minutes) + "Z") or at) - MINUTES_KEPT)
+            self.to["minutes"] = {m: v for m, v in minutes.items() if m >= oldest}
 
 
 _CHAIN_SUMS: Final = {Kind.DEPOSIT: "deposits", Kind.WITHDRAW: "withdrawals", Kind.PAYOUT: "payouts"}

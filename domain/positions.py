@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 OPS_KEPT: Final = 32
@@ -122,7 +123,7 @@ class Reading:
     marked_at: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: a position that a row does not touch keeps its reading from state to state
 class Position:
     """A position's journal, and what the entries that left it came to, in either order.
 
@@ -200,7 +201,12 @@ class Position:
         answered = any((op[0] or op[1]) < self.agent_mark for op in trades) or self.house_mark < self.changed < self.agent_mark
         return not answered
 
-    def read(self, exits: Sequence[Op] = ()) -> Reading:
+    @cached_property
+    def reading(self) -> Reading:
+        """What it is worth by its own journal."""
+        return self.read(())
+
+    def read(self, exits: Sequence[Op]) -> Reading:
         """What it is worth, with `exits` that nobody reported taken from it (see `readings`)."""
         ops = (*self.ops, *exits)
         if self._house_stands(ops):
@@ -216,14 +222,17 @@ class Position:
         ordered = told_order((*self.ops, exit_))
         return replay(self.by_agent, ordered[: ordered.index(exit_)], AGENT_MARK).value
 
-    def unheld_exits(self) -> list[Op]:
+    @cached_property
+    def unheld_exits(self) -> tuple[Op, ...]:
         """Chain rows that brought money back from a position that was not open here: exits of some other one."""
+        if not self.address or all(op[0] for op in self.ops):
+            return ()
         found, track = [], self.by_agent
         for op in told_order(self.ops):
             if op[0] == 0 and op[2] == TRADE and op[4] > 0 and op[3] <= 0 and not track.opened:
                 found.append(op)
             track = track.after(op, AGENT_MARK)
-        return found
+        return tuple(found)
 
 
 def readings(positions: Mapping[str, Position]) -> dict[str, Reading]:
@@ -232,8 +241,7 @@ def readings(positions: Mapping[str, Position]) -> dict[str, Reading]:
     An exit that only the chain tells of is taken from the positions that were open at its address; where none was, it is
     what a told end there has given back to the estimate of cash already.
     """
-    loose = {k: p.unheld_exits() for k, p in positions.items() if p.address and any(op[0] == 0 for op in p.ops)}
-    loose = {k: exits for k, exits in loose.items() if exits}
+    loose = {k: p.unheld_exits for k, p in positions.items() if p.unheld_exits}
     taken: dict[str, list[Op]] = {}
     told: dict[str, int] = {}
     for key, exits in loose.items():
@@ -243,7 +251,7 @@ def readings(positions: Mapping[str, Position]) -> dict[str, Reading]:
         for exit_ in exits:
             rest = _share(exit_, [(k, positions[k]) for k in others], taken)
             told[address] = told.get(address, 0) + rest
-    read = {key: p.read(taken.get(key, ())) for key, p in positions.items()}
+    read = {key: p.read(taken[key]) if key in taken else p.reading for key, p in positions.items()}
     for address, rest in told.items():
         for key, p in positions.items():
             if rest > 0 and p.address and p.address.lower() == address:
@@ -276,10 +284,10 @@ def bounded(positions: dict[str, Position]) -> tuple[dict[str, Position], int]:
     given_back = 0
     if len(positions) <= POSITIONS_KEPT:
         return positions, 0
-    ranked = sorted((p.read().opened, p.last, key) for key, p in positions.items() if key != OTHERS)
+    ranked = sorted((p.reading.opened, p.last, key) for key, p in positions.items() if key != OTHERS)
     for opened, _, key in ranked[: POSITIONS_KEPT // 8]:
         gone = positions.pop(key)
-        told = gone.read()
+        told = gone.reading
         given_back += told.credit
         if opened:
             old = positions.get(OTHERS, Position())
