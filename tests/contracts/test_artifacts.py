@@ -1,0 +1,111 @@
+"""What is committed is what the sources give: bytecode, pins, sizes, gas."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.harness import FOLDERS, ROOT, USD, World, artifact, selector
+
+CONTRACTS = ROOT / "contracts"
+GAS_FILE = CONTRACTS / "gas.json"
+SHIPPED = ("MandateVault", "MandateVaultFactory", "SigCheck", "TestMarket", "TestUSDC", "VaultLens")
+
+
+def measured(world: World) -> dict[str, int]:
+    """Gas of each step of a mandate's life, the first in a fresh world. The hostile target stands for a cheap market."""
+    w, found = world, {}
+    small = ([(w.market.address, selector("deposit(uint256,address)"), 2), (w.hostile.address, selector("give(uint256)"), 0)],)
+    two, one = w.calls()[:2], w.probes()[:1]
+    for name, calls, probes in (
+        ("no rules", [], []),
+        ("2 calls, 1 probe", two, one),
+        ("14 calls, 3 probes", w.calls(), w.probes()),
+    ):
+        t = w.terms(calls, probes)
+        data = w.create_data(t, calls, probes)
+        told = w.factory.send(w.owner, "create", *data)
+        found[f"create, {name}"] = told.gas
+        found[f"create again, {name}"] = w.factory.send(w.owner, "create", *data).gas
+    calls = [*two, (w.hostile.address, selector("give(uint256)"), 0)]
+    vault = w.create(w.terms(calls, one), calls, one)
+    found["deposit, first"] = w.deposit(vault, 500 * USD).gas
+    found["deposit, later"] = w.deposit(vault, 500 * USD).gas
+    found["execute invest, first"] = w.invest(vault, 50 * USD).gas
+    found["execute invest, later"] = w.invest(vault, 50 * USD).gas
+    found["execute redeem"] = w.redeem(vault, 50 * USD).gas
+    found["execute give"] = w.give(vault, 20 * USD).gas
+    found["mark"] = vault.send(w.keeper, "mark").gas
+    found["revokeAgent"] = vault.send(w.owner, "revokeAgent").gas
+    found["setAgent"] = vault.send(w.owner, "setAgent", w.agent).gas
+    found["stop"] = vault.send(w.owner, "stop").gas
+    found["unwind by the keeper"] = w.unwind(vault, w.keeper, w.market, "redeem", 50 * USD, vault.address, vault.address).gas
+    found["settle"] = vault.send(w.keeper, "settle").gas
+    found["payAgent"] = vault.send(w.keeper, "payAgent").gas
+    found["withdrawAll, settled"] = vault.send(w.owner, "withdrawAll").gas
+    found["withdrawAll, from a working mandate"] = w.vault(calls=calls, probes=one).send(w.owner, "withdrawAll").gas
+    return found
+
+
+def test_gas_is_as_committed() -> None:
+    """Exact on the embedded EVM; after a wanted change run this module as a program."""
+    assert measured(World()) == json.loads(GAS_FILE.read_text())
+
+
+def test_an_action_needs_less_than_the_600k_gas_that_it_is_sent_with(world: World) -> None:
+    vault = world.vault()  # three probes
+    told = world.act(vault, world.market, "deposit", 50 * USD, vault.address, approve=50 * USD, gas=600_000)
+    assert told.one("Executed")["spent"] == 50 * USD
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_artifacts_hold_what_callers_need(name: str) -> None:
+    found = artifact(name)
+    assert set(found) == {"abi", "bytecode", "contract", "deployedBytecode", "source"}
+    assert found["contract"] == name
+    assert len(found["deployedBytecode"]) // 2 <= 24_576
+    assert len(found["bytecode"]) // 2 <= 49_152
+
+
+def test_libraries_are_pinned_exactly_and_the_lock_names_no_registry() -> None:
+    package = json.loads((CONTRACTS / "package.json").read_text())
+    lock = json.loads((CONTRACTS / "package-lock.json").read_text())
+    assert package["devDependencies"] == {"@openzeppelin/contracts": "5.7.0", "solc": "0.8.37"}
+    for name, entry in lock["packages"].items():
+        assert "resolved" not in entry
+        assert name == "" or entry["integrity"].startswith("sha512-")
+    assert "http" not in "".join(json.dumps({k: v for k, v in e.items() if k != "funding"}) for e in lock["packages"].values())
+
+
+def test_no_artifact_or_page_names_a_machine() -> None:
+    pages = [p for folder in FOLDERS for p in folder.glob("*.json")] + [CONTRACTS / "SECURITY.md", GAS_FILE]
+    for page in pages:
+        assert not [x for x in ("/work/", "/home/", "/root/", "/usr/") if x in page.read_text()], page.name
+
+
+def test_every_threat_of_the_table_names_tests_that_exist() -> None:
+    tests = "".join(p.read_text() for p in Path(__file__).parent.glob("test_*.py"))
+    named = {w.strip("`,.()") for w in (CONTRACTS / "SECURITY.md").read_text().split() if w.startswith("`test_")}
+    assert len(named) > 40
+    assert not [n for n in named if f"def {n}(" not in tests]
+    proven = {line.split("(")[0].removeprefix("def ") for line in tests.splitlines() if line.startswith("def test_threat_")}
+    assert not proven - named
+
+
+@pytest.mark.node
+def test_the_sources_give_the_committed_bytecode() -> None:
+    node = shutil.which("node")
+    if node is None or not (CONTRACTS / "node_modules" / "solc").exists():
+        pytest.skip("needs Node 20 and `npm ci` in contracts/")
+    done = subprocess.run([node, "build.mjs", "--check"], cwd=CONTRACTS, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+if __name__ == "__main__":
+    GAS_FILE.write_text(json.dumps(measured(World()), indent=1) + "\n")
+    sys.exit(0)
