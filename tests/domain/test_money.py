@@ -1,0 +1,95 @@
+"""USDC: read exactly, written with six decimals, rounded by name."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.money import LIMIT_MICROS, ZERO, Usdc, smallest, total
+from domain.refusals import Refused
+
+MICROS = st.integers(-LIMIT_MICROS, LIMIT_MICROS)
+
+
+@given(MICROS)
+def test_what_is_written_is_read_back(micros: int) -> None:
+    assert Usdc.parse(str(Usdc(micros))) == Usdc(micros)
+    assert Decimal(str(Usdc(micros))) * 1_000_000 == micros
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("12.5", "12.500000"),
+        (7, "7.000000"),
+        (0.1, "0.100000"),
+        (1e-6, "0.000001"),
+        ("-0.000001", "-0.000001"),
+        (".5", "0.500000"),
+        ("5.", "5.000000"),
+        ("+3", "3.000000"),
+        ("1.5000000000", "1.500000"),
+        (Decimal("2.50"), "2.500000"),
+        (1e12, "1000000000000.000000"),
+        ("-0", "0.000000"),
+    ],
+)
+def test_a_number_is_read_exactly(value: Any, text: str) -> None:
+    assert str(Usdc.parse(value)) == text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0.0000001",
+        0.1 + 0.2,
+        "1e3",
+        "NaN",
+        float("nan"),
+        float("inf"),
+        "-Infinity",
+        "1000000000000.000001",
+        10**13,
+        10**4_000,
+        True,
+        None,
+        "",
+        " ",
+        ".",
+        "1,5",
+        "0x10",
+        "١",
+        [],
+        {},
+        "1" * 60,
+        Decimal("NaN"),
+        b"1",
+    ],
+)
+def test_what_is_no_amount_is_refused(value: Any) -> None:
+    with pytest.raises(Refused) as refused:
+        Usdc.parse(value)
+    assert refused.value.code == "invalid_number"
+
+
+@given(MICROS, st.integers(0, 10_000))
+def test_rounding_goes_the_way_its_name_says(micros: int, bps: int) -> None:
+    amount, exact = Usdc(micros), Decimal(micros) * bps / 10_000
+    assert amount.share_down(bps).micros <= exact <= amount.share_up(bps).micros
+    assert amount.share_up(bps).micros - amount.share_down(bps).micros <= 1
+    assert amount.share_down(bps) + amount.share_up(10_000 - bps) == amount
+
+
+def test_sums_and_the_least() -> None:
+    assert total([Usdc(1), Usdc(2)]) == Usdc(3)
+    assert total([]) == ZERO
+    assert smallest(None, Usdc(2), Usdc(1)) == Usdc(1)
+    assert smallest(None) is None
+    assert -Usdc(5) == Usdc(-5)
+    assert not ZERO
+    assert Usdc(10).part_down(Usdc(1), Usdc(3)) == Usdc(3)
+    assert Usdc(10).part_down(Usdc(1), ZERO) == Usdc(10)
