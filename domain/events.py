@@ -65,6 +65,8 @@ class Event:
     block_number: int | None = None
     pairs_with: int | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
+    # What was derived from this row alone, kept beside it: a row never changes, and is shown many times.
+    derived: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def violation_codes(self) -> tuple[str, ...]:
@@ -74,7 +76,13 @@ class Event:
         return tuple(c for c in codes if isinstance(c, str)) if isinstance(codes, (list, tuple)) else ()
 
     def as_json(self) -> dict[str, Any]:
-        """The wire form: spec 2.4's fields and the event id."""
+        """The wire form: spec 2.4's fields and the event id. The same value each time; it is not to be changed."""
+        if "json" not in self.derived:
+            self.derived["json"] = self._json()
+        shown: dict[str, Any] = self.derived["json"]
+        return shown
+
+    def _json(self) -> dict[str, Any]:
         return {
             "event_id": self.event_id,
             "kind": self.kind.value,

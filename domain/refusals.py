@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -325,8 +325,9 @@ def _missing(name: str) -> str:
 
 
 def timestamp(at: datetime) -> str:
-    """ISO 8601 UTC with milliseconds and a trailing Z (contract 1)."""
-    return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
+    """ISO 8601 UTC with milliseconds and a trailing Z (contract 1); an aware time."""
+    utc = at if at.tzinfo is UTC else at.astimezone(UTC)
+    return utc.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def refusal(

@@ -74,9 +74,15 @@ class Step:
     breached: Sequence[int] = ()
     clauses: Sequence[int] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
+    kept: list[dict[str, Any]] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The wire form."""
+        """The wire form. The same value each time; it is not to be changed."""
+        if not self.kept:
+            self.kept.append(self._json())
+        return self.kept[0]
+
+    def _json(self) -> dict[str, Any]:
         place = {n: self.target.get(n) for n in ("market", "address", "selector")}
         return {
             "id": self.id,
@@ -106,7 +112,8 @@ def _text(value: object) -> str | None:
 
 
 def _map(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    # A dict is what a stored payload holds; asking the abstract class costs more than the rest of a step.
+    return value if isinstance(value, dict) else {}
 
 
 def _group(event: Event) -> str:
@@ -293,7 +300,16 @@ def grouped(steps: Sequence[Step]) -> list[Step]:
 def of_events(events: Sequence[Event]) -> list[Step]:
     """The steps of some rows; a pair is matched where both rows, or the link of one, are among them."""
     paired = {e.pairs_with for e in events if e.pairs_with is not None}
-    return [step_of(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
+    return [_kept_step(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
+
+
+def _kept_step(event: Event, *, matched: bool) -> Step:
+    """The step of a row, kept beside the row."""
+    key = ("step", matched)
+    if key not in event.derived:
+        event.derived[key] = step_of(event, matched=matched)
+    step: Step = event.derived[key]
+    return step
 
 
 def steps(book: Book) -> list[dict[str, Any]]:

@@ -6,9 +6,10 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
+import orjson
 from aiohttp import web
 
 from domain.refusals import Refused, refusal
@@ -38,10 +39,18 @@ MCP_BODY: Final = 4 * 2**20
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """JSON of a body; the slower encoder where a chain's uint256 is beyond 64 bits."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 def answer(reply: Reply) -> web.Response:
     """A reply over HTTP."""
     return web.Response(
-        body=json.dumps(reply.body, ensure_ascii=False, separators=(",", ":")).encode(),
+        body=encoded(reply.body),
         status=reply.status,
         content_type="application/json",
         charset="utf-8",

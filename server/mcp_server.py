@@ -17,6 +17,7 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from domain.refusals import Refused, refusal
+from http_shim.application import encoded
 from http_shim.identity import identify, known
 from skill import text
 from tools.describe import tool_input, tool_output
@@ -166,7 +167,7 @@ def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dic
 def _result(reply: Reply) -> t.CallToolResult:
     """The reply as a tool result; a refusal is identical in both contents (contract 1)."""
     body = {"refusal": dict(reply.body)} if reply.refused else dict(reply.body)
-    told = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    told = encoded(body).decode()
     return t.CallToolResult(
         content=[t.TextContent(text=told)],
         structured_content=body,

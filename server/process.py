@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -76,6 +77,9 @@ async def serve_until(
             group.start_soon(_watch_door, tools)
             if keeper:
                 group.start_soon(Ticks(parts).run)
+            # What start-up made lives as long as the process; the collector need not walk it again and again.
+            gc.collect()
+            gc.freeze()
             ready(f"http://{host}:{runner.addresses[0][1]}")
             await stop.wait()
         finally:

@@ -16,6 +16,7 @@ from domain.money import Usdc
 from storage.sql import Row, Sql, canonical, columns, first, micros, moment
 
 CHECKPOINT_EVERY: Final = 64
+EVENTS_KEPT: Final = 20_000
 CACHED: Final = 2_048
 STATES_A_MANDATE: Final = 16
 PAGE: Final = 2_000
@@ -35,7 +36,19 @@ class StateCache:
 
     def __init__(self) -> None:
         self._states: OrderedDict[str, tuple[tuple[str, LedgerState], ...]] = OrderedDict()
+        self._events: OrderedDict[str, Event] = OrderedDict()
         self._lock = threading.Lock()
+
+    def event(self, row: Row) -> Event:
+        """The event behind a row; the newest rows are read again and again, and a row hash names one row for good."""
+        kept = self._events.get(row["row_hash"])
+        if kept is None:
+            kept = _event(row)
+            with self._lock:
+                self._events[row["row_hash"]] = kept
+                while len(self._events) > EVENTS_KEPT:
+                    self._events.popitem(last=False)
+        return kept
 
     def get(self, public_id: str, row_hash: str) -> LedgerState | None:
         """The state at that row, if it is kept."""
@@ -206,12 +219,29 @@ class Ledger:
     def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
         """Rows below a seq (exclusive), newest first."""
         return [
-            _event(r)
+            self._cache.event(r)
             for r in self._sql.rows(
                 "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before ORDER BY seq DESC LIMIT :most",
                 public_id=public_id, before=before_seq if before_seq is not None else 2**62, most=limit,
             )
         ]  # fmt: skip
+
+    def before(self, public_id: str, at: int, seq: int, limit: int) -> list[Event]:
+        """Rows created before a time in micros (exclusive), and at it those below `seq`; newest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND (created_at, seq) < (:at, :seq) "
+            "ORDER BY created_at DESC, seq DESC LIMIT :most",
+            public_id=public_id, at=at, seq=seq, most=limit,
+        )  # fmt: skip
+        return [_event(r) for r in rows]
+
+    def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
+        """Rows above a seq (exclusive), oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq ORDER BY seq LIMIT :most",
+            public_id=public_id, seq=seq, most=limit,
+        )  # fmt: skip
+        return [_event(r) for r in rows]
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""

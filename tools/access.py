@@ -170,7 +170,8 @@ def named_chain(ask: Ask[Any, Any], m: Mandate) -> Chain:
 def load_book(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, facts: Facts | None = None, *, events: int = CHAIN_EVENTS) -> Book:
     """Everything the derivations look at, by a bounded number of queries."""
     facts = facts or Facts()
-    vault = m.vault_address
+    vault, asks = m.vault_address, m.approval_above_usdc is not None
+    # Calldata is only handed out for a vault, and only where the owner is asked can an approval be open.
     staged = uow.chainlog.staged_of(m.chain_id, vault) if vault else []
     return Book(
         mandate=m,
@@ -180,8 +181,8 @@ def load_book(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, facts: Facts | No
         switches=ask.switches,
         events=tuple(uow.ledger.newest(m.public_id, events)) if events else (),
         chain=facts.vault,
-        approvals=(*uow.approvals.pending(m.public_id, ask.now), *uow.approvals.approved(m.public_id, ask.now)),
-        reservations=tuple(uow.reservations.live(m.public_id, ask.now)),
+        approvals=(*uow.approvals.pending(m.public_id, ask.now), *uow.approvals.approved(m.public_id, ask.now)) if asks else (),
+        reservations=tuple(uow.reservations.live(m.public_id, ask.now)) if vault else (),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
         provisional=tuple({**s.body, "confirmed_on_chain": False, "block": s.block_number, "tx_hash": s.tx_hash} for s in staged),
         terms_status=terms_status(m, chain_in(ask, m), facts),

@@ -23,7 +23,9 @@ def _flat(schema: Any, definitions: Mapping[str, Any]) -> Any:
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
         return _flat({**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}}, definitions)
-    plain = {k: v for k, v in schema.items() if k not in ("title", "$defs") and not (k == "default" and not isinstance(v, (str, int)))}
+    plain = {
+        k: v for k, v in schema.items() if k not in ("title", "$defs") and not (k == "default" and not isinstance(v, (str, int)))
+    }
     branches = plain.get("anyOf")
     if isinstance(branches, list):
         real = [b for b in branches if b.get("type") != "null"]
