@@ -218,7 +218,7 @@ def interleaved(chain: list[NewEvent], agent: list[NewEvent], choose: list[bool]
     return out + left + right
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(stories(), st.lists(st.booleans(), max_size=20))
 def test_the_order_in_which_the_two_sides_arrive_does_not_change_a_total(
     story: tuple[list[NewEvent], list[NewEvent]], choose: list[bool]
@@ -229,7 +229,7 @@ def test_the_order_in_which_the_two_sides_arrive_does_not_change_a_total(
     assert totals(ledger(*interleaved(chain, agent, choose)).state) == totals(one)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(stories(), st.lists(st.booleans(), max_size=20), st.integers(0, 20))
 def test_a_checkpoint_changes_no_answer(story: tuple[list[NewEvent], list[NewEvent]], choose: list[bool], cut: int) -> None:
     made = ledger(*interleaved(*story, choose))
@@ -240,7 +240,7 @@ def test_a_checkpoint_changes_no_answer(story: tuple[list[NewEvent], list[NewEve
     assert refold(made.events[cut:], kept, made.events) == made.state
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(stories(), st.lists(st.booleans(), max_size=20))
 def test_money_is_conserved(story: tuple[list[NewEvent], list[NewEvent]], choose: list[bool]) -> None:
     """Cash is what went in less what the chain saw leave; nothing that only an agent says moves it."""
@@ -270,7 +270,7 @@ GARBAGE = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(GARBAGE, max_size=8))
 def test_no_stored_garbage_makes_the_fold_or_a_total_fail(rows: list[NewEvent]) -> None:
     state = ledger(*rows).state
