@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,13 +21,9 @@ SHIPPED = ("MandateVault", "MandateVaultFactory", "SigCheck", "TestMarket", "Tes
 def measured(world: World) -> dict[str, int]:
     """Gas of each step of a mandate's life, the first in a fresh world. The hostile target stands for a cheap market."""
     w, found = world, {}
-    small = ([(w.market.address, selector("deposit(uint256,address)"), 2), (w.hostile.address, selector("give(uint256)"), 0)],)
-    two, one = w.calls()[:2], w.probes()[:1]
-    for name, calls, probes in (
-        ("no rules", [], []),
-        ("2 calls, 1 probe", two, one),
-        ("14 calls, 3 probes", w.calls(), w.probes()),
-    ):
+    two, one, no = w.calls()[:2], w.probes()[:1], list[Any]()
+    lists = (("no rules", no, no), ("2 calls, 1 probe", two, one), ("14 calls, 3 probes", w.calls(), w.probes()))
+    for name, calls, probes in lists:
         t = w.terms(calls, probes)
         data = w.create_data(t, calls, probes)
         told = w.factory.send(w.owner, "create", *data)

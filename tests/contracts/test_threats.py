@@ -59,7 +59,7 @@ def test_every_function_that_changes_something_is_among_the_reentries() -> None:
 
 @pytest.mark.parametrize("call", REENTRIES, ids=lambda call: call[0])
 def test_threat_target_reenters(world: World, call: tuple[Any, ...]) -> None:
-    """The target is also the agent and the owner of the vault, as far as msg.sender goes: only the guard is in the way."""
+    """The guard answers before anybody asks who is calling."""
     vault = world.vault()
     world.hostile.send(world.stranger, "setReentry", vault.address, vault.data(*call))
     told = world.act(vault, world.hostile, "reenter", 10 * USD, approve=20 * USD).one("Executed")
