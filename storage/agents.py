@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from domain.money import Usdc
 from domain.policy import Policy
+from domain.transfers import Delta, Report
 from storage.paging import cursor_of, keys_of
 from storage.sql import Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros, moment, tokens
 
@@ -65,36 +66,6 @@ class Policies:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """One transfer report (spec 2.14); amounts in micro-units, `tx_hash` lower case."""
-
-    chain_id: int
-    tx_hash: str
-    agent_id: str
-    asset: str
-    amount: int
-    direction: str
-    reported_by: str
-    status: str
-    reported_at: datetime
-    override_reason: str | None = None
-    amount_actual: int | None = None
-    confirmed_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """One balance event, in micro-units."""
-
-    chain_id: int
-    asset: str
-    state: str
-    delta: int
-    ref_kind: str
-    ref_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class BalanceEvent:
     """A stored delta with its place and time."""
 
@@ -130,8 +101,12 @@ class Transfers:
         )  # fmt: skip
 
     def deposit_addresses(self, chain_id: int) -> dict[str, str]:
-        """Address to agent id, for one chain."""
-        rows = self._sql.rows("SELECT address, agent_id FROM deposit_addresses WHERE chain_id = :chain", chain=chain_id)
+        """Address to agent id, for one chain; an address that two agents put on file is nobody's."""
+        rows = self._sql.rows(
+            "SELECT address, MIN(agent_id) AS agent_id FROM deposit_addresses WHERE chain_id = :chain "
+            "GROUP BY address HAVING COUNT(*) = 1",
+            chain=chain_id,
+        )
         return {r["address"]: r["agent_id"] for r in rows}
 
     # -- reports ---------------------------------------------------------------------------------------------
@@ -171,11 +146,13 @@ class Transfers:
         )  # fmt: skip
         return [_report(r) for r in rows]
 
-    def waiting(self, chain_id: int, limit: int) -> list[Report]:
-        """Reports without an outcome, oldest first."""
+    def waiting(self, chain_id: int, limit: int, *, after: Report | None = None) -> list[Report]:
+        """Reports without an outcome, oldest first, those behind `after`."""
+        at, last = (micros(after.reported_at), after.tx_hash) if after else (-1, "")
         rows = self._sql.rows(
-            "SELECT * FROM transfer_reports WHERE chain_id = :chain AND status = 'reported' ORDER BY reported_at LIMIT :most",
-            chain=chain_id, most=limit,
+            "SELECT * FROM transfer_reports WHERE chain_id = :chain AND status = 'reported' "
+            "AND (reported_at, tx_hash) > (:at, :last) ORDER BY reported_at, tx_hash LIMIT :most",
+            chain=chain_id, at=at, last=last, most=limit,
         )  # fmt: skip
         return [_report(r) for r in rows]
 

@@ -122,6 +122,14 @@ class Mandates:
         )
         return [self._mandate(r) for r in rows]
 
+    def ids_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[str]:
+        """Ids of an agent's mandates; those of one owner where it is named."""
+        rows = self._sql.rows(
+            "SELECT public_id FROM mandates WHERE agent_id = :agent AND (:owner = '' OR owner_id = :owner) ORDER BY public_id",
+            agent=agent_id, owner=owner_id or "",
+        )  # fmt: skip
+        return [r["public_id"] for r in rows]
+
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
         """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""
         rows = self._sql.rows(

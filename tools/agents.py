@@ -10,6 +10,7 @@ from domain.exposure import exposure
 from domain.money import ZERO, Usdc
 from domain.policy import Policy, changes
 from domain.refusals import Refused, refusal, timestamp
+from domain.transfers import STATES, units
 from storage.identities import Agent, agent_after
 from storage.mandates import after as mandate_after
 from storage.unit_of_work import UnitOfWork
@@ -18,7 +19,6 @@ from tools.approvals import Page
 from tools.operation import Ask, Caller, Gives, Operation, Reply, Takes
 from tools.signin import hashed
 
-STATES: Final = ("idle", "reserved", "in_transit", "delivered")
 AgentId = Annotated[str, Field(max_length=64, description="the agent's id (agents_me shows yours)")]
 Bps = Annotated[int | None, Field(ge=0, le=10_000)]
 
@@ -289,12 +289,6 @@ def write_policy(uow: UnitOfWork, ask: Ask[PolicyIn, None]) -> Reply:
     if told:
         uow.policies.log(agent.agent_id, told, ask.now)
     return Reply(200, _policy_body(uow, agent.agent_id, changed=bool(told)))
-
-
-def units(amount: int) -> str:
-    """Token micro-units as text with 6 decimals."""
-    sign = "-" if amount < 0 else ""
-    return f"{sign}{abs(amount) // 1_000_000}.{abs(amount) % 1_000_000:06d}"
 
 
 def balances(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from typing import Final
 
-from tools import agents, approvals, calls, drafts, mandates, markets, reconcile, reports, settlement, signin, signing, statements
+from tools import (
+    activity,
+    agents,
+    approvals,
+    auctions,
+    calls,
+    drafts,
+    mandates,
+    markets,
+    reconcile,
+    reports,
+    settlement,
+    signin,
+    signing,
+    statements,
+    transfers,
+)
 from tools.operation import Operation
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
     *agents.OPERATIONS,
+    *activity.OPERATIONS,
+    *transfers.OPERATIONS,
     *markets.OPERATIONS,
     *drafts.OPERATIONS,
     *mandates.OPERATIONS,
@@ -20,4 +38,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *reconcile.OPERATIONS,
     *statements.OPERATIONS,
     *settlement.OPERATIONS,
+    *auctions.OPERATIONS,
 )

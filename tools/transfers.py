@@ -1,0 +1,184 @@
+"""Transfers: reported by agents, settled by the chain."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.money import ZERO, Usdc
+from domain.ports import Chain, TransferLog
+from domain.refusals import Refused, refusal
+from domain.transfers import CONFIRMED, REPORTED, Outcome, Report, outcome, reported, seen_by_chain, settled
+from storage.unit_of_work import UnitOfWork
+from tools.access import TxHash, not_found
+from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+
+log = logging.getLogger("wallet.transfers")
+USDC: Final = "USDC"
+A_ROUND: Final = 50
+
+
+class TransferIn(Takes):
+    """One transfer of yours (contract 7)."""
+
+    chain_id: int = Field(ge=1, le=2**53)
+    asset: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9.]{1,15}$", description="symbol, for example USDC")
+    amount: Usdc = Field(description="amount as a decimal string, at most 6 decimals")
+    tx_hash: TxHash
+    direction: Literal["in", "out"]
+
+
+class TransferOut(Gives):
+    """The report (spec 2.14)."""
+
+    agent_id: str
+    chain_id: int
+    asset: str
+    amount: str
+    amount_actual: str | None
+    tx_hash: str
+    direction: str
+    reported_by: str
+    reported_at: str
+    confirmed_at: str | None
+    status: str
+    override_reason: str | None
+
+
+def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Reply:
+    """Store a report and move the balances, in one transaction."""
+    asked = ask.asked
+    if asked.amount <= ZERO:
+        raise Refused(refusal("invalid_number", value=str(asked.amount), why="a transfer moves more than nothing"))
+    # The lock keeps two outbound reports from seeing the same idle balance.
+    agent = uow.identities.agent(ask.caller.user_id or "", lock=True)
+    if agent is None:
+        raise not_found("agent")
+    new = Report(
+        asked.chain_id, asked.tx_hash.lower(), agent.agent_id, asked.asset.upper(), asked.amount.micros, asked.direction,
+        "agent", REPORTED, ask.now,
+    )  # fmt: skip
+    if uow.transfers.get(new.chain_id, new.tx_hash) is not None:
+        raise _duplicate(new)
+    policy = uow.policies.get(agent.agent_id)
+    idle = uow.transfers.balance(agent.agent_id, new.chain_id, new.asset, "idle")
+    step = reported(new, idle=idle, allow_overdraft=bool(policy and policy.allow_overdraft))
+    if not uow.transfers.add(step.report):
+        raise _duplicate(new)
+    uow.transfers.move(agent.agent_id, step.deltas, ask.now)
+    return Reply(201, step.report.as_json())
+
+
+def _duplicate(new: Report) -> Refused:
+    return Refused(refusal("duplicate_transfer", tx_hash=new.tx_hash, chain_id=new.chain_id))
+
+
+def settle_report(uow: UnitOfWork, chain_id: int, tx_hash: str, told: Outcome, now: datetime) -> Report | None:
+    """Give a waiting report its outcome, once; None where it has one already."""
+    waiting = uow.transfers.get(chain_id, tx_hash)
+    if waiting is None:
+        return None
+    uow.identities.agent(waiting.agent_id, lock=True)
+    waiting = uow.transfers.get(chain_id, tx_hash)
+    if waiting is None or waiting.status != REPORTED:
+        return None
+    idle = uow.transfers.balance(waiting.agent_id, chain_id, waiting.asset, "idle")
+    step = settled(waiting, told, idle=idle, now=now)
+    uow.transfers.save(step.report)
+    uow.transfers.move(waiting.agent_id, step.deltas, now)
+    return step.report
+
+
+def take_inbound(uow: UnitOfWork, chain_id: int, found: Iterable[tuple[str, TransferLog]], now: datetime) -> int:
+    """Turn USDC transfers into registered deposit addresses that nobody reported into confirmed reports by `chain`.
+
+    Shapes: `found` has (transaction hash, log) of transfers of the chain's USDC, deep enough.
+    """
+    holders, moved = uow.transfers.deposit_addresses(chain_id), dict[tuple[str, str], int]()
+    for tx_hash, g in found:
+        agent_id = holders.get(g.recipient.lower())
+        if agent_id is not None and g.sender.lower() != g.recipient.lower() and g.amount > 0:
+            moved[tx_hash.lower(), agent_id] = moved.get((tx_hash.lower(), agent_id), 0) + g.amount
+    added = 0
+    for (tx_hash, agent_id), amount in moved.items():
+        uow.identities.agent(agent_id, lock=True)
+        step = seen_by_chain(Report(chain_id, tx_hash, agent_id, USDC, amount, "in", "chain", CONFIRMED, now, confirmed_at=now))
+        if uow.transfers.add(step.report):
+            uow.transfers.move(agent_id, step.deltas, now)
+            added += 1
+    return added
+
+
+class Confirmations:
+    """Walks the waiting reports of each chain, a page a round, so that old ones that stay unseen hold nobody up."""
+
+    def __init__(self, deps: Deps):
+        self._deps = deps
+        self._behind: dict[int, Report | None] = {}
+
+    async def round(self, chain_id: int) -> int:
+        """Ask the chain about the next reports and settle those it decides; how many.
+
+        Errors: `chain_unavailable`, `not_configured`.
+        """
+        deps, behind = self._deps, self._behind.get(chain_id)
+        waiting = await deps.store.read(lambda uow: uow.transfers.waiting(chain_id, A_ROUND, after=behind))
+        self._behind[chain_id] = waiting[-1] if len(waiting) == A_ROUND else None
+        chain, done = deps.chains.get(chain_id), 0
+        for one in waiting:
+            told = await self._judged(chain, one)
+            if told is not None:
+                done += await self._settled(one, told)
+        return done
+
+    async def _judged(self, chain: Chain, one: Report) -> Outcome | None:
+        receipt = await chain.receipt(one.tx_hash)
+        holders = await self._deps.store.read(lambda uow: addresses_of(uow, one.agent_id, one.chain_id))
+        return outcome(
+            one,
+            receipt,
+            token=chain.usdc if one.asset == USDC else None,
+            holders=holders,
+            confirmations=chain.confirmations,
+            now=self._deps.clock.now(),
+            fails_after=timedelta(seconds=self._deps.config.transfer_fails_after_s),
+        )
+
+    async def _settled(self, one: Report, told: Outcome) -> bool:
+        now = self._deps.clock.now()
+        try:
+            after = await self._deps.store.write(lambda uow: settle_report(uow, one.chain_id, one.tx_hash, told, now))
+        except Refused as refused:
+            # A balance that outgrows the database is the only refusal here; the others of the page must not wait for it.
+            log.warning("transfer %s: %s", one.tx_hash, refused.refusal.reason)
+            return False
+        return after is not None
+
+
+def addresses_of(uow: UnitOfWork, agent_id: str, chain_id: int) -> frozenset[str]:
+    """The agent's own addresses on a chain, lower case: its deposit address and the wallet it registered with."""
+    agent = uow.identities.agent(agent_id)
+    on_file = (uow.transfers.deposit_address(agent_id, chain_id), agent.address if agent else None)
+    return frozenset(a.lower() for a in on_file if a)
+
+
+def scope(caller: Caller, asked: Any) -> str:
+    """`<agent user id>:transfer_report` (spec 2.17)."""
+    return f"{caller.user_id}:transfer_report"
+
+
+OPERATIONS: Final = (
+    Operation(
+        "transfer_report", "Report a transfer", "Report a transfer of your wallet; it is in_transit until the chain confirms it.",
+        "agent", ("POST", "/wallet/transfers/report"), TransferIn, TransferOut, report, writes=True, on_mcp=True,
+        guards_secrets=True, family="transfers", idempotency=scope, statuses={201: "The report"},
+        refusals=(
+            "duplicate_transfer", "insufficient_idle", "invalid_number", "secret_not_accepted", "idempotency_key_reused",
+            "idempotency_in_flight",
+        ),
+    ),
+)  # fmt: skip
