@@ -21,7 +21,7 @@ from domain.refusals import Refused, timestamp
 from server.wiring import Wired
 from storage.chainlog import Staged
 from storage.unit_of_work import UnitOfWork
-from tools.ingest import Desk, ingest, row_of
+from tools.ingest import Desk, ingest, row_of, taken_away
 from tools.operation import Caller, Reply, run, switches
 from tools.settlement import OPERATIONS as SETTLEMENT
 from tools.settlement import due
@@ -217,6 +217,8 @@ def _compensate(uow: UnitOfWork, desk: Desk, chain: EvmChain, logs: Sequence[Vau
         m = uow.mandates.get(public_id)
         same = now_there.get((event.tx_hash or "", event.log_index or 0))
         if m is None or (same is not None and _tells_same(event, row_of(same, m))):
+            continue
+        if taken_away(uow, public_id, event.tx_hash or "", event.log_index) is not None:
             continue
         payload = reversal_payload(event) | {"text": "The chain was reorganised; this row's log is gone."}
         row = NewEvent(Kind.NOTE, Reporter.CHAIN, desk.now, None, event.tx_hash, chain.chain_id, payload=payload)

@@ -98,11 +98,28 @@ def take_log(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Event | 
         new = _judged(uow, desk, m, new)
     event = uow.ledger.append(m.public_id, new, event_id=desk.ids.short("ev_"), now=desk.now)
     if event is None:
-        return None
+        original = taken_away(uow, m.public_id, log.tx_hash, log.log_index)
+        if original is None:
+            return None
+        # The log was gone and came back: one log is one row, so what it says is restated without its place.
+        again = replace(new, log_index=None, payload={**new.payload, "restates": original.event_id})
+        event = uow.ledger.append(m.public_id, again, event_id=desk.ids.short("ev_"), now=desk.now)
     changed = _moved(uow, desk, m, log)
     if changed != m:
         uow.mandates.save(changed)
     return event
+
+
+def taken_away(uow: UnitOfWork, public_id: str, tx_hash: str, log_index: int | None) -> Event | None:
+    """The row of a log that a reorganisation took away and nothing has restated since."""
+    rows = uow.ledger.by_tx(public_id, tx_hash)
+    original = next((e for e in rows if e.log_index == log_index and e.reported_by is Reporter.CHAIN), None)
+    if original is None:
+        return None
+    told = [e.payload.get("reverses") for e in rows]
+    reversals = sum(isinstance(t, dict) and t.get("event_id") == original.event_id for t in told)
+    restated = sum(e.payload.get("restates") == original.event_id for e in rows)
+    return original if reversals > restated else None
 
 
 def _judged(uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent) -> NewEvent:
