@@ -35,6 +35,7 @@ LENS_BATCH: Final = 200
 CALL_GAS: Final = hex(30_000_000)
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
+_REDEEM: Final = "0x" + keccak(text="redeem(uint256,address,address)")[:4].hex()
 _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
 
@@ -296,6 +297,19 @@ class EvmChain:
             raw = await self.eth_call(token, data, block)
             found[holder] = Usdc(int.from_bytes(raw[:32], "big"))
         return found
+
+    async def exit_data(self, target: Target, holder: str) -> str | None:
+        """Calldata that takes a whole ERC-4626 position out, None where `target` is no such exit or nothing is held."""
+        if target.kind != "contract" or target.address is None or target.selector != _REDEEM:
+            return None
+        data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
+        try:
+            shares = int.from_bytes((await self.eth_call(target.address, data, await self.latest()))[:32], "big")
+        except RpcFault:
+            return None
+        if not shares:
+            return None
+        return _REDEEM + encode(["uint256", "address", "address"], [shares, holder, holder]).hex()
 
     async def close(self) -> None:
         """Close the connection."""

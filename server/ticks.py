@@ -12,8 +12,10 @@ import anyio
 
 from chain.evm import EvmChain
 from chain.reader import Cursor, Read, Reader, Reorged
+from domain.book import Book
 from domain.events import Event, Kind, NewEvent, Reporter
 from domain.ledger import reversal_payload
+from domain.limits import at_stop_line
 from domain.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.ports import BlockStamp, VaultLog, VaultState
@@ -24,7 +26,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.ingest import Desk, ingest, row_of, taken_away
 from tools.operation import Caller, Reply, run, switches
 from tools.settlement import OPERATIONS as SETTLEMENT
-from tools.settlement import due
+from tools.settlement import due, send_for
 
 log = logging.getLogger("wallet.ticks")
 STEPS_A_ROUND: Final = 200
@@ -145,14 +147,17 @@ class Ticks:
         except Refused:
             await self.deps.store.write(lambda uow: uow.mandates.refreshed([m.public_id for m in mandates], now))
             raise
-        await self.deps.store.write(lambda uow: self._marked(uow, mandates, states, now))
+        low = await self.deps.store.write(lambda uow: self._marked(uow, mandates, states, now))
+        if low:
+            await self._at_the_line(chain, [m for m in mandates if m.public_id in low])
         for m in mandates:
             state = states.get(m.vault_address or "")
             if state is not None and due(m, state) and self.deps.keeper is not None:
                 await self._once("settle", m.public_id, self._settle)
 
-    def _marked(self, uow: UnitOfWork, mandates: Sequence[Mandate], states: Mapping[str, VaultState], now: datetime) -> None:
-        """Store a keeper's mark of each vault whose worth changed, and when it was read."""
+    def _marked(self, uow: UnitOfWork, mandates: Sequence[Mandate], states: Mapping[str, VaultState], now: datetime) -> set[str]:
+        """Store a keeper's mark of each vault whose worth changed, and when it was read; gives those at the stop line."""
+        at_line: set[str] = set()
         uow.mandates.refreshed([m.public_id for m in mandates], now)
         for m in mandates:
             state = states.get(m.vault_address or "")
@@ -160,14 +165,42 @@ class Ticks:
                 continue
             marked = {"cash": str(state.cash), "positions": str(state.positions), "floor": str(state.floor)}
             last = uow.ledger.state(m.public_id).whole_mark
+            low = state.cash + state.positions <= state.floor and bool(state.total_deposited)
             same = last is not None and all(_same(last.get(n), v) for n, v in marked.items())
             fresh = last is not None and _age_s(str(last["at"]), now) < self.deps.config.mark_fresh_s / 2
-            if same and fresh:
+            if same and fresh and not low:
                 continue
             row = NewEvent(
                 Kind.NOTE, Reporter.KEEPER, now, chain_id=m.chain_id, payload={"marked": {**marked, "block": state.block.number}}
             )
             uow.ledger.append(m.public_id, row, event_id=self.deps.ids.short("ev_"), now=now)
+            after = uow.ledger.state(m.public_id)
+            if low and at_stop_line(Book(m, after, now, self.deps.config, switches(uow, self.deps.defaults))):
+                at_line.add(m.public_id)
+        return at_line
+
+    async def _at_the_line(self, chain: EvmChain, mandates: Sequence[Mandate]) -> None:
+        """Stop what stood at its line on two fresh marks in a row; in dry run only say what would be done (spec 4.5)."""
+        dry = await self.deps.store.read(lambda uow: switches(uow, self.deps.defaults).stop_line_dry_run)
+        for m in mandates:
+            if dry or self.deps.keeper is None:
+                log.warning("%s stands at its stop line; %s", m.public_id, "dry run" if dry else "no keeper key is set")
+            else:
+                await self._once("stop line", m.public_id, partial(self._stopped, chain))
+
+    async def _stopped(self, chain: EvmChain, public_id: str) -> Reply:
+        """`mark()` stops the vault where the chain itself finds it below the floor; then close, if the terms say so."""
+        m = await self.deps.store.read(lambda uow: uow.mandates.get(public_id))
+        if m is None or m.vault_address is None:
+            return Reply(200, {})
+        sent: list[str] = []
+        m = await send_for(self.deps, chain, m, "mark", sent)
+        if m.status is Status.STOPPED and m.on_floor == "close":
+            for target in m.allowed_targets:
+                data = await chain.exit_data(target, m.vault_address or "")
+                if data is not None:
+                    m = await send_for(self.deps, chain, m, "unwind", sent, target.address, data)
+        return Reply(200, {"transactions": sent})
 
     async def _once(self, kind: str, key: str, work: Callable[[str], Awaitable[Reply]]) -> None:
         """Do a piece of work if nobody else has it."""

@@ -16,6 +16,7 @@ from storage.mandates import after as mandate_after
 from storage.unit_of_work import UnitOfWork
 from tools.access import Address, Cursor, Limit, load_book, not_found
 from tools.approvals import Page
+from tools.hall import refresh_row
 from tools.operation import Ask, Caller, Gives, Operation, Reply, Takes
 from tools.signin import hashed
 
@@ -174,6 +175,7 @@ def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
     uow.identities.add_agent(agent)
     key_id, key = ask.ids.short("k_"), ask.ids.token("ak_")
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ask.now)
+    refresh_row(uow, agent.agent_id, ask)
     told = {"agent_id": agent.agent_id, "name": name, "key": key, "key_id": key_id, "address": address}
     return Reply(201, told)
 
@@ -288,6 +290,7 @@ def write_policy(uow: UnitOfWork, ask: Ask[PolicyIn, None]) -> Reply:
         uow.policies.put(agent.agent_id, policy, ask.now)
     if told:
         uow.policies.log(agent.agent_id, told, ask.now)
+    refresh_row(uow, agent.agent_id, ask)
     return Reply(200, _policy_body(uow, agent.agent_id, changed=bool(told)))
 
 
@@ -314,6 +317,7 @@ def deposit_address(uow: UnitOfWork, ask: Ask[DepositIn, None]) -> Reply:
     if on_file is not None and on_file != address and uow.mandates.live_vault_naming(agent.agent_id, chain_id):
         raise Refused(refusal("conflict", why="A live vault names the address on file; stop it first."))
     uow.transfers.set_deposit_address(agent.agent_id, chain_id, address, ask.now)
+    refresh_row(uow, agent.agent_id, ask)
     return Reply(200, {"agent_id": agent.agent_id, "chain_id": chain_id, "address": address})
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from domain.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.ports import Chain, VaultState
+from domain.ports import Chain, VaultFunction, VaultState
 from domain.refusals import Refused, refusal
 from tools.access import OneMandate
 from tools.ingest import take_receipt
@@ -36,19 +36,23 @@ async def settle(deps: Deps, caller: Caller, asked: OneMandate) -> Reply:
     if not vault.settled:
         if not vault.withdrawable:
             raise Refused(refusal("withdraw_locked", until=vault.lock_until, retry_at=vault.lock_until))
-        m = await _send(deps, chain, m, "settle", sent)
+        m = await send_for(deps, chain, m, "settle", sent)
     vault = (await chain.vault_states([vault.address]))[vault.address]
     owed = vault.fee_owed
     if owed:
-        m = await _send(deps, chain, m, "payAgent", sent)
+        m = await send_for(deps, chain, m, "payAgent", sent)
     return Reply(200, {"mandate": m.attributes(), "transactions": sent, "fee_paid": str(owed)})
 
 
-async def _send(deps: Deps, chain: Chain, m: Mandate, function: Any, sent: list[str]) -> Mandate:
-    """Claim is the vault's own once-only; the effect is a transaction; completing is taking its logs in."""
+async def send_for(deps: Deps, chain: Chain, m: Mandate, function: VaultFunction, sent: list[str], *args: Any) -> Mandate:
+    """Send a vault call with the keeper's key, and take its logs in.
+
+    The claim is the vault's own once-only; the effect is a transaction; completing is taking its logs in.
+    Errors: `not_configured` without a key.
+    """
     if deps.keeper is None:
         raise Refused(refusal("not_configured", what="the keeper's key"))
-    receipt = await deps.keeper.send(chain.vault_call(m.vault_address or "", function))
+    receipt = await deps.keeper.send(chain.vault_call(m.vault_address or "", function, *args))
     sent.append(receipt.tx_hash)
     now = deps.clock.now()
 
