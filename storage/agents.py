@@ -92,6 +92,10 @@ class Transfers:
         )
         return str(row["address"]) if row else None
 
+    def has_deposit_address(self, agent_id: str) -> bool:
+        """True where the agent put a wallet on file for any chain."""
+        return first(self._sql, "SELECT 1 AS one FROM deposit_addresses WHERE agent_id = :id LIMIT 1", id=agent_id) is not None
+
     def set_deposit_address(self, agent_id: str, chain_id: int, address: str, now: datetime) -> None:
         """Put an address on file."""
         self._sql.run(

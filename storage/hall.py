@@ -12,6 +12,7 @@ from storage.paging import cursor_of, keys_of, not_a_cursor
 from storage.sql import Row, Sql, canonical, first, micros, moment
 
 UNKNOWN: Final = 2**62
+SLACK_US: Final = 60_000_000
 # Which way is better; a stored key sorts the best first and the unknown last, so that one plain index serves a page.
 SORTS: Final[Mapping[str, int]] = {
     "days_live": -1, "trades_total": -1, "net_30d": -1, "twr_30d": -1, "drawdown_30d": 1, "working": -1,
@@ -72,12 +73,40 @@ class Hall:
         """The days of all of an agent's mandates, in the same bounds; oldest first."""
         return self._days("agent_id = :id", agent_id, since, until)
 
+    def last_day(self, public_id: str) -> HallDay | None:
+        """A mandate's newest day."""
+        row = first(self._sql, "SELECT * FROM hall_days WHERE public_id = :id ORDER BY day DESC LIMIT 1", id=public_id)
+        return _day(row) if row else None
+
+    def stale(self, today: datetime, limit: int) -> list[str]:
+        """Agents whose row is behind: those without one, with ledger rows since, or of a day before `today` (00:00 UTC).
+
+        A row counts from a minute before `as_of` on, because a transaction that began earlier may commit later.
+        """
+        new = self._sql.rows(
+            "SELECT a.agent_id FROM agents a LEFT JOIN hall_agents h ON h.agent_id = a.agent_id "
+            "WHERE h.agent_id IS NULL LIMIT :most",
+            most=limit,
+        )
+        behind = self._sql.rows(
+            "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
+            "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
+            "AND (h.as_of < :today OR l.created_at >= h.as_of - :slack)) ORDER BY h.as_of LIMIT :most",
+            today=micros(today), slack=SLACK_US, most=limit,
+        )  # fmt: skip
+        return [r["agent_id"] for r in (*new, *behind)][:limit]
+
+    def rows_recorded(self) -> int:
+        """How many ledger rows there are, out of the ledgers' heads."""
+        row = first(self._sql, "SELECT COALESCE(SUM(seq), 0) AS n FROM ledger_heads")
+        return int(row["n"]) if row else 0
+
     def _days(self, where: str, of: str, since: str, until: str) -> list[HallDay]:
         rows = self._sql.rows(
             f"SELECT * FROM hall_days WHERE {where} AND day >= :since AND day < :until ORDER BY day, public_id",
             id=of, since=since, until=until,
         )  # fmt: skip
-        return [HallDay(r["public_id"], r["day"], r["agent_id"], json.loads(r["body"])) for r in rows]
+        return [_day(r) for r in rows]
 
     def put(self, agent: HallAgent) -> None:
         """Store an agent's row, in place of what was there."""
@@ -151,6 +180,10 @@ def _after(sort: str, cursor: str | None) -> tuple[int, str]:
 
 def _key(name: str, value: int | None) -> int:
     return UNKNOWN if value is None else SORTS[name] * value
+
+
+def _day(row: Row) -> HallDay:
+    return HallDay(row["public_id"], row["day"], row["agent_id"], json.loads(row["body"]))
 
 
 def _agent(row: Row) -> HallAgent:
