@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -350,6 +350,7 @@ class Config:
     ranked_trades: int = 10
     ranked_funded: int = 1
     markets: tuple[Mapping[str, Any], ...] = ()
+    deposit_rails: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ class Settings(BaseSettings):
     keeper_tick_s: int = Field(default=30, ge=1)
     keeper_batch: int = Field(default=20, ge=1)
     markets_file: Path | None = None
+    deposit_rails_file: Path | None = None
 
     @classmethod
     def settings_customise_sources(
@@ -130,6 +131,7 @@ class Settings(BaseSettings):
             ranked_trades=self.ranked_trades,
             ranked_funded=self.ranked_funded,
             markets=tuple(_data(self.markets_file, "markets.toml").get("markets", ())),
+            deposit_rails=_data(self.deposit_rails_file, "deposit_rails.toml"),
         )
 
 

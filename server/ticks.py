@@ -11,6 +11,7 @@ from typing import Any, Final
 import anyio
 
 from chain.evm import EvmChain
+from chain.inbound import BLOCKS_A_CALL, inbound
 from chain.reader import Cursor, Read, Reader, Reorged
 from domain.book import Book
 from domain.events import Event, Kind, NewEvent, Reporter
@@ -18,15 +19,17 @@ from domain.ledger import reversal_payload
 from domain.limits import at_stop_line
 from domain.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.ports import BlockStamp, VaultLog, VaultState
+from domain.ports import BlockStamp, TransferLog, VaultLog, VaultState
 from domain.refusals import Refused, timestamp
 from server.wiring import Wired
 from storage.chainlog import Staged
 from storage.unit_of_work import UnitOfWork
+from tools.hall import refresh_stale
 from tools.ingest import Desk, ingest, row_of, taken_away
 from tools.operation import Caller, Reply, run, switches
 from tools.settlement import OPERATIONS as SETTLEMENT
 from tools.settlement import due, send_for
+from tools.transfers import Confirmations, take_inbound
 
 log = logging.getLogger("wallet.ticks")
 STEPS_A_ROUND: Final = 200
@@ -40,6 +43,7 @@ class Ticks:
     def __init__(self, parts: Wired):
         self.parts, self.deps = parts, parts.deps
         self.holder = self.deps.ids.short("k_")
+        self._confirmations = Confirmations(self.deps)
         self._readers = {c.chain_id: Reader(c) for c in parts.chains.with_rpc() if c.factory}
 
     async def run(self) -> None:
@@ -48,7 +52,12 @@ class Ticks:
             for chain_id, reader in self._readers.items():
                 poll = self.parts.settings.chains[chain_id].poll_s
                 group.start_soon(self._forever, f"reading chain {chain_id}", poll, partial(self.read_chain, reader))
-            group.start_soon(self._forever, "keeping", self.parts.settings.keeper_tick_s, self.keep)
+            every = self.parts.settings.keeper_tick_s
+            group.start_soon(self._forever, "keeping", every, self.keep)
+            group.start_soon(self._forever, "rolling the Hall up", every, self.roll_up)
+            for chain in self.parts.chains.with_rpc():
+                name = f"transfers of chain {chain.chain_id}"
+                group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
 
     async def _forever(self, what: str, every_s: int, work: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -65,6 +74,38 @@ class Ticks:
         for reader in self._readers.values():
             await self.read_chain(reader)
         await self.keep()
+        for chain in self.parts.chains.with_rpc():
+            await self.settle_transfers(chain)
+        await self.roll_up()
+
+    # -- transfers and the Hall ------------------------------------------------------------------------------
+
+    async def roll_up(self) -> None:
+        """Bring the Hall's rows up to date."""
+        await refresh_stale(self.deps)
+
+    async def settle_transfers(self, chain: EvmChain) -> None:
+        """Ask the chain about reported transfers, and look for those that nobody reported."""
+        await self._confirmations.round(chain.chain_id)
+        if chain.usdc is not None:
+            await self._inbound(chain)
+
+    async def _inbound(self, chain: EvmChain) -> None:
+        """Read on, from the first round's block: what came before an address was on file is nobody's report."""
+        chain_id, deep = chain.chain_id, (await chain.latest()).number - chain.confirmations
+        read, holders = await self.deps.store.read(
+            lambda uow: (uow.chainlog.inbound_read(chain_id), uow.transfers.deposit_addresses(chain_id))
+        )
+        low = deep if read is None else read + 1
+        while low <= deep:
+            high = min(low + BLOCKS_A_CALL - 1, deep) if holders else deep
+            found = await inbound(chain, holders, low, high)
+            await self.deps.store.write(partial(self._take_inbound, chain_id, found, high))
+            low = high + 1
+
+    def _take_inbound(self, chain_id: int, found: Sequence[tuple[str, TransferLog]], high: int, uow: UnitOfWork) -> None:
+        take_inbound(uow, chain_id, found, self.deps.clock.now())
+        uow.chainlog.set_inbound_read(chain_id, high)
 
     # -- the chain reader ------------------------------------------------------------------------------------
 
