@@ -117,6 +117,19 @@ class ChainLog:
             chain=chain_id, address=address.lower(), digest=digest, block=block,
         )  # fmt: skip
 
+    def inbound_read(self, chain_id: int) -> int | None:
+        """The last block whose transfers into deposit addresses were read."""
+        row = first(self._sql, "SELECT block FROM chain_inbound WHERE chain_id = :chain", chain=chain_id)
+        return int(row["block"]) if row else None
+
+    def set_inbound_read(self, chain_id: int, block: int) -> None:
+        """Move that block; never back."""
+        self._sql.run(
+            "INSERT INTO chain_inbound (chain_id, block) VALUES (:chain, :block) ON CONFLICT (chain_id) "
+            "DO UPDATE SET block = excluded.block WHERE chain_inbound.block < excluded.block",
+            chain=chain_id, block=block,
+        )  # fmt: skip
+
     def vaults(self, chain_id: int) -> list[str]:
         """Every vault of the chain's factory, lower case."""
         return [

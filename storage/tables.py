@@ -206,6 +206,10 @@ Table(
     PrimaryKeyConstraint("chain_id", "address_lower"),
 )  # fmt: skip
 Table(
+    "chain_inbound", metadata,
+    Column("chain_id", BIG, primary_key=True), _need("block", BIG),
+)  # fmt: skip
+Table(
     "hall_days", metadata,
     _need("public_id", Text), _need("day", Text), _need("agent_id", Text), _need("body", Text),
     PrimaryKeyConstraint("public_id", "day"),

@@ -144,6 +144,12 @@ def tables() -> None:
         sa.PrimaryKeyConstraint("chain_id", "address_lower"),
     )
     op.create_table(
+        "chain_inbound",
+        sa.Column("chain_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("block", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.PrimaryKeyConstraint("chain_id"),
+    )
+    op.create_table(
         "challenges",
         sa.Column("nonce", sa.Text(), nullable=False),
         sa.Column("message", sa.Text(), nullable=False),

@@ -1,0 +1,46 @@
+"""Reading USDC transfers into known addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, Final
+
+from chain.codec import ERC20_TRANSFER_TOPIC, transfer_log
+from chain.evm import EvmChain
+from chain.rpc import RpcFault
+from domain.ports import TransferLog
+from domain.refusals import Refused, refusal
+
+ADDRESSES_A_CALL: Final = 200
+BLOCKS_A_CALL: Final = 500
+
+
+async def inbound(chain: EvmChain, holders: Iterable[str], low: int, high: int) -> list[tuple[str, TransferLog]]:
+    """(transaction hash, log) of USDC transfers to these addresses in the blocks from `low` to `high`, both inclusive.
+
+    Errors: `chain_unavailable`, `not_configured`.
+    """
+    found: list[tuple[str, TransferLog]] = []
+    rest = iter(sorted(holders))
+    while some := list(islice(rest, ADDRESSES_A_CALL)):
+        to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in some]
+        wanted = {
+            "address": chain.usdc, "topics": [ERC20_TRANSFER_TOPIC, None, to], "fromBlock": hex(low), "toBlock": hex(high),
+        }  # fmt: skip
+        for raw in await _logs(chain, wanted):
+            topics = [bytes.fromhex(t[2:]) for t in raw["topics"]]
+            log = transfer_log(raw["address"], topics, bytes.fromhex(raw["data"][2:]), int(raw["logIndex"], 16))
+            if log is not None and not raw.get("removed"):
+                found.append((str(raw["transactionHash"]).lower(), log))
+    return found
+
+
+async def _logs(chain: EvmChain, wanted: dict[str, Any]) -> list[Any]:
+    try:
+        told = await chain.node().ask("eth_getLogs", wanted)
+    except RpcFault as fault:
+        raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=f"eth_getLogs refused: {fault}")) from None
+    if not isinstance(told, list):
+        raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why="eth_getLogs gave no list"))
+    return told
