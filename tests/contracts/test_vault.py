@@ -384,6 +384,17 @@ def test_an_open_mandate_without_an_agent_owes_no_fee_and_has_nobody_to_stop_it(
     assert told.one("Settled")["agentFee"] == 0
 
 
+def test_an_open_mandate_without_an_agent_owes_nobody_a_part_of_a_gift(world: World) -> None:
+    vault = world.vault(agent=ZERO, agentFeeBps=3_000)
+    world.usdc.send(world.stranger, "approve", world.market.address, 100 * USD)
+    world.market.send(world.stranger, "deposit", 100 * USD, vault.address)
+    stop(world, vault)
+    world.unwind(vault, world.owner, world.market, "redeem", 100 * USD, vault.address, vault.address)
+    told = vault.send(world.owner, "withdrawAll")
+    assert (told.one("Settled")["gain"], told.one("Settled")["agentFee"]) == (100 * USD, 0)
+    assert told.one("Withdrawn")["amount"] == 1_100 * USD
+
+
 # -- settlement -------------------------------------------------------------------------------------------------
 
 
@@ -420,6 +431,7 @@ def test_settlement_pays_a_part_of_the_measured_gain_rounded_down(
         "agentFee": fee,
     }
     assert (vault.read("settled"), vault.read("feeOwed")) == (True, fee)
+    assert vault.read("cash") == world.balance(vault) - fee
     before = world.balance(world.owner), world.balance(world.agent)
     vault.send(world.stranger, "payAgent")
     vault.send(world.owner, "withdrawAll")
@@ -563,6 +575,16 @@ def test_after_the_end_an_agent_that_was_not_revoked_may_unwind(world: World) ->
     vault.send(world.owner, "revokeAgent")
     with refused("NotAuthorized", world.agent):
         world.unwind(vault, world.agent, world.market, "redeem", 50 * USD, vault.address, vault.address)
+
+
+def test_after_settlement_the_agent_is_nobody(world: World) -> None:
+    vault = locked(world)
+    world.evm.time = vault.read("terms")[0][6] + 3 * DAY
+    assert vault.read("agent") == world.agent
+    vault.send(world.stranger, "settle")
+    assert vault.read("agent") == ZERO
+    with refused("NotAuthorized", world.agent):
+        world.unwind(vault, world.agent, world.market, "redeem", 1, vault.address, vault.address)
 
 
 @pytest.mark.parametrize("who", ["keeper", "agent"])
