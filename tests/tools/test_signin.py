@@ -1,0 +1,157 @@
+"""Signing in: one text, one use, five minutes; sessions that slide and end; what a credential resolves to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.world import CHAIN_ID, START, World
+from tools.operation import NOBODY, Caller
+from tools.signin import hashed, resolve, slide
+
+pytestmark = pytest.mark.anyio
+
+
+async def challenged(world: World, wallet: Any, **more: Any) -> dict[str, Any]:
+    return await world.ok("auth_challenge", NOBODY, address=wallet.address, chain_id=CHAIN_ID, **more)
+
+
+async def signed_in(world: World, wallet: Any) -> dict[str, Any]:
+    text = (await challenged(world, wallet))["message"]
+    return await world.ok("auth_session_open", NOBODY, message=text, signature=wallet.sign_text(text))
+
+
+async def who(world: World, credential: str, header: Any = "bearer", *, on_mcp: bool = False) -> Caller | None:
+    now = world.clock.now()
+    return await world.store.read(lambda uow: resolve(uow, header, credential, now, on_mcp=on_mcp))
+
+
+async def test_a_wallet_signs_in_reads_its_session_and_signs_out(both: World) -> None:
+    wallet = both.wallet()
+    opened = await signed_in(both, wallet)
+    assert opened["user"] == {"address": wallet.address}
+    assert opened["expires_at"] == "2026-11-21T00:00:00.000Z"
+    caller = await who(both, opened["token"])
+    assert caller is not None
+    assert (caller.role, caller.address) == ("owner", wallet.address)
+    assert await both.ok("auth_session_read", caller) == {"expires_at": opened["expires_at"], "user": opened["user"]}
+    assert await both.ok("auth_session_end", caller) == {"ok": True}
+    assert await who(both, opened["token"]) is None
+    assert (await both.do("auth_session_read", caller)).body["error"] == "unauthenticated"
+
+
+async def test_the_same_wallet_is_the_same_person_in_any_case(world: World) -> None:
+    wallet = world.wallet()
+    first = await who(world, (await signed_in(world, wallet))["token"])
+    told = await world.ok("auth_challenge", NOBODY, address=wallet.address.lower(), chain_id=CHAIN_ID)
+    again = await world.ok("auth_session_open", NOBODY, message=told["message"], signature=wallet.sign_text(told["message"]))
+    second = await who(world, again["token"])
+    assert first is not None
+    assert second is not None
+    assert first.user_id == second.user_id
+
+
+async def test_a_text_is_good_once_and_for_five_minutes(both: World) -> None:
+    wallet = both.wallet()
+    text = (await challenged(both, wallet))["message"]
+    signed = {"message": text, "signature": wallet.sign_text(text)}
+    both.clock.forward(minutes=4, seconds=59)
+    assert (await both.do("auth_session_open", NOBODY, **signed)).status == 201
+    assert (await both.do("auth_session_open", NOBODY, **signed)).body["error"] == "invalid_signature"
+    late = (await challenged(both, wallet))["message"]
+    both.clock.forward(minutes=5)
+    reply = await both.do("auth_session_open", NOBODY, message=late, signature=wallet.sign_text(late))
+    assert reply.body["error"] == "invalid_signature"
+    assert reply.body["next"][0]["route"] == "POST /wallet/auth/challenge"
+
+
+async def test_only_the_services_own_text_signed_by_its_wallet_opens_a_session(world: World) -> None:
+    wallet, other = world.wallet(), world.wallet()
+    text = (await challenged(world, wallet))["message"]
+    changed = [
+        (text, other.sign_text(text)),
+        (text + " ", wallet.sign_text(text + " ")),
+        (text.replace("127.0.0.1", "evil.example"), wallet.sign_text(text.replace("127.0.0.1", "evil.example"))),
+        (text.replace(wallet.address, other.address), other.sign_text(text.replace(wallet.address, other.address))),
+        ("hello", wallet.sign_text("hello")),
+        (text, "0x" + "00" * 65),
+        (text, "0x12"),
+    ]
+    for message, signature in changed:
+        reply = await world.do("auth_session_open", NOBODY, message=message, signature=signature)
+        assert (reply.status, reply.body["error"]) == (400, "invalid_signature"), message
+    assert (await world.do("auth_session_open", NOBODY, message=text, signature=wallet.sign_text(text))).status == 201
+
+
+@pytest.mark.parametrize("address", ["", "0x12", "0x" + "zz" * 20, "vitalik.eth"])
+async def test_a_challenge_is_for_an_address(world: World, address: str) -> None:
+    assert (await world.do("auth_challenge", NOBODY, address=address)).body["error"] == "invalid_address"
+
+
+async def test_a_session_slides_while_it_is_used_but_ends_after_seven_days(world: World) -> None:
+    token = (await signed_in(world, world.wallet()))["token"]
+
+    async def used() -> None:
+        now = world.clock.now()
+        await world.store.write(lambda uow: slide(uow, hashed(token), now, world.deps.config))
+
+    async def ends() -> Any:
+        now = world.clock.now()
+        live = await world.store.read(lambda uow: uow.identities.session(hashed(token), now))
+        return live.expires_at if live else None
+
+    world.clock.forward(hours=5)
+    await used()
+    assert await ends() == START + timedelta(hours=12)
+    world.clock.forward(hours=2)
+    await used()
+    assert await ends() == START + timedelta(hours=19)
+    for _ in range(40):
+        world.clock.forward(hours=11)
+        await used()
+    assert await ends() is None
+    assert await who(world, token) is None
+    assert world.clock.now() > START + timedelta(days=7)
+
+
+async def test_a_session_dies_twelve_hours_after_its_last_use(world: World) -> None:
+    token = (await signed_in(world, world.wallet()))["token"]
+    world.clock.forward(hours=12)
+    assert await who(world, token) is None
+
+
+async def test_each_credential_opens_its_own_door_only(world: World) -> None:
+    token = (await signed_in(world, world.wallet()))["token"]
+    owner, _ = await world.owner()
+    key = (await world.ok("owner_agent_register", owner, name="Scout"))["key"]
+    now = world.clock.now()
+    await world.store.write(lambda uow: uow.identities.add_house_key("k_1", "keeper", hashed("kk_house"), now))
+    await world.store.write(lambda uow: uow.identities.add_house_key("k_2", "admin", hashed("dk_house"), now))
+    roles = {
+        (header, on_mcp): [
+            getattr(await who(world, c, header, on_mcp=on_mcp), "role", None) for c in (token, key, "kk_house", "dk_house")
+        ]
+        for header in ("bearer", "agent_key")
+        for on_mcp in (False, True)
+    }
+    assert roles == {
+        ("bearer", False): ["owner", None, "keeper", "admin"],
+        ("agent_key", False): [None, "agent", None, None],
+        ("bearer", True): [None, "agent", None, None],
+        ("agent_key", True): [None, "agent", None, None],
+    }
+    await world.store.write(lambda uow: uow.identities.revoke_house_key("k_1", now))
+    assert await who(world, "kk_house") is None
+
+
+async def test_no_secret_is_stored(world: World) -> None:
+    token = (await signed_in(world, world.wallet()))["token"]
+    owner, _ = await world.owner()
+    key = (await world.ok("owner_agent_register", owner, name="Scout"))["key"]
+    assert len(key) == len("ak_") + 43
+    for table in ("sessions", "agent_keys", "agents", "hall_agents"):
+        rows = await world.store.read(lambda uow, t=table: [dict(r) for r in uow.sql.rows(f"SELECT * FROM {t}")])  # type: ignore[misc]  # noqa: S608
+        assert token not in str(rows)
+        assert key not in str(rows)
