@@ -35,6 +35,9 @@ LENS_BATCH: Final = 200
 CALL_GAS: Final = hex(30_000_000)
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
+_SINGLE: Final = (
+    "stoppedAt", "settled", "stopReason", "agent", "spentToday", "totalDeposited", "totalSpent", "totalReturned", "feeOwed",
+)  # fmt: skip
 _REDEEM: Final = "0x" + keccak(text="redeem(uint256,address,address)")[:4].hex()
 _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
@@ -198,9 +201,11 @@ class EvmChain:
         return _bytes(answer, self.node())
 
     async def vault_states(self, vaults: Sequence[str]) -> Mapping[str, VaultState]:
-        """Read many vaults at one block by the lens; keys are the addresses as given."""
-        lens = self._configured("the vault lens", self.facts.lens)
+        """Read many vaults at one block, by the lens where there is one; keys are the addresses as given."""
+        lens = self.facts.lens
         block = await self.latest()
+        if lens is None:
+            return {v: await self._state_by_fields(v, block) for v in vaults}
         found: dict[str, VaultState] = {}
         for start in range(0, len(vaults), LENS_BATCH):
             batch = vaults[start : start + LENS_BATCH]
@@ -211,6 +216,34 @@ class EvmChain:
                 raise self.node().unavailable(f"the lens does not answer ({type(error).__name__})") from None
             found |= {v: _vault_state(v, block, s) for v, s in zip(batch, states, strict=True)}
         return found
+
+    async def _state_by_fields(self, vault: str, block: BlockStamp) -> VaultState:
+        """The same without a lens: a call a field, all at one block."""
+
+        async def view(name: str) -> tuple[Any, ...]:
+            return codec.outputs(
+                "MandateVault", name, await self.eth_call(vault, codec.calldata("MandateVault", name, ()), block)
+            )
+
+        try:
+            if await self.node().ask("eth_getCode", vault, hex(block.number)) in ("0x", None):
+                return VaultState(vault, block, exists=False)
+            cash, positions, floor = await view("worth")
+            withdrawable, reason, until = await view("lockStatus")
+            one = {n: (await view(n))[0] for n in _SINGLE}
+        except (RpcFault, DecodingError) as error:
+            raise self.node().unavailable(f"the vault does not answer ({type(error).__name__})") from None
+        balance = int.from_bytes(await self._balance(vault, block), "big")
+        told = (
+            True, one["stoppedAt"] != 0, one["settled"], withdrawable, one["stopReason"], reason, one["agent"], until, cash,
+            positions, floor, one["spentToday"], one["totalDeposited"], one["totalSpent"], one["totalReturned"], one["feeOwed"],
+            balance,
+        )  # fmt: skip
+        return _vault_state(vault, block, told)
+
+    async def _balance(self, holder: str, block: BlockStamp) -> bytes:
+        data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
+        return (await self.eth_call(self._configured("USDC", self.usdc), data, block))[:32]
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, or None when the chain has not seen it; a revert is explained."""
@@ -290,13 +323,8 @@ class EvmChain:
 
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
         """Read USDC balances at the newest block."""
-        token, block = self._configured("USDC", self.usdc), await self.latest()
-        found = {}
-        for holder in holders:
-            data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
-            raw = await self.eth_call(token, data, block)
-            found[holder] = Usdc(int.from_bytes(raw[:32], "big"))
-        return found
+        block = await self.latest()
+        return {holder: Usdc(int.from_bytes(await self._balance(holder, block), "big")) for holder in holders}
 
     async def exit_data(self, target: Target, holder: str) -> str | None:
         """Calldata that takes a whole ERC-4626 position out, None where `target` is no such exit or nothing is held."""

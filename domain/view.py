@@ -37,4 +37,10 @@ def summary(book: Book) -> dict[str, Any]:
     """A row of the mandate list: attributes and the figures that tell mandates apart."""
     told = progress(book)
     shown = ("worth_est", "realized", "cash", "floor", "status", "day", "horizon_days")
-    return {"mandate": book.mandate.attributes(), "progress": {n: told[n] for n in shown}}
+    m = book.mandate
+    return {
+        "public_id": m.public_id,
+        "status": m.status.value,
+        "mandate": m.attributes(),
+        "progress": {n: told[n] for n in shown},
+    }

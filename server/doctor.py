@@ -81,7 +81,7 @@ async def _chain(chain: EvmChain) -> list[Finding]:
     for what, address, effect in (
         ("USDC", chain.usdc, "funding is refused"),
         ("factory", chain.factory, "create-call answers configured: false"),
-        ("lens", chain.facts.lens, "vaults are not read"),
+        ("lens", chain.facts.lens, "vaults are read one by one, a call a field"),
     ):
         if address is None:
             found.append(Finding(f"{name} {what}", True, "not set", effect))

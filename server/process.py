@@ -36,9 +36,10 @@ def prepare_logging(settings: Settings) -> None:
 
 
 async def _schema(settings: Settings) -> None:
-    """Bring a SQLite file up to date by itself; a shared PostgreSQL is upgraded by its operator."""
-    if settings.database_url.startswith("sqlite:///"):
-        await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)
+    """Bring a SQLite file up to date, and an empty PostgreSQL; one that holds data is upgraded by its operator."""
+    url = settings.database_url
+    if url.startswith("sqlite:///") or await anyio.to_thread.run_sync(migrate.current, url) is None:
+        await anyio.to_thread.run_sync(migrate.upgrade, url)
 
 
 async def serve_forever(

@@ -173,8 +173,7 @@ class Ticks:
     async def keep(self) -> None:
         """Refresh vaults, mark them, stop at the line, settle."""
         for chain in self.parts.chains.with_rpc():
-            if chain.facts.lens is not None:
-                await self._keep_chain(chain)
+            await self._keep_chain(chain)
 
     async def _keep_chain(self, chain: EvmChain) -> None:
         batch = self.parts.settings.keeper_batch

@@ -113,12 +113,24 @@ class PolicyOut(Gives):
     """The policy, whether it was ever saved, and the last 10 changes, newest first."""
 
     agent_id: str
-    policy: dict[str, Any]
     exists: bool
+    assets: Any = None
+    venues: Any = None
+    networks: Any = None
+    stop_conditions: Any = None
+    per_tx_cap_usdc: str | None = None
+    total_cap_usdc: str | None = None
+    hold_ratio: Any = None
+    min_net_bps: int | None = None
+    max_cost_bps: int | None = None
+    slippage_bps: int | None = None
+    credit_budget_daily: int | None = None
+    auto_vs_approval: dict[str, Any] | None = None
+    accepts_mandates: bool
     updated_at: str | None
+    policy: dict[str, Any] = Field(description="the same fields as one value, as a PUT takes them")
     changes: list[dict[str, Any]]
     changed: bool | None = None
-    accepts_mandates: bool | None = None
 
 
 class BalancesOut(Gives):
@@ -258,13 +270,14 @@ def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, Any]:
     policy = uow.policies.get(agent_id)
     log = [{"changed_at": timestamp(at), "changes": dict(c)} for at, c in uow.policies.changes(agent_id)]
     updated = policy.updated_at if policy else None
+    told = (policy or Policy()).as_json()
     return {
         "agent_id": agent_id,
-        "policy": (policy or Policy()).as_json(),
         "exists": policy is not None,
+        **told,
         "updated_at": timestamp(updated) if updated else None,
+        "policy": told,
         "changes": log,
-        "accepts_mandates": bool(policy and policy.accepts_mandates),
         **more,
     }
 

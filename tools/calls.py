@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -402,13 +402,28 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     return Reply(200, told)
 
 
-def vault_tx(uow: UnitOfWork, ask: Ask[ByTx, Facts]) -> Reply:
+class VaultTx(ByTx):
+    """A transaction on the vault, and what it is meant to have done."""
+
+    kind: Literal["stop", "pause", "resume", "withdraw", "unwind", "deposit"] | None = None
+
+
+LOG_OF: Final = {
+    "stop": "Stopped", "pause": "AgentRevoked", "resume": "AgentSet", "withdraw": "Withdrawn", "unwind": "Unwound",
+    "deposit": "Deposited",
+}  # fmt: skip
+
+
+def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
     """Record a transaction on the vault; only a successful receipt changes anything."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
     vault = _vault(m, "recording a vault transaction")
     receipt = mined(ask.facts.receipt)
-    if not any(log.address.lower() == vault.lower() for log in receipt.logs):
+    names = {log.name for log in receipt.logs if log.address.lower() == vault.lower()}
+    if not names:
         raise Refused(refusal("vault_mismatch", why="none of its logs is of this vault"))
+    if ask.asked.kind is not None and LOG_OF[ask.asked.kind] not in names:
+        raise Refused(refusal("vault_mismatch", why=f"it is no {ask.asked.kind}"))
     m = take_receipt(uow, ask, named_chain(ask, m), m, receipt)
     return Reply(200, {"mandate": m.attributes()})
 
@@ -468,7 +483,7 @@ OPERATIONS: Final = (
     ),
     Operation(
         "owner_vault_tx", "Record a vault transaction", "Record a stop, pause, resume, withdraw, unwind or deposit transaction.",
-        "owner", ("POST", "/wallet/mandates/{public_id}/vault-tx"), ByTx, MandateOnly, vault_tx, gather=gather_receipt,
+        "owner", ("POST", "/wallet/mandates/{public_id}/vault-tx"), VaultTx, MandateOnly, vault_tx, gather=gather_receipt,
         writes=True, idempotent=True, refusals=(*_READS, "vault_mismatch", "chain_unavailable", "conflict"),
     ),
 )  # fmt: skip

@@ -82,6 +82,7 @@ class DraftOut(Gives):
 class MandateOut(Gives):
     """A mandate's attributes with its clauses and worst case."""
 
+    public_id: str
     mandate: dict[str, Any]
     clauses: list[dict[str, Any]]
     exposure: dict[str, Any]
@@ -199,7 +200,7 @@ def _blank(ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str
 def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, Any]:
     """A mandate's attributes with clauses and worst case."""
     book = load_book(uow, ask, m, events=0)
-    return {"mandate": m.attributes(), "clauses": clauses(m, ask.switches), "exposure": exposure(book)}
+    return {"public_id": m.public_id, "mandate": m.attributes(), "clauses": clauses(m, ask.switches), "exposure": exposure(book)}
 
 
 def create(uow: UnitOfWork, ask: Ask[Terms, None]) -> Reply:
