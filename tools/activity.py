@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from domain.events import Event, Kind
+from domain.credits import is_paid_read
+from domain.events import Event
 from domain.refusals import timestamp
 from domain.transfers import units
 from storage.agents import BalanceEvent
@@ -16,7 +17,6 @@ from tools.agents import OneAgent, own_agent
 from tools.approvals import Page
 from tools.operation import Ask, Operation, Reply
 
-PAID_READS: Final = ("x402", "paid_read")
 BALANCES: Final = "b"
 EVER: Final = 2**62
 Key = tuple[int, str, int]
@@ -66,8 +66,9 @@ def _below(at: Key, source: str) -> tuple[int, int]:
 def of_event(public_id: str, event: Event) -> dict[str, Any]:
     """A ledger row; a paid read carries its reference."""
     told: dict[str, Any] = {"at": timestamp(event.created_at), "public_id": public_id, "event": event.as_json()}
-    paid = event.kind is Kind.FEE and event.payload.get("fee_kind") in PAID_READS
-    return {"type": "paid_read", **told, "reference": reference(event)} if paid else {"type": "event", **told}
+    if is_paid_read(event.kind, event.payload):
+        return {"type": "paid_read", **told, "reference": reference(event)}
+    return {"type": "event", **told}
 
 
 def reference(event: Event) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from domain.book import midnight
 from domain.checks import remaining
+from domain.credits import afford, is_paid_read, used
 from domain.events import Event, Kind, NewEvent, Reporter
 from domain.mandate import Mandate
 from domain.money import ZERO, Usdc
@@ -114,11 +115,14 @@ def _amount(asked: EventIn) -> Usdc | None:
 def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     """Store one event and judge it."""
     asked = ask.asked
-    m = own_agent_mandate(uow, ask.caller, asked.public_id)
     payload = clean_payload(asked.payload)
+    # The row is locked so that parallel reports are judged one after the other, each seeing the ones before.
+    m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
     new = NewEvent(
         Kind(asked.kind), Reporter.AGENT, ask.now, _amount(asked), asked.tx_hash, asked.chain_id or m.chain_id, payload=payload
     )
+    if ask.switches.paid_read_enforcement and new.amount_usdc is not None and is_paid_read(asked.kind, payload):
+        _afford(uow, ask, new.amount_usdc)
     same = tuple(uow.ledger.by_tx(m.public_id, asked.tx_hash)) if asked.tx_hash else ()
     book = load_book(uow, ask, m, events=0)
     broken = violations(book, new, same)
@@ -127,6 +131,16 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
         raise LookupError("an agent's row is never a duplicate log")
     body = {"event": event.as_json(), "violation": bool(broken), "remaining": remaining(book).as_json()}
     return Reply(202 if broken else 201, body)
+
+
+def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:
+    """Hold a paid read against the agent's day, all of its mandates together (spec 4.5)."""
+    agent = uow.identities.agent(ask.caller.user_id or "", lock=True)
+    policy = uow.policies.get(agent.agent_id) if agent else None
+    if agent is None or policy is None or policy.credit_budget_daily is None:
+        return
+    states = [uow.ledger.state(of) for of in uow.mandates.ids_of_agent(agent.agent_id)]
+    afford(amount, budget=policy.credit_budget_daily, spent=used(states, ask.now), now=ask.now)
 
 
 # -- refused attempts ------------------------------------------------------------------------------------------------
@@ -160,7 +174,6 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     """Store a refused attempt: at most 60 a day and mandate, one a transaction."""
     asked = ask.asked
     m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
-
     if asked.tx_hash is not None and (known := _known(uow, m, asked.tx_hash)) is not None:
         told = {"event": known.as_json(), "proven": known.reported_by is Reporter.CHAIN, "known": True}
         return Reply(200, told)
@@ -204,15 +217,15 @@ OPERATIONS: Final = (
         "mandate_report_event", "Report an event", "Report one buy, sell, move, fee, resolve or note. A rule break is stored and flagged "
         "(violation: true), never dropped.",
         "agent", ("POST", "/wallet/mandates/{public_id}/events"), EventIn, EventOut, report_event, writes=True, on_mcp=True,
-        idempotency=scope, statuses={201: "Stored", 202: "Stored and flagged: violation is true"},
-        refusals=("not_found", "invalid_number", "idempotency_key_reused", "idempotency_in_flight"),
+        guards_secrets=True, idempotency=scope, statuses={201: "Stored", 202: "Stored and flagged: violation is true"},
+        refusals=("not_found", "invalid_number", "mandate_budget_exceeded", "idempotency_key_reused", "idempotency_in_flight"),
     ),
     Operation(
         "mandate_report_refusal", "Report a refused attempt", "Record an attempt that was refused. With tx_hash the receipt is read: a "
         "reverted call from your wallet to the vault proves it.",
         "agent", ("POST", "/wallet/mandates/{public_id}/refusals"), RefusedIn, RefusedOut, report_refusal,
-        gather=gather_refusal, writes=True, on_mcp=True,
+        gather=gather_refusal, writes=True, on_mcp=True, guards_secrets=True,
         statuses={200: "This transaction was reported already", 201: "Stored"},
-        refusals=("not_found", "rate_limited"),
+        refusals=("not_found", "mandate_not_accepted", "secret_not_accepted", "rate_limited"),
     ),
 )  # fmt: skip
