@@ -1,0 +1,261 @@
+"""Balances as a game: whoever reports, settles or bids next, every state is the sum of its deltas and idle is never overdrawn."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from domain.ports import Chains, Config, SignIn, TransferLog
+from domain.transfers import Outcome
+from server.wiring import SystemIds
+from storage import migrate
+from storage.identities import Agent
+from storage.store import open_store
+from storage.verify import verify
+from tools.agents import OPERATIONS as AGENTS
+from tools.auctions import OPERATIONS as AUCTIONS
+from tools.operation import Caller, Deps, Reply, run
+from tools.transfers import OPERATIONS as TRANSFERS
+from tools.transfers import settle_report, take_inbound
+
+CHAIN, USDC, OWNER = 84532, "0x" + "cc" * 20, Caller("owner", "u_owner", "u_owner")
+AGENTS_IDS = ("u_one", "u_two")
+ADDRESS = {"u_one": "0x" + "01" * 20, "u_two": "0x" + "02" * 20}
+BY_NAME = {op.name: op for op in (*TRANSFERS, *AUCTIONS, *AGENTS)}
+WHO = st.sampled_from(AGENTS_IDS)
+TX = st.integers(0, 11).map(lambda n: f"0x{n:064x}")
+MICROS = st.integers(1, 9_000_000)
+KEY = st.sampled_from(["a", "b"])
+
+
+def text(micros: int) -> str:
+    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
+
+
+class Clock:
+    """A clock that moves with every call."""
+
+    def __init__(self) -> None:
+        self.at = datetime(2026, 11, 20, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        self.at += timedelta(seconds=1)
+        return self.at
+
+
+class Balances(RuleBasedStateMachine):
+    """The model keeps four numbers an agent; the service keeps rows, and must come to the same."""
+
+    template: ClassVar[Path]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(dir=self.template.parent))
+        shutil.copyfile(self.template, self.folder / "w.sqlite")
+        self.loop = asyncio.Runner()
+        self.store = self.loop.run(open_store(f"sqlite:///{self.folder / 'w.sqlite'}"))
+        self.clock = Clock()
+        self.deps = Deps(self.store, cast(Chains, None), self.clock, SystemIds(), Config(), cast(SignIn, None))
+        self.held: dict[tuple[str, str], int] = {
+            (a, s): 0 for a in AGENTS_IDS for s in ("idle", "in_transit", "reserved", "delivered")
+        }
+        self.reports: dict[str, dict[str, Any]] = {}
+        self.answers: dict[tuple[str, str], tuple[dict[str, Any], Reply]] = {}
+        self.overdraft: dict[str, bool] = dict.fromkeys(AGENTS_IDS, False)
+        self.overdrawn: set[str] = set()
+        self.bids: dict[tuple[str, str, int], int] = {}
+        for agent_id in AGENTS_IDS:
+            agent = Agent(agent_id, "u_owner", "Scout", None, self.clock.at)
+            self.write(lambda uow, a=agent: uow.identities.add_agent(a))
+            self.write(lambda uow, a=agent_id: uow.transfers.set_deposit_address(a, CHAIN, ADDRESS[a], self.clock.at))
+
+    def teardown(self) -> None:
+        assert self.loop.run(verify(self.store)).ok
+        self.loop.run(self.store.close())
+        self.loop.close()
+        shutil.rmtree(self.folder)
+
+    def write(self, work: Any) -> Any:
+        return self.loop.run(self.store.write(work))
+
+    def read(self, work: Any) -> Any:
+        return self.loop.run(self.store.read(work))
+
+    def call(self, name: str, caller: Caller, key: str | None = None, /, **arguments: Any) -> Reply:
+        return self.loop.run(run(BY_NAME[name], self.deps, caller, arguments, key=key))
+
+    def add(self, who: str, **amounts: int) -> None:
+        for state, amount in amounts.items():
+            self.held[who, state] += amount
+
+    # -- reports -----------------------------------------------------------------------------------------------
+
+    def report(self, who: str, tx: str, micros: int, direction: str, key: str | None) -> None:
+        body = {"chain_id": CHAIN, "asset": "USDC", "amount": text(micros), "tx_hash": tx, "direction": direction}
+        reply = self.call("transfer_report", Caller("agent", who, "u_owner"), key, **body)
+        first = self.answers.get((who, key)) if key else None
+        if first is not None:
+            same = first[0] == body
+            assert reply.body == first[1].body if same else reply.body["error"] == "idempotency_key_reused"
+            return
+        idle = self.held[who, "idle"]
+        if tx in self.reports:
+            assert (reply.status, reply.body["error"]) == (409, "duplicate_transfer")
+            return
+        if direction == "out" and micros > idle and not self.overdraft[who]:
+            assert (reply.status, reply.body["error"]) == (409, "insufficient_idle")
+            return
+        assert reply.status == 201, reply.body
+        over = direction == "out" and micros > idle
+        assert (reply.body["override_reason"] is not None) == over
+        if over:
+            self.overdrawn.add(who)
+        if key:
+            self.answers[who, key] = (body, reply)
+        self.reports[tx] = {"who": who, "amount": micros, "direction": direction, "status": "reported", "over": over}
+        self.add(who, in_transit=micros, idle=-micros if direction == "out" else 0)
+
+    @rule(who=WHO, tx=TX, micros=MICROS, key=st.none() | KEY)
+    def an_agent_reports_what_came(self, who: str, tx: str, micros: int, key: str | None) -> None:
+        self.report(who, tx, micros, "in", key)
+
+    @rule(who=WHO, tx=TX, micros=MICROS, key=st.none() | KEY)
+    def an_agent_reports_what_went(self, who: str, tx: str, micros: int, key: str | None) -> None:
+        self.report(who, tx, micros, "out", key)
+
+    @rule(who=WHO, tx=TX, amount=st.sampled_from(["0", "-1", "NaN", "1.0000001", "1e3"]))
+    def an_amount_that_is_none_changes_nothing(self, who: str, tx: str, amount: str) -> None:
+        body = {"chain_id": CHAIN, "asset": "USDC", "amount": amount, "tx_hash": tx, "direction": "in"}
+        assert self.call("transfer_report", Caller("agent", who, "u_owner"), **body).body["error"] == "invalid_number"
+
+    @rule(who=WHO, allow=st.booleans())
+    def the_owner_allows_or_forbids_an_overdraft(self, who: str, allow: bool) -> None:
+        reply = self.call("owner_agent_policy_put", OWNER, agent_id=who, auto_vs_approval={"allow_overdraft": allow})
+        assert reply.status == 200
+        self.overdraft[who] = allow
+
+    # -- the chain ---------------------------------------------------------------------------------------------
+
+    def settle(self, tx: str, actual: int | None) -> None:
+        told = self.write(lambda uow: settle_report(uow, CHAIN, tx, Outcome(actual), self.clock.now()))
+        known = self.reports.get(tx)
+        if known is None or known["status"] != "reported":
+            assert told is None
+            return
+        who, amount, out = known["who"], known["amount"], known["direction"] == "out"
+        known["status"] = "failed" if actual is None else "confirmed"
+        assert told.status == known["status"]
+        if actual is None:
+            self.add(who, in_transit=-amount, idle=amount if out else 0)
+            return
+        change = amount - actual if out else actual
+        if out and change < 0 and not known["over"]:
+            change = -min(-change, max(0, self.held[who, "idle"]))
+        self.add(who, in_transit=-amount, idle=change)
+
+    @precondition(lambda self: self.reports)
+    @rule(data=st.data())
+    def the_chain_confirms_what_was_said(self, data: st.DataObject) -> None:
+        tx = data.draw(st.sampled_from(sorted(self.reports)))
+        self.settle(tx, self.reports[tx]["amount"])
+
+    @rule(tx=TX, micros=MICROS)
+    def the_chain_confirms_another_amount(self, tx: str, micros: int) -> None:
+        self.settle(tx, micros)
+
+    @rule(tx=TX)
+    def a_transfer_fails(self, tx: str) -> None:
+        self.settle(tx, None)
+
+    @rule(who=WHO, tx=TX, micros=MICROS)
+    def the_chain_finds_what_nobody_reported(self, who: str, tx: str, micros: int) -> None:
+        found = [(tx, TransferLog(USDC, "0x" + "99" * 20, ADDRESS[who], micros, 0))]
+        added = self.write(lambda uow: take_inbound(uow, CHAIN, found, self.clock.now()))
+        assert added == (tx not in self.reports)
+        if added:
+            self.reports[tx] = {"who": who, "amount": micros, "direction": "in", "status": "confirmed", "over": False}
+            self.add(who, idle=micros)
+
+    # -- the auction -------------------------------------------------------------------------------------------
+
+    @rule(
+        who=WHO,
+        bid=st.sampled_from(["b", "b1"]),
+        event=st.sampled_from(["placed", "closed", "delivered"]),
+        micros=MICROS,
+        seq=st.integers(0, 2),
+    )
+    def the_keeper_books_a_bid(self, who: str, bid: str, event: str, micros: int, seq: int) -> None:
+        body = {"agent_id": who, "bid_id": bid, "event": event, "amount": text(micros), "seq": seq}
+        reply = self.call("keeper_auction_event", Caller("keeper"), **body)
+        known = self.bids.get((who, f"{bid}:{event}", seq))
+        if known is not None:
+            assert reply.status == (200 if known == micros else 409)
+            return
+        placed, closed = (
+            sum(v for (w, b, _), v in self.bids.items() if (w, b) == (who, f"{bid}:{e}")) for e in ("placed", "closed")
+        )
+        if event == "closed" and micros > placed - closed:
+            assert (reply.status, reply.body["error"]) == (409, "conflict")
+            return
+        assert reply.status == 201
+        self.bids[who, f"{bid}:{event}", seq] = micros
+        moved = {"placed": ("reserved", micros), "closed": ("reserved", -micros), "delivered": ("delivered", micros)}
+        self.add(who, **dict([moved[event]]))
+
+    # -- what must hold ----------------------------------------------------------------------------------------
+
+    @invariant()
+    def balances_are_the_models_and_the_sums_of_their_deltas(self) -> None:
+        for who in AGENTS_IDS:
+            kept, summed = self.read(lambda uow, w=who: (uow.transfers.balances(w), uow.transfers.summed(w)))
+            assert kept == summed
+            found = {state: amount for _, _, state, amount in kept}
+            assert {s: found.get(s, 0) for s in ("idle", "in_transit", "reserved", "delivered")} == {
+                s: v for (w, s), v in self.held.items() if w == who
+            }
+
+    @invariant()
+    def nothing_is_below_zero_but_idle_under_an_override(self) -> None:
+        for (who, state), amount in self.held.items():
+            assert amount >= 0 or (state == "idle" and who in self.overdrawn)
+
+    @invariant()
+    def there_is_one_report_a_transaction_and_its_outcome_stays(self) -> None:
+        rows = self.read(lambda uow: uow.sql.rows("SELECT tx_hash, agent_id, status FROM transfer_reports"))
+        assert {r["tx_hash"]: (r["agent_id"], r["status"]) for r in rows} == {
+            tx: (r["who"], r["status"]) for tx, r in self.reports.items()
+        }
+        assert len(rows) == len(self.reports)
+
+
+@pytest.fixture(scope="module")
+def template() -> Iterator[Path]:
+    memory = Path("/dev/shm")  # noqa: S108 - the folder in it is made by mkdtemp
+    folder = Path(tempfile.mkdtemp(prefix="wallet-balances-", dir=memory if memory.is_dir() else None))
+    migrate.upgrade(f"sqlite:///{folder / 'template.sqlite'}")
+    yield folder / "template.sqlite"
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_no_order_of_reports_outcomes_and_bids_breaks_a_balance(template: Path) -> None:
+    Balances.template = template
+    quick = settings(max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+    run_state_machine_as_test(Balances, settings=quick)
+
+
+@pytest.mark.slow
+def test_no_long_order_of_them_does_either(template: Path) -> None:
+    Balances.template = template
+    long = settings(max_examples=150, stateful_step_count=80, deadline=None, suppress_health_check=list(HealthCheck))
+    run_state_machine_as_test(Balances, settings=long)
