@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,7 @@ from typing import Any, Final, TextIO
 import rlp
 from eth.abc import ComputationAPI, SignedTransactionAPI
 from eth.db.atomic import AtomicDB
+from eth.exceptions import VMError
 from eth.vm.execution_context import ExecutionContext
 from eth.vm.forks.prague import PragueVM
 from eth.vm.spoof import SpoofTransaction
@@ -20,6 +22,10 @@ from eth_account.hdaccount import key_from_seed, seed_from_mnemonic
 from eth_keys import keys
 from eth_typing import Address, BlockNumber, Hash32
 from eth_utils import ValidationError, keccak, to_checksum_address
+
+# py-evm raises the limit of this process to 100,000 when it is imported, and from 50,000 on a deeply nested JSON text
+# overflows the C stack of json.loads. 1,024 calls deep, the most there is, need less than 5,000 frames.
+sys.setrecursionlimit(10_000)
 
 GAS_LIMIT: Final = 60_000_000
 BASE_FEE: Final = 1_000_000  # 0.001 gwei, about what Base asks
@@ -87,6 +93,7 @@ class DevChain:
     """A chain for demos and tests.
 
     Units: `now` gives unix seconds. Ten accounts of the well-known test mnemonic hold 10,000 ETH each.
+    Errors: ValueError where `journal` is not one of this chain id.
     Source: execution by py-evm under the Prague rules; gas and logs equal Anvil's.
     """
 
@@ -101,12 +108,18 @@ class DevChain:
         self.by_hash: dict[bytes, Block] = {}
         self._logs: list[Log] = []
         self.next_timestamp: int | None = None
-        self._snapshots: list[tuple[int, int]] = []
-        self._genesis(now())
+        self._snapshots: list[tuple[Block, int]] = []
         self._journal: TextIO | None = None
+        kept = read_journal(journal, chain_id) if journal is not None else []
+        self._genesis(kept[0]["genesis"] if kept else now())
+        for entry in kept[1:]:
+            self._again(entry)
+        if kept:  # time goes on where it stood, even if the journal was ahead of the clock
+            self.offset = max(0, self.head.timestamp - now())
         if journal is not None:
-            self._replay(journal)
             self._journal = journal.open("a")
+            if not kept:
+                self._write({"genesis": self.head.timestamp, "chain_id": chain_id})
 
     def _genesis(self, at: int) -> None:
         state = self.state_at(0, at, EMPTY_ROOT)
@@ -116,15 +129,15 @@ class DevChain:
         first = Block(0, at, keccak(b"genesis" + at.to_bytes(8, "big")), b"\0" * 32, state.state_root, ())
         self.blocks, self.by_hash = [first], {first.hash: first}
 
-    def _replay(self, journal: Path) -> None:
-        if not journal.exists():
-            return
-        for line in journal.read_text().splitlines():
-            entry = json.loads(line)
-            if "raw" in entry:
-                self.send_raw(from_hex(entry["raw"]), entry["at"])
-            else:
-                self.mine(entry["at"])
+    def _again(self, entry: dict[str, Any]) -> None:
+        """Do once more what one line of the journal says."""
+        if "raw" in entry:
+            self.send_raw(from_hex(entry["raw"]), entry["at"])
+        elif "cut" in entry:
+            self._salt = entry["salt"]
+            self.truncate(entry["cut"])
+        else:
+            self.mine(entry["at"])
 
     def close(self) -> None:
         """Close the journal."""
@@ -203,17 +216,13 @@ class DevChain:
         """
         with self.lock:
             tx, sender, digest = self._decoded(raw)
+            self._acceptable(tx, sender)
             at = self._timestamp() if at is None else at
             state = self.state_at(self.head.number + 1, at, self.head.root)
-            nonce = state.get_nonce(sender)
-            if tx.nonce != nonce:
-                low = "low" if tx.nonce < nonce else "high"
-                raise RpcError(-32003, f"nonce too {low}: have {tx.nonce}, want {nonce}")
             try:
-                state.validate_transaction(tx)
-            except ValidationError as error:
+                done = state.apply_transaction(tx)
+            except (ValidationError, VMError) as error:
                 raise RpcError(-32003, str(error)) from None
-            done = state.apply_transaction(tx)
             state.persist()
             mined = Mined(digest, raw, tx, sender, int(done.is_success), _gas_used(done, tx.gas), list(done.get_log_entries()))
             if tx.to == b"":
@@ -235,6 +244,20 @@ class DevChain:
             raise RpcError(-32000, "invalid chain id for signer")
         return tx, sender, digest
 
+    def _acceptable(self, tx: SignedTransactionAPI, sender: Address) -> None:
+        state = self.state_at(self.head.number + 1, self.head.timestamp, self.head.root)
+        nonce = state.get_nonce(sender)
+        if tx.nonce != nonce:
+            low = "low" if tx.nonce < nonce else "high"
+            raise RpcError(-32003, f"nonce too {low}: have {tx.nonce}, want {nonce}")
+        if tx.gas > GAS_LIMIT:
+            raise RpcError(-32003, "exceeds block gas limit")
+        try:
+            tx.validate()
+            state.validate_transaction(tx)
+        except (ValidationError, VMError) as error:
+            raise RpcError(-32003, str(error)) from None
+
     # -- calls ---------------------------------------------------------------------------------------------
 
     def _computed(self, call: dict[str, Any], block: Block | None) -> tuple[ComputationAPI, int]:
@@ -255,7 +278,7 @@ class DevChain:
         state.execution_context._base_fee_per_gas = 0
         try:
             return state.apply_transaction(SpoofTransaction(tx, from_=sender)), gas
-        except ValidationError as error:
+        except (ValidationError, VMError) as error:
             raise RpcError(-32000, str(error)) from None
 
     def call(self, call: dict[str, Any], block: Block | None = None) -> bytes:
@@ -313,17 +336,23 @@ class DevChain:
                 del self.by_hash[block.hash]
                 for mined in block.txs:
                     self.txs.pop(mined.hash, None)
-            self.blocks = self.blocks[: number + 1]
+            del self.blocks[number + 1 :]
             while self._logs and self._logs[-1].block > number:
                 self._logs.pop()
+            self._write({"cut": number, "salt": self._salt})
 
     def reorg(self, depth: int, drop: Iterable[bytes] = (), *, keep: bool = True) -> None:
-        """Replace the last `depth` blocks; their transactions come back unless `drop` names them or `keep` is off."""
+        """Replace the last `depth` blocks; their transactions come back unless `drop` names them or `keep` is off.
+
+        Errors: ValueError for a depth below 1 or one that reaches the first block.
+        """
         dropped = set(drop)
         with self.lock:
+            if not 0 < depth <= self.head.number:
+                raise ValueError(f"no reorganisation of {depth} blocks at height {self.head.number}")
             old = self.blocks[-depth:]
-            self.truncate(self.head.number - depth)
             self._salt += 1
+            self.truncate(self.head.number - depth)
             for block in old:
                 again = [t for t in block.txs if keep and t.hash not in dropped]
                 try:
@@ -335,19 +364,41 @@ class DevChain:
                     self.mine(block.timestamp)
 
     def snapshot(self) -> int:
-        """Remember this height and time; returns the number to go back to."""
-        self._snapshots.append((self.head.number, self.offset))
-        return len(self._snapshots) - 1
+        """Remember this block and time; returns the number to go back to."""
+        with self.lock:
+            self._snapshots.append((self.head, self.offset))
+            return len(self._snapshots) - 1
 
     def revert(self, number: int) -> bool:
-        """Go back to a snapshot, which is then forgotten, as are the later ones."""
-        if not 0 <= number < len(self._snapshots):
-            return False
-        height, self.offset = self._snapshots[number]
-        self._snapshots = self._snapshots[:number]
-        self.next_timestamp = None
-        self.truncate(height)
-        return True
+        """Go back to a snapshot, which is then forgotten, as are the later ones.
+
+        False for an unknown one, and for one whose block was reorganised away.
+        """
+        with self.lock:
+            if not 0 <= number < len(self._snapshots) or self._snapshots[number][0].hash not in self.by_hash:
+                return False
+            block, self.offset = self._snapshots[number]
+            del self._snapshots[number:]
+            self.next_timestamp = None
+            self.truncate(block.number)
+            return True
+
+
+def read_journal(journal: Path, chain_id: int) -> list[dict[str, Any]]:
+    """The entries of a journal, the first of which says how the chain began; none where there is no journal yet.
+
+    A last line that a crash cut short is cut away from the file.
+    Errors: ValueError for a file that is not a journal of this chain id.
+    """
+    lines = journal.read_bytes().splitlines(keepends=True) if journal.exists() else []
+    if lines and not lines[-1].endswith(b"\n"):
+        with journal.open("r+b") as file:
+            file.truncate(sum(map(len, lines[:-1])))
+        del lines[-1]
+    entries = [json.loads(line) for line in lines]
+    if entries and (entries[0].get("chain_id") != chain_id or "genesis" not in entries[0]):
+        raise ValueError(f"{journal} is not a journal of chain {chain_id}")
+    return entries
 
 
 def _gas_used(done: ComputationAPI, limit: int) -> int:

@@ -6,11 +6,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from eth_account import Account
-from eth_utils import to_checksum_address
+from eth_utils import ValidationError, to_checksum_address
 
 from chain.devchain.core import BASE_FEE, GAS_LIMIT, Block, DevChain, Mined, RpcError, from_hex, to_hex
 
 ZERO32: Final = "0x" + "00" * 32
+LARGEST_BATCH: Final = 1_000
+LARGEST_MINE: Final = 10_000
+LATEST_TIME: Final = 2**40  # unix seconds
+_MISFIT: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, ValidationError)
 NO_BLOOM: Final = "0x" + "00" * 256
 Method = Callable[[DevChain, list[Any]], Any]
 
@@ -18,29 +22,36 @@ Method = Callable[[DevChain, list[Any]], Any]
 def answer(chain: DevChain, request: Any) -> Any:
     """Answer one request object or a batch; whatever is wrong becomes a JSON-RPC error, never a traceback."""
     if isinstance(request, list):
-        if not request:
-            return _error(None, -32600, "an empty batch")
-        return [answer(chain, one) for one in request]
+        if not 0 < len(request) <= LARGEST_BATCH:
+            return error(None, -32600, f"a batch holds 1 to {LARGEST_BATCH} requests")
+        return [_answer_one(chain, one) for one in request]
+    return _answer_one(chain, request)
+
+
+def _answer_one(chain: DevChain, request: Any) -> dict[str, Any]:
     if not isinstance(request, dict) or not isinstance(request.get("method"), str):
-        return _error(None, -32600, "not a request object")
+        return error(None, -32600, "not a request object")
     number, params = request.get("id"), request.get("params") or []
     method = METHODS.get(request["method"])
     if method is None:
-        return _error(number, -32601, f"the method {request['method']} does not exist")
+        return error(number, -32601, f"the method {request['method'][:60]} does not exist")
     if not isinstance(params, list):
-        return _error(number, -32602, "params is a list")
+        return error(number, -32602, "params is a list")
     try:
         with chain.lock:
             return {"jsonrpc": "2.0", "id": number, "result": method(chain, params)}
-    except RpcError as error:
-        return _error(number, error.code, str(error), error.data)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        return _error(number, -32602, f"params not understood: {type(error).__name__}")
+    except RpcError as fault:
+        return error(number, fault.code, str(fault), fault.data)
+    except _MISFIT as fault:
+        return error(number, -32602, f"params not understood: {type(fault).__name__}")
+    except Exception as fault:  # a development chain answers even for what py-evm lets through
+        return error(number, -32603, f"internal error: {type(fault).__name__}")
 
 
-def _error(number: Any, code: int, message: str, data: str | None = None) -> dict[str, Any]:
-    error = {"code": code, "message": message} | ({"data": data} if data is not None else {})
-    return {"jsonrpc": "2.0", "id": number, "error": error}
+def error(number: Any, code: int, message: str, data: str | None = None) -> dict[str, Any]:
+    """A JSON-RPC error object."""
+    told = {"code": code, "message": message} | ({"data": data} if data is not None else {})
+    return {"jsonrpc": "2.0", "id": number, "error": told}
 
 
 def _int(value: Any) -> int:
@@ -172,9 +183,8 @@ def _get_logs(chain: DevChain, params: list[Any]) -> list[dict[str, Any]]:
 
 
 def _lowered(value: Any) -> set[str] | None:
-    if value is None:
-        return None
-    return {v.lower() for v in ([value] if isinstance(value, str) else value)}
+    """One or several of a filter, in lower case; None, which lets everything through, for none, as on other nodes."""
+    return {v.lower() for v in ([value] if isinstance(value, str) else value)} if value else None
 
 
 def _call(chain: DevChain, params: list[Any]) -> str:
@@ -217,29 +227,45 @@ def _send(chain: DevChain, params: list[Any]) -> str:
     return to_hex(chain.send_raw(bytes(Account.sign_transaction(tx, key).raw_transaction)))
 
 
-def _mine(chain: DevChain, count: int) -> str:
-    for _ in range(count):
+def _mine(chain: DevChain, count: int, apart_s: int = 1) -> str:
+    if not 0 <= count <= LARGEST_MINE:
+        raise RpcError(-32602, f"0 to {LARGEST_MINE} blocks at once")
+    for n in range(count):
+        if n and apart_s > 1:
+            _set_next(chain, [chain.head.timestamp + apart_s])
         chain.mine()
     return "0x0"
 
 
+def _evm_mine(chain: DevChain, params: list[Any]) -> str:
+    """One block, at a time of its own where one is given."""
+    at = _at(params, 0)
+    if isinstance(at, dict):
+        at = at.get("timestamp")
+    if at is not None:
+        _set_next(chain, [at])
+    return _mine(chain, 1)
+
+
 def _increase_time(chain: DevChain, params: list[Any]) -> str:
-    chain.offset += _int(params[0])
+    by = _int(params[0])
+    if not 0 <= by <= LATEST_TIME - chain.clock():
+        raise RpcError(-32602, "time goes forward")
+    chain.offset += by
     return to_hex(chain.offset)
 
 
 def _set_next(chain: DevChain, params: list[Any]) -> None:
     at = _int(params[0])
-    if at < chain.head.timestamp:
+    if not chain.head.timestamp <= at <= LATEST_TIME:
         raise RpcError(-32602, "the next block cannot be earlier than the newest one")
     chain.next_timestamp = at
 
 
 def _reorg(chain: DevChain, params: list[Any]) -> None:
-    depth = params[0]["depth"] if isinstance(params[0], dict) else _int(params[0])
-    if not 0 < depth <= chain.head.number:
-        raise RpcError(-32602, "no such depth")
-    chain.reorg(depth, keep=False)
+    if len(params) > 1 and params[1]:
+        raise RpcError(-32602, "a reorganisation to transactions of its own is not supported")
+    chain.reorg(_int(params[0]["depth"] if isinstance(params[0], dict) else params[0]), keep=False)
 
 
 def _fee_history(chain: DevChain, params: list[Any]) -> dict[str, Any]:
@@ -279,8 +305,8 @@ METHODS: Final[dict[str, Method]] = {
     "eth_getStorageAt": _storage,
     "eth_sendRawTransaction": lambda c, p: to_hex(c.send_raw(from_hex(p[0]))),
     "eth_sendTransaction": _send,
-    "evm_mine": lambda c, p: _mine(c, 1),
-    "anvil_mine": lambda c, p: _mine(c, _int(_at(p, 0, 1))),
+    "evm_mine": _evm_mine,
+    "anvil_mine": lambda c, p: _mine(c, _int(_at(p, 0, 1)), _int(_at(p, 1, 1))),
     "evm_increaseTime": _increase_time,
     "evm_setNextBlockTimestamp": _set_next,
     "evm_snapshot": lambda c, p: to_hex(c.snapshot()),
