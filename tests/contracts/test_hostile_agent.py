@@ -348,4 +348,4 @@ def test_a_hostile_agent_never_beats_its_exposure(world: World) -> None:
 
 @pytest.mark.slow
 def test_a_hostile_agent_never_beats_its_exposure_in_a_long_search(world: World) -> None:
-    search(world, 60, 30)
+    search(world, 25, 30)
