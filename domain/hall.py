@@ -56,7 +56,8 @@ class Record:
     """Where the fold of a mandate's rows stands after row `seq`.
 
     Shapes: `positions` is the house's latest mark and what was traded after it, at cost; `waiting` is a mark (cash,
-    positions) of a block that the ledger has not reached. `base` is the worth at the begin of the sub-period that runs,
+    positions, whether the chain wrote it) of a block that the ledger has not reached; `exited` says that something came
+    back from a position since the latest mark. `base` is the worth at the begin of the sub-period that runs,
     `inflow` and `outflow` the flows in it.
     """
 
@@ -65,7 +66,8 @@ class Record:
     funded: bool = False
     cash: int = 0
     positions: int = 0
-    waiting: tuple[int, int] | None = None
+    waiting: tuple[int, int, bool] | None = None
+    exited: bool = False
     settled: bool = False
     fee_owed: int = 0
     base: int = 0
@@ -85,7 +87,7 @@ class Record:
     def from_json(cls, told: Mapping[str, Any], day: Day) -> Record:
         """Read `as_json`'s form back, with the day it stands in."""
         waiting = told["waiting"]
-        return cls(**{**told, "waiting": None if waiting is None else (int(waiting[0]), int(waiting[1])), "day": day})
+        return cls(**{**told, "waiting": None if waiting is None else tuple(waiting), "day": day})
 
 
 EMPTY: Final = Record()
@@ -148,7 +150,7 @@ def _measured(r: Record, event: Event) -> Record:
     if by_chain and isinstance(told.get("reverses"), Mapping):
         return _reversed(r, told["reverses"])
     if isinstance(told.get("marked"), Mapping):
-        return replace(r, waiting=(_money(told["marked"].get("cash")), _money(told["marked"].get("positions"))))
+        return replace(r, waiting=(_money(told["marked"].get("cash")), _money(told["marked"].get("positions")), by_chain))
     if not by_chain:
         return r
     if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
@@ -168,7 +170,8 @@ def _traded(r: Record, event: Event) -> Record:
     told = executed or event.payload.get("unwound")
     if not isinstance(told, Mapping):
         return r
-    r = _exchanged(r, _money(told.get("spent")) - _money(told.get("received")))
+    spent, received = _money(told.get("spent")), _money(told.get("received"))
+    r = replace(_exchanged(r, spent - received), exited=r.exited or received > 0)
     r = _add(r, trades=1) if executed else r
     return _closed(r) if r.positions == 0 else r
 
@@ -182,11 +185,15 @@ def _caught_up(r: Record) -> Record:
     """Take a mark when the ledger stands where the chain stood.
 
     The house marks the newest block, and rows enter the ledger some blocks later: a mark taken at once would count
-    what was bought twice, and what was sold not at all.
+    what was bought twice, and what was sold not at all. Nothing is what a probe that does not answer says too: where
+    nothing came back from the positions, only the vault's own log or the settlement makes it a loss.
     """
     if r.waiting is None or r.settled or r.waiting[0] != r.cash:
         return r
-    return _closed(replace(r, positions=r.waiting[1], waiting=None))
+    _, positions, proven = r.waiting
+    if not positions and r.positions and not r.exited and not proven:
+        return replace(r, waiting=None)
+    return _closed(replace(r, positions=positions, waiting=None, exited=False))
 
 
 def _reversed(r: Record, row: Mapping[str, Any]) -> Record:

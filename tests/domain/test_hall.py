@@ -49,10 +49,10 @@ class Story:
         told = {"spent": str(Usdc(round(spent * M))), "received": str(Usdc(round(received * M)))}
         return self.row(Kind.MOVE, Reporter.CHAIN, spent or received, executed=told)
 
-    def mark(self, positions: float, cash: float | None = None) -> Story:
+    def mark(self, positions: float, cash: float | None = None, by: Reporter = Reporter.KEEPER) -> Story:
         of = self.cash if cash is None else round(cash * M)
         told = {"cash": str(Usdc(of)), "positions": str(Usdc(round(positions * M)))}
-        return self.row(Kind.NOTE, Reporter.KEEPER, marked=told)
+        return self.row(Kind.NOTE, by, marked=told)
 
     def settle(self, fee: float = 0) -> Story:
         told = {"spent": "0", "returned": "0", "gain": "0", "agent_fee": str(Usdc(round(fee * M)))}
@@ -134,6 +134,16 @@ def test_a_mark_of_a_block_that_the_ledger_has_not_reached_waits() -> None:
     assert early.trade(spent=60).record().positions == 60 * M
 
 
+def test_a_probe_that_does_not_answer_is_no_loss_but_a_proven_one_is() -> None:
+    story = Story().deposit(100).trade(spent=60).mark(0).mark(66).mark(0)
+    assert (story.record().worth, story.since()["twr_bps"]) == (106 * M, 600)
+    assert story.mark(0, by=Reporter.CHAIN).record().worth == 40 * M
+    sold = Story().deposit(100).trade(spent=60).mark(60).trade(received=45).mark(0)
+    assert (sold.record().worth, sold.since()["twr_bps"]) == (85 * M, -1500)
+    settled = Story().deposit(100).trade(spent=60).mark(0).settle()
+    assert settled.since()["twr_bps"] == -6000
+
+
 def test_what_a_reorganisation_takes_back_is_no_result() -> None:
     story = Story().deposit(100).trade(spent=60)
     gone = story.rows[-1]
@@ -210,7 +220,7 @@ def test_no_order_of_flows_and_results_shows_more_than_the_true_return(steps: li
             worth = round(worth, 4)
         after_ = (worth + flow) * percent / 100 if first else worth * percent / 100 + flow
         (story.deposit if flow >= 0 else story.withdraw)(abs(flow))
-        story.mark(after_ - story.cash / M if after_ >= story.cash / M else 0)
+        story.mark(after_ - story.cash / M if after_ >= story.cash / M else 0, by=Reporter.CHAIN)
         if after_ < story.cash / M:
             return  # the position cannot be worth less than nothing
         worth, true = after_, true * percent / 100
