@@ -76,10 +76,13 @@ def seen_mandate(uow: UnitOfWork, caller: Caller, public_id: str, *, lock: bool 
 
 
 def own_agent_mandate(uow: UnitOfWork, caller: Caller, public_id: str, *, lock: bool = False) -> Mandate:
-    """The mandate of the calling agent: an open offer is not its own before it accepts."""
+    """The mandate of the calling agent.
+
+    Errors: `not_found`; `mandate_not_accepted` for an offer of the open board, which is seen but nobody's yet.
+    """
     m = seen_mandate(uow, caller, public_id, lock=lock)
     if m.agent_id != caller.user_id:
-        raise not_found()
+        raise Refused(refusal("mandate_not_accepted")) if m.agent_id is None else not_found()
     return m
 
 

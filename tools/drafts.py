@@ -17,7 +17,7 @@ from domain.markets import from_config, resolve, validate_targets
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
-from tools.access import OneMandate, load_book, not_found, seen_mandate
+from tools.access import OneMandate, load_book, not_found, seen_mandate, sees
 from tools.operation import Ask, Gives, Operation, Reply, Takes
 
 NOTE_MAX: Final = 2_000
@@ -159,6 +159,14 @@ def _checksummed(ask: Ask[Any, Any], address: str | None) -> str | None:
     return None if address is None else ask.chains.address(address)
 
 
+def address_on_file(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> str | None:
+    """The wallet that the mandate's agent has on file for its chain now."""
+    if m.agent_id is None:
+        return None
+    agent = uow.identities.agent(m.agent_id)
+    return _checksummed(ask, uow.transfers.deposit_address(m.agent_id, m.chain_id) or (agent.address if agent else None))
+
+
 def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Terms) -> Mandate:
     """The draft with a whole new set of terms."""
     if terms.agent_id is not None and terms.open_board:
@@ -268,16 +276,16 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
     """Accept a mandate that names the caller, or one of the open board; of two racing agents one wins."""
     m = uow.mandates.get(ask.asked.public_id, lock=True)
     me = ask.caller.user_id
-    if m is None or not (m.agent_id == me or m.open_board or m.agent_id is None):
-        raise not_found()
-    if m.agent_id is not None and m.agent_id != me:
+    if m is not None and m.open_board and m.agent_id not in (None, me):
         raise Refused(refusal("conflict", why="Another agent has accepted this mandate."))
-    if m.agent_id is None and not m.open_board:
+    if m is None or not sees(ask.caller, m):
         raise not_found()
     if m.accepted_at is not None:
         return Reply(200, shown(uow, ask, m))
     moved(m, Action.ACCEPT)
     name, address = _agent_in(uow, me or "", m.chain_id) if m.agent_id is None else (m.agent_name, m.agent_address)
+    if address is None and m.signed is not None:
+        raise _fields(("agent_id", f"you have no address on chain {m.chain_id}: POST your deposit-address first"))
     # Terms that name nobody are signed for the zero address; a draft's must be signed for this agent.
     frame = m.frame if m.agent_id is not None or m.status is not Status.DRAFT else None
     changed = replace(
@@ -294,8 +302,10 @@ def draft(uow: UnitOfWork, ask: Ask[Note, None]) -> Reply:
     read = parse_note(ask.asked.note, now=ask.now, market_names=names)
     terms = Terms.model_validate(dict(read.terms) | {"purpose": ask.asked.note})
     caller = ask.caller
-    if ask.asked.save and caller.role != "owner":
+    if ask.asked.save and caller.role == "nobody":
         raise Refused(refusal("unauthenticated", needs="an owner session, to save a draft"))
+    if ask.asked.save and caller.role != "owner":
+        raise Refused(refusal("forbidden", why="saving a draft needs an owner session"))
     if ask.asked.save:
         m = _new(uow, ask, caller.user_id or "", caller.address or "", terms)
     else:
@@ -319,7 +329,7 @@ OPERATIONS: Final = (
         "mandate_draft", "Read a purpose note", "Turn a purpose note in plain words into a draft, with what was understood "
         "and what was assumed. Stores nothing unless an owner saves it.",
         "open", ("POST", "/wallet/mandates/draft"), Note, DraftOut, draft, writes=True, on_mcp=True,
-        statuses={200: "The draft, not stored", 201: "The draft, stored"}, refusals=("invalid_number",),
+        statuses={200: "The draft, not stored", 201: "The draft, stored"}, refusals=("unauthenticated", "forbidden"),
     ),
     Operation(
         "owner_mandate_create", "Create a draft", "Create a draft mandate from typed fields.",

@@ -72,7 +72,7 @@ def row_of(log: VaultLog, m: Mandate) -> NewEvent | None:
         m.chain_id,
         log.log_index,
         log.block.number,
-        payload,
+        {**payload, "log_index": log.log_index},
     )
 
 
@@ -102,7 +102,8 @@ def take_log(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Event | 
         if original is None:
             return None
         # The log was gone and came back: one log is one row, so what it says is restated without its place.
-        again = replace(new, log_index=None, payload={**new.payload, "restates": original.event_id})
+        kept = {k: v for k, v in new.payload.items() if k != "log_index"}
+        again = replace(new, log_index=None, payload={**kept, "restates": original.event_id})
         event = uow.ledger.append(m.public_id, again, event_id=desk.ids.short("ev_"), now=desk.now)
     changed = _moved(uow, desk, m, log)
     if changed != m:

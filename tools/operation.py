@@ -304,6 +304,7 @@ def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> T
 
     Errors: `invalid_request` with `detail.fields[]` {loc, msg}; `invalid_number` from an amount.
     """
+    refuse_unwritable(arguments)
     try:
         return op.takes.model_validate(dict(arguments), strict=strict)
     except ValidationError as error:
@@ -311,6 +312,33 @@ def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> T
             {"loc": ".".join(map(str, e["loc"])), "msg": e["msg"]} for e in error.errors(include_url=False, include_input=False)
         ]
         raise Refused(refusal("invalid_request", detail={"fields": fields})) from None
+
+
+def refuse_unwritable(value: Any, path: str = "") -> None:
+    """Refuse text that no database and no answer can hold: NUL, and half of a surrogate pair.
+
+    JSON can carry both; stored, either would make every later read of the mandate fail.
+    Errors: `invalid_request`.
+    """
+    if isinstance(value, str):
+        if not _writable(value):
+            shown = path.encode("ascii", "replace").decode().replace("\x00", "?")
+            raise Refused(invalid(shown[:80] or "text", "text without NUL and without half surrogate pairs"))
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            refuse_unwritable(name, path)
+            refuse_unwritable(inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        for n, inner in enumerate(value):
+            refuse_unwritable(inner, f"{path}.{n}")
+
+
+def _writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in text
 
 
 _SECRET_NAMES: Final = frozenset(

@@ -218,7 +218,8 @@ OPERATIONS: Final = (
         "(violation: true), never dropped.",
         "agent", ("POST", "/wallet/mandates/{public_id}/events"), EventIn, EventOut, report_event, writes=True, on_mcp=True,
         guards_secrets=True, idempotency=scope, statuses={201: "Stored", 202: "Stored and flagged: violation is true"},
-        refusals=("not_found", "invalid_number", "mandate_budget_exceeded", "idempotency_key_reused", "idempotency_in_flight"),
+        refusals=("not_found", "mandate_not_accepted", "invalid_number", "secret_not_accepted", "mandate_budget_exceeded",
+                  "idempotency_key_reused", "idempotency_in_flight"),
     ),
     Operation(
         "mandate_report_refusal", "Report a refused attempt", "Record an attempt that was refused. With tx_hash the receipt is read: a "

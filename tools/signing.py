@@ -14,11 +14,12 @@ from domain.exposure import exposure
 from domain.mandate import OPEN_AGENT, TERMS_GOOD_FOR, Action, Mandate, Signed, Status, moved
 from domain.money import ZERO, Usdc
 from domain.ports import Chain, Receipt, SignerCheck
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, refusal, timestamp
 from domain.terms import frame as fixed_frame
 from domain.terms import message, typed_data
 from storage.unit_of_work import UnitOfWork
-from tools.access import Facts, OneMandate, TxHash, load_book, named_chain, peek, seen_mandate
+from tools.access import Facts, OneMandate, TxHash, chain_of, gather_mandate, load_book, named_chain, peek, seen_mandate
+from tools.drafts import address_on_file
 from tools.ingest import take_receipt
 from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
@@ -104,9 +105,12 @@ def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
         data = typed_data(m.signed.message, m.signed.version, m.signed.chain_id, m.signed.verifying_contract)
         return Reply(200, _terms_body(uow, ask, m, data, chain.digest(data), m.signed.version))
     moved(m, Action.SIGN)
-    _signable(m, chain)
-    if stale(m, ask.now):
-        m = replace(m, frame=fixed_frame(m, ask.ids.nonce256(), ask.now))
+    on_file = address_on_file(uow, ask, m)
+    fresh = replace(m, agent_address=on_file)
+    _signable(fresh, chain)
+    # Terms name the agent's wallet: another one on file makes them other terms.
+    if stale(m, ask.now) or on_file != m.agent_address:
+        m = replace(fresh, frame=fixed_frame(fresh, ask.ids.nonce256(), ask.now))
         uow.mandates.save(m)
     data, digest = terms_of(chain, m)
     return Reply(200, _terms_body(uow, ask, m, data, digest, "2"))
@@ -166,6 +170,8 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
     status = moved(m, Action.SIGN)
     if m.frame is None or stale(m, ask.now):
         raise Refused(refusal("terms_expired"))
+    if address_on_file(uow, ask, m) != m.agent_address:
+        raise Refused(refusal("conflict", why="The agent's wallet changed since the terms were asked for; ask for them again."))
     _signable(m, chain)
     data, digest = terms_of(chain, m)
     if ask.facts.digest != digest:
@@ -201,13 +207,16 @@ def _signed(m: Mandate, action: str) -> Signed:
 async def gather_create(deps: Deps, caller: Caller, asked: OneMandate) -> Facts:
     """Simulate the factory call before the owner signs it, and ask where the vault will be."""
     m = await peek(deps, caller, asked.public_id)
-    chain = deps.chains.get(m.chain_id)
+    chain = chain_of(deps, m)
     signed = _signed(m, "creating its vault")
-    if chain.factory is None or not chain.rpc_set:
+    if chain is None or chain.factory is None or not chain.rpc_set or m.status is not Status.SIGNED:
         return Facts()
     call = replace(chain.create_call(signed.message, m.allowed_targets, signed.signature), sender=m.owner_address)
-    told = await chain.simulate(call)
-    where = await chain.predict_vault(signed.message, m.allowed_targets)
+    try:
+        told = await chain.simulate(call)
+        where = await chain.predict_vault(signed.message, m.allowed_targets)
+    except Refused:
+        return Facts()
     revert = {"name": told.revert.name, "args": dict(told.revert.args)} if told.revert else None
     return Facts(more={"predicted": where, "simulation": {"ok": told.ok, "revert": revert, "gas": told.gas}})
 
@@ -269,18 +278,20 @@ def attach(uow: UnitOfWork, ask: Ask[ByTx, Facts]) -> Reply:
     return Reply(200, {"mandate": take_receipt(uow, ask, chain, m, receipt).attributes()})
 
 
-def fund(uow: UnitOfWork, ask: Ask[FundIn, None]) -> Reply:
+def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
     """Where the money goes, the best way in, and the two calls for an amount."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    chain = named_chain(ask, m)
-    if m.vault_address is None:
+    chain, vault = named_chain(ask, m), ask.facts.vault
+    closed = vault is not None and (vault.stopped or vault.settled)
+    if m.vault_address is None or m.status not in (Status.SIGNED, Status.WORKING) or closed:
         raise Refused(refusal("wrong_status", status=m.status.value, action="funding it"))
-    if m.status not in (Status.SIGNED, Status.WORKING):
-        raise Refused(refusal("wrong_status", status=m.status.value, action="funding it"))
+    if m.ended(max(ask.now, vault.block.at) if vault is not None else ask.now):
+        raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
     if chain.usdc is None:
         raise Refused(refusal("not_configured", what=f"USDC of chain {m.chain_id}"))
-    state = uow.ledger.state(m.public_id)
-    room = max(ZERO, m.budget_usdc - Usdc(state.deposits))
+    # A deposit that is mined and not deep enough is in the vault already.
+    deposited = Usdc(uow.ledger.state(m.public_id).deposits)
+    room = max(ZERO, m.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO))
     amount = ask.asked.amount
     calls: list[dict[str, Any]] = []
     if amount is not None:
@@ -317,7 +328,7 @@ OPERATIONS: Final = (
     Operation(
         "owner_create_call", "Get the factory call", "Calldata that creates the vault; simulated before you sign it.",
         "owner", ("GET", "/wallet/mandates/{public_id}/create-call"), OneMandate, CallOut, create_call, gather=gather_create,
-        refusals=("not_found", "wrong_status", "not_configured", "chain_unavailable"),
+        refusals=("not_found", "wrong_status", "not_configured"),
     ),
     Operation(
         "owner_vault_attach", "Attach the vault", "Attach the vault from the creation transaction's chain log.",
@@ -327,6 +338,7 @@ OPERATIONS: Final = (
     Operation(
         "owner_fund", "Fund the vault", "Vault address, USDC, and the approve and deposit calls for an amount.",
         "owner", ("GET", "/wallet/mandates/{public_id}/fund"), FundIn, FundOut, fund,
-        refusals=("not_found", "wrong_status", "not_configured", "over_budget", "invalid_number"),
+        gather=gather_mandate,
+        refusals=("not_found", "wrong_status", "mandate_ended", "not_configured", "over_budget", "invalid_number"),
     ),
 )  # fmt: skip
