@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from chain import codec
 from domain.events import Kind, NewEvent, Reporter
 from domain.hall import Day
 from domain.mandate import Mandate, Status
 from domain.money import Usdc
+from server.settings import Settings
+from server.ticks import Ticks
+from server.wiring import Wired
 from storage.unit_of_work import UnitOfWork
-from tests.world import World, drafted, working
+from tests.world import CHAIN_ID, World, drafted, working
 from tools.hall import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
 from tools.operation import Caller
 
@@ -42,6 +46,11 @@ async def trade(world: World, public_id: str, spent: str = "0", received: str = 
 
 async def mark(world: World, public_id: str, cash: str, positions: str) -> None:
     await told(world, public_id, "note", by="keeper", marked={"cash": cash, "positions": positions, "floor": "0"})
+
+
+def ticks(world: World) -> Ticks:
+    settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
+    return Ticks(Wired(settings, world.deps, world.chains))
 
 
 async def an_agent(world: World) -> tuple[Caller, Caller]:
@@ -231,3 +240,40 @@ async def test_a_draft_is_nobodys_record(world: World) -> None:
     m = await drafted(world)
     shown = await world.ok("hall_agent", agent_id=m.agent.user_id)
     assert (shown["mandates"], shown["mandates_total"], shown["delegators"]["total"]) == ([], 0, 0)
+
+
+async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
+    m = await working(world, payout_rule={"kind": "share_of_verified_gain", "bps": 1000})
+    keeper = ticks(world)
+    told_ = await m.execute("60")
+    ok, tx = await world.mined(m.agent_wallet, dict(told_.body), gas=900_000)
+    assert ok
+    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await keeper.round()
+    await world.mint(world.evm.market, "30")  # shares of the market are worth more
+    await keeper.round()
+    shown = await world.ok("hall_agent", agent_id=m.agent.user_id)
+    assert (shown["windows"]["since"]["net_usdc"], shown["mandates"][0]["worth_usdc"]) == ("29.999999", "529.999999")
+    assert shown["windows"]["since"]["twr_bps"] == 600
+    stop = await m.as_owner("owner_stop")
+    _, tx = await world.mined(m.owner_wallet, stop.body["stop_call"])
+    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    chain = world.chains.get(CHAIN_ID)
+    raw = await chain.eth_call(world.evm.market, codec.calldata("TestMarket", "balanceOf", (m.vault,)), await chain.latest())
+    data = codec.calldata("TestMarket", "redeem", (int.from_bytes(raw, "big"), m.vault, m.vault))
+    unwind = await m.as_owner("mandate_unwind_call", target=world.evm.market, data=data)
+    _, tx = await world.mined(m.owner_wallet, unwind.body["call"])
+    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    settled = await world.do("keeper_settle", Caller("keeper"), public_id=m.id)
+    assert settled.status == 200, settled.body
+    fee = Usdc.parse(settled.body["fee_paid"])
+    out = await m.as_owner("owner_withdraw_call")
+    _, tx = await world.mined(m.owner_wallet, out.body["call"])
+    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await keeper.round()
+    (row,) = [r for r in await listed(world) if r["agent_id"] == m.agent.user_id]
+    gain = Usdc.parse("29.999999")
+    assert fee == gain.share_down(1000)
+    assert row["windows"]["since"]["net_usdc"] == str(gain - fee)
+    assert (row["windows"]["since"]["twr_bps"], row["windows"]["since"]["max_drawdown_bps"]) == (540, 0)
+    assert (row["delegators"]["total"], row["delegators"]["working"], row["self_stops"]) == (1, 0, 0)
