@@ -25,6 +25,7 @@ from tools.catalogue import OPERATIONS
 
 log = logging.getLogger("wallet.process")
 SHUTDOWN_S = 1
+MAX_LINE = 160 * 1024
 DOOR_WATCH_S = 1
 
 
@@ -70,7 +71,8 @@ async def serve_until(
     async with wired(settings) as parts, anyio.create_task_group() as group:
         server, tools = build_server(parts.deps, OPERATIONS)
         app = build(parts.deps, OPERATIONS, mcp=mcp_app(server, settings.base_url))
-        runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=SHUTDOWN_S, access_log=None)
+        # Calldata travels in the query of execute-call, so that a request line is longer than elsewhere.
+        runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=SHUTDOWN_S, access_log=None, max_line_size=MAX_LINE)
         await runner.setup()
         try:
             site = web.TCPSite(runner, host, port)

@@ -107,6 +107,14 @@ async def test_sigterm_drains_live_clients_and_exits_0(served: tuple[subprocess.
     assert set(answered) == {200}
 
 
+@pytest.mark.anyio
+async def test_long_calldata_fits_the_request_line(served: tuple[subprocess.Popen[str], str]) -> None:
+    _, base = served
+    query = {"target": "0x" + "11" * 20, "data": "0x" + "ab" * 30_000}
+    async with ClientSession() as http, http.get(base + "/wallet/mandates/m_aaaaaaaaaa/execute-call", params=query) as r:
+        assert (r.status, (await r.json())["error"]) == (401, "unauthenticated")
+
+
 def test_the_command_line_prints_the_openapi_document(tmp_path: Path) -> None:
     done = wallet(tmp_path, "openapi")
     assert json.loads(done.stdout)["openapi"] == "3.1.0"
