@@ -6,37 +6,42 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 from aiohttp import web
 
 from domain.refusals import Refused, refusal
+from http_shim import about
+from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import Asgi, AsgiBridge
 from http_shim.identity import identify
 from http_shim.metrics import Metrics
-from http_shim.openapi import document
 from http_shim.parse import MAX_BODY, parsed
 from skill import text
-from storage.chainlog import Cursor
-from storage.unit_of_work import UnitOfWork
 from tools.operation import Deps, Operation, Reply, door_is_open, invalid, refused_reply, run
 
 log = logging.getLogger("wallet.http")
 
-DEPS: Final = web.AppKey("deps", Deps)
-METRICS: Final = web.AppKey("metrics", Metrics)
-REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+REQUEST_ID: Final = web.RequestKey("request_id", str)
+REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
-MCP_PATHS: Final = ("/mcp", "/sse", "/messages/{tail:.*}")
+# Other methods are answered by the router: /sse would open a stream for any of them.
+MCP_ROUTES: Final = (
+    ("GET", "/mcp"),
+    ("POST", "/mcp"),
+    ("DELETE", "/mcp"),
+    ("GET", "/sse"),
+    ("POST", "/messages/{tail:.*}"),
+)
 MCP_BODY: Final = 4 * 2**20
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:
@@ -62,63 +67,86 @@ def build(deps: Deps, operations: Sequence[Operation], *, mcp: Asgi | None = Non
     """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and /messages/."""
     app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
     app[DEPS], app[METRICS] = deps, Metrics()
+    app.on_response_prepare.append(_dress)
     for op in operations:
         if op.route is not None:
-            app.router.add_route(op.route[0], op.route[1], _route(op), name=op.name)
+            app.router.add_route(op.route[0], op.route[1], _route(op), name=op.name, expect_handler=_expected)
     app.add_routes(
         [
             web.get("/wallet/door", _door(operations)),
             web.get("/wallet/skill.md", _skill(operations)),
             web.get("/wallet/mcp-tools", _tools(operations)),
-            web.get("/healthz", _healthz),
-            web.get("/readyz", _readyz),
-            web.get("/metrics", _metrics),
-            web.get("/openapi.json", _openapi(operations)),
-            web.get("/docs", _docs(operations)),
-            web.get("/llms.txt", _llms),
+            *about.routes(operations),
         ]
     )
     if mcp is not None:
         bridge = AsgiBridge(mcp)
         app.cleanup_ctx.append(bridge.lifespan)
-        for path in MCP_PATHS:
-            app.router.add_route("*", path, bridge.handle)
+        for method, path in MCP_ROUTES:
+            app.router.add_route(method, path, bridge.handle, expect_handler=_expected)
     return app
+
+
+async def _expected(request: web.Request) -> None:
+    """Answer `Expect: 100-continue`; other expectations may be ignored (RFC 9110 10.1.1)."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        # What counts as sent from here on is the answer.
+        request.writer.output_size = 0
+
+
+async def _dress(request: web.Request, response: web.StreamResponse) -> None:
+    """Put the request id and the security headers on every answer, streams too."""
+    headers = response.headers
+    headers["X-Request-Id"] = request.get(REQUEST_ID) or _request_id(request)
+    headers["Server"] = "wallet"
+    for name, value in SECURITY_HEADERS.items():
+        headers.setdefault(name, value)
+
+
+def _request_id(request: web.Request) -> str:
+    asked = request.headers.get("X-Request-Id", "")
+    return asked if REQUEST_ID_FORM.fullmatch(asked) else request.app[DEPS].ids.short("r_")
 
 
 @web.middleware
 async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Request id, security headers, one shape for every error, one line in the log."""
-    deps = request.app[DEPS]
-    asked = request.headers.get("X-Request-Id", "")
-    request_id = asked if REQUEST_ID.fullmatch(asked) else deps.ids.short("r_")
+    """One shape for every error, one line in the log; it names the route, never what was sent."""
+    request_id = request[REQUEST_ID] = _request_id(request)
     started = time.perf_counter()
     try:
         response = await handler(request)
-    except web.HTTPMethodNotAllowed as error:
-        allow = ",".join(sorted(error.allowed_methods))
-        reply = refused_reply(Refused(refusal("method_not_allowed", method=request.method)))
-        response = answer(Reply(reply.status, reply.body, {"Allow": allow}))
-    except web.HTTPRequestEntityTooLarge:
-        response = answer(refused_reply(Refused(refusal("body_too_large", limit=MAX_BODY))))
-    except web.HTTPNotFound:
-        response = answer(refused_reply(Refused(refusal("not_found", what="route"))))
-    except web.HTTPException as error:
-        response = answer(refused_reply(Refused(invalid("request", error.reason))))
-    except Refused as refused:
-        response = answer(refused_reply(refused))
-    except Exception:
-        log.exception("request %s failed", request_id)
-        response = answer(refused_reply(Refused(refusal("internal"))))
+    except Exception as error:
+        response = _answered(error, request)
     spent = time.perf_counter() - started
-    route = request.match_info.route.resource.canonical if request.match_info.route.resource else "other"
+    resource = request.match_info.route.resource
+    route = resource.canonical if resource else "other"
     request.app[METRICS].count(request.method, route, response.status, spent)
     log.info("%s %s %s %s %.1fms", request_id, request.method, route, response.status, spent * 1000)
-    if not response.prepared:
-        response.headers["X-Request-Id"] = request_id
-        for name, value in SECURITY_HEADERS.items():
-            response.headers.setdefault(name, value)
     return response
+
+
+def _answered(error: Exception, request: web.Request) -> web.Response:
+    """The refusal block of an error that reached the outside."""
+    if isinstance(error, Refused):
+        return answer(refused_reply(error))
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        reply = refused_reply(Refused(refusal("method_not_allowed", method=request.method)))
+        return answer(Reply(reply.status, reply.body, {"Allow": ",".join(sorted(error.allowed_methods))}))
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return answer(refused_reply(Refused(refusal("body_too_large", limit=MAX_BODY))))
+    if isinstance(error, web.HTTPNotFound):
+        return answer(refused_reply(Refused(refusal("not_found", what="route"))))
+    if isinstance(error, web.HTTPException):
+        return answer(refused_reply(Refused(invalid("request", error.reason))))
+    if isinstance(error, web.RequestPayloadError):
+        response = answer(refused_reply(Refused(invalid("body", "it cannot be read as it was announced"))))
+        response.force_close()
+        return response
+    if isinstance(error, ConnectionResetError):
+        return web.Response(status=499)
+    log.error("request %s failed", request[REQUEST_ID], exc_info=error)
+    return answer(refused_reply(Refused(refusal("internal"))))
 
 
 def _route(op: Operation) -> Handler:
@@ -156,7 +184,9 @@ async def _body(request: web.Request) -> dict[str, Any]:
     if request.content_length is not None and request.content_length > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
     raw = await request.read() if request.can_read_body else b""
-    if raw.strip() and request.content_type not in ("application/json", "application/octet-stream"):
+    if len(raw) > MAX_BODY:
+        raise Refused(refusal("body_too_large", limit=MAX_BODY))
+    if raw.strip() and "Content-Type" in request.headers and request.content_type != "application/json":
         raise Refused(invalid("content-type", "application/json is needed"))
     return parsed(raw)
 
@@ -184,66 +214,3 @@ def _skill(operations: Sequence[Operation]) -> Handler:
 
 def _tools(operations: Sequence[Operation]) -> Handler:
     return _behind_door(lambda d: answer(Reply(200, text.tool_list(operations))))
-
-
-# -- the service about itself --------------------------------------------------------------------------------------
-
-
-async def _healthz(_: web.Request) -> web.StreamResponse:
-    return web.json_response({"ok": True})
-
-
-async def _readyz(request: web.Request) -> web.StreamResponse:
-    """Ready where the database answers."""
-    try:
-        await request.app[DEPS].store.read(lambda uow: uow.switches.all())
-    except Exception:
-        log.exception("the database does not answer")
-        return web.json_response({"ok": False, "database": False}, status=503)
-    return web.json_response({"ok": True, "database": True})
-
-
-async def _metrics(request: web.Request) -> web.StreamResponse:
-    deps = request.app[DEPS]
-    gauges: dict[str, int] = {}
-    for chain_id in deps.chains.ids():
-        cursor = await deps.store.read(_cursor_of(chain_id))
-        if cursor is not None:
-            gauges[f'wallet_chain_block{{chain="{chain_id}"}}'] = cursor.block
-            gauges[f'wallet_chain_behind_blocks{{chain="{chain_id}"}}'] = max(0, (cursor.head or 0) - cursor.block)
-    return web.Response(text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8")
-
-
-def _cursor_of(chain_id: int) -> Callable[[UnitOfWork], Cursor | None]:
-    return lambda uow: uow.chainlog.cursor(chain_id)
-
-
-def _openapi(operations: Sequence[Operation]) -> Handler:
-    async def handle(request: web.Request) -> web.StreamResponse:
-        return web.json_response(document(operations, base_url=request.app[DEPS].config.base_url))
-
-    return handle
-
-
-def _docs(operations: Sequence[Operation]) -> Handler:
-    """A plain page: the routes, without a script from anywhere."""
-    rows = "".join(
-        f"<tr><td><code>{op.route[0]}</code></td><td><code>{op.route[1]}</code></td><td>{op.auth.replace('_', ' ')}</td>"
-        f"<td>{op.summary.replace('<', '&lt;')}</td></tr>"
-        for op in operations
-        if op.route
-    )
-    page = (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Delegated-spending wallet: routes</title>"
-        "<style>body{font:16px/1.5 system-ui;margin:2rem;max-width:72rem}td{padding:.2rem .6rem;vertical-align:top}</style>"
-        f"<h1>Routes</h1><p>The whole description: <a href=/openapi.json>openapi.json</a></p><table>{rows}</table></html>"
-    )
-
-    async def handle(_: web.Request) -> web.StreamResponse:
-        return web.Response(text=page, content_type="text/html")
-
-    return handle
-
-
-async def _llms(request: web.Request) -> web.StreamResponse:
-    return web.Response(text=text.llms_txt(request.app[DEPS].config), content_type="text/plain", charset="utf-8")

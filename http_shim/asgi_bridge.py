@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from aiohttp import web
 
+from domain.refusals import Refused, refusal
+
+log = logging.getLogger("wallet.http")
+
 Message = MutableMapping[str, Any]
 Asgi = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
 POLL_S: Final = 0.25
+LIFESPAN_S: Final = 5
 
 
 class AsgiBridge:
@@ -29,44 +35,62 @@ class AsgiBridge:
         outbox: asyncio.Queue[Message] = asyncio.Queue()
         scope: Message = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
         running = asyncio.ensure_future(self._app(scope, inbox.get, outbox.put))
-        await inbox.put({"type": "lifespan.startup"})
-        await self._expect(running, outbox, "lifespan.startup.complete")
-        yield
-        await inbox.put({"type": "lifespan.shutdown"})
-        with contextlib.suppress(RuntimeError):
-            await self._expect(running, outbox, "lifespan.shutdown.complete")
-        await running
+        try:
+            await inbox.put({"type": "lifespan.startup"})
+            await _expect(running, outbox, "lifespan.startup.complete")
+            yield
+            await inbox.put({"type": "lifespan.shutdown"})
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(_expect(running, outbox, "lifespan.shutdown.complete"), LIFESPAN_S)
+                await asyncio.wait_for(asyncio.shield(running), LIFESPAN_S)
+        finally:
+            if not running.done():
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
 
-    @staticmethod
-    async def _expect(running: asyncio.Future[None], outbox: asyncio.Queue[Message], wanted: str) -> None:
-        told = asyncio.ensure_future(outbox.get())
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request.
+
+        Errors: what the application raises before it has answered, as it came. After that there is nothing left to say:
+        the connection is cut, so that nobody takes half an answer for a whole one.
+        """
+        try:
+            body = await request.read() if request.can_read_body else b""
+        except web.HTTPRequestEntityTooLarge:
+            raise Refused(refusal("body_too_large", limit=request.client_max_size)) from None
+        call = _Call(request, body)
+        try:
+            await self._app(call.scope(), call.receive, call.send)
+        except Exception:
+            if call.response is None and not call.gone():
+                raise
+            if not call.gone():
+                log.exception("the application failed in the middle of its answer")
+        finally:
+            call.done.set()
+        return call.answer()
+
+
+async def _expect(running: asyncio.Future[None], outbox: asyncio.Queue[Message], wanted: str) -> None:
+    told = asyncio.ensure_future(outbox.get())
+    try:
         waiting: set[asyncio.Future[Any]] = {told, running}
-        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        if told not in done:
-            told.cancel()
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if not told.done():
             running.result()
             raise RuntimeError("the application ended during its lifespan")
         if told.result()["type"] != wanted:
             raise RuntimeError(str(told.result().get("message", "the application did not start")))
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer one request; a client that goes away is noticed by polling, as aiohttp tells nobody."""
-        call = _Call(request)
-        try:
-            await self._app(call.scope(), call.receive, call.send)
-        except ConnectionResetError:
-            call.done.set()
-        finally:
-            call.done.set()
-        return call.response if call.response is not None else web.Response(status=499)
+    finally:
+        told.cancel()
 
 
 class _Call:
     """One request in ASGI's words."""
 
-    def __init__(self, request: web.Request):
-        self.request = request
-        self.done, self._read = asyncio.Event(), False
+    def __init__(self, request: web.Request, body: bytes):
+        self.request, self._body = request, body
+        self.done, self._read, self._whole = asyncio.Event(), False, False
         self.response: web.StreamResponse | None = None
 
     def scope(self) -> Message:
@@ -77,7 +101,8 @@ class _Call:
         path, _, query = request.raw_path.partition("?")
         return {
             "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            # Up to 2.3, sending to a client that went away does nothing; from 2.4 on it has to raise.
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
             "http_version": "1.1",
             "method": request.method,
             "scheme": request.scheme,
@@ -91,27 +116,53 @@ class _Call:
             "state": {},
         }
 
-    def _gone(self) -> bool:
+    def gone(self) -> bool:
+        """True once the client has closed the connection."""
         transport = self.request.transport
         return transport is None or transport.is_closing()
 
     async def receive(self) -> Message:
+        """Give the body once, then wait for the end; by polling, as aiohttp tells nobody of a disconnect."""
         if not self._read:
             self._read = True
-            return {"type": "http.request", "body": await self.request.read(), "more_body": False}
-        while not self.done.is_set() and not self._gone():
+            return {"type": "http.request", "body": self._body, "more_body": False}
+        while not self.done.is_set() and not self.gone():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.done.wait(), POLL_S)
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.response = web.StreamResponse(status=message["status"])
-            for name, value in message.get("headers", ()):
-                self.response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
-            await self.response.prepare(self.request)
-        elif self.response is not None and not self._gone():
-            if message.get("body"):
-                await self.response.write(message["body"])
-            if not message.get("more_body", False):
-                await self.response.write_eof()
+        """Pass on a part of the answer; waits while the client's buffer is full."""
+        if self.gone():
+            return
+        with contextlib.suppress(ConnectionResetError):
+            if message["type"] == "http.response.start":
+                await self._start(message)
+            elif self.response is not None:
+                await self._part(self.response, message)
+
+    async def _start(self, message: Message) -> None:
+        if self.response is not None:
+            raise RuntimeError("the application answered twice")
+        response = web.StreamResponse(status=message["status"])
+        for name, value in message.get("headers", ()):
+            response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+        self.response = response
+        await response.prepare(self.request)
+
+    async def _part(self, response: web.StreamResponse, message: Message) -> None:
+        if message.get("body") and self.request.method != "HEAD":
+            await response.write(message["body"])
+        if not message.get("more_body", False):
+            self._whole = True
+            await response.write_eof()
+
+    def answer(self) -> web.StreamResponse:
+        """What aiohttp is to take as the answer; it is on its way already."""
+        if self.response is None:
+            if self.gone():
+                return web.Response(status=499)
+            raise RuntimeError("the application did not answer")
+        if not self._whole and self.request.transport is not None:
+            self.request.transport.abort()
+        return self.response

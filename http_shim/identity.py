@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from domain.refusals import Refused, refusal
+from storage.unit_of_work import UnitOfWork
 from tools.operation import NOBODY, Caller, Deps
 from tools.signin import Header, resolve, slide
 
 KEY_HEADER: Final = "X-Service-User-Key"
+LONGEST: Final = 512
 
 
 def credential_of(headers: Mapping[str, str]) -> tuple[Header, str] | None:
@@ -40,19 +42,21 @@ async def identify(deps: Deps, headers: Mapping[str, str], *, on_mcp: bool = Fal
 
 
 async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = False) -> Caller:
-    """The caller behind a credential."""
-    if not credential or len(credential) > 512:
+    """The caller behind a credential; a session that is half over is prolonged."""
+    if not credential or len(credential) > LONGEST:
         raise Refused(refusal("unauthenticated", needs="a credential of ours"))
     now = deps.clock.now()
-    caller = await deps.store.read(lambda uow: resolve(uow, header, credential, now, on_mcp=on_mcp))
+
+    def look(uow: UnitOfWork) -> tuple[Caller | None, bool]:
+        caller = resolve(uow, header, credential, now, on_mcp=on_mcp)
+        if caller is None or caller.role != "owner":
+            return caller, False
+        live = uow.identities.session(caller.credential or "", now)
+        return caller, live is not None and (live.expires_at - now).total_seconds() * 2 < deps.config.session_s
+
+    caller, half_over = await deps.store.read(look)
     if caller is None:
         raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
-    if caller.role == "owner" and caller.credential is not None and await _half_over(deps, caller.credential):
+    if half_over:
         await deps.store.write(lambda uow: slide(uow, caller.credential or "", now, deps.config))
     return caller
-
-
-async def _half_over(deps: Deps, credential: str) -> bool:
-    now = deps.clock.now()
-    live = await deps.store.read(lambda uow: uow.identities.session(credential, now))
-    return live is not None and (live.expires_at - now).total_seconds() * 2 < deps.config.session_s

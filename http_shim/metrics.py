@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Metrics:
@@ -15,8 +18,8 @@ class Metrics:
         self._seen: Counter[str] = Counter()
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request; seconds as measured."""
-        self._requests[(method, route, status)] += 1
+        """Count one request; seconds as measured. A caller's own method names do not become labels."""
+        self._requests[(method if method in METHODS else "other", route, status)] += 1
         self._micros[route] += int(seconds * 1_000_000)
         self._seen[route] += 1
 
@@ -29,5 +32,7 @@ class Metrics:
         for route, micros in sorted(self._micros.items()):
             lines.append(f'wallet_request_seconds_sum{{route="{route}"}} {micros // 1_000_000}.{micros % 1_000_000:06d}')
             lines.append(f'wallet_request_seconds_count{{route="{route}"}} {self._seen[route]}')
-        lines += [f"{name} {value}" for name, value in sorted(gauges.items())]
+        for family in sorted({name.split("{")[0] for name in gauges}):
+            lines.append(f"# TYPE {family} gauge")
+            lines += [f"{name} {value}" for name, value in sorted(gauges.items()) if name.split("{")[0] == family]
         return "\n".join(lines) + "\n"

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from domain.refusals import REFUSALS
-from tools.describe import gives_schema, refusal_schema, takes_schema
+from tools.describe import gives_schema, refusal_example, refusal_schema, takes_schema
 from tools.operation import Operation
 
 ALWAYS: Final = ("invalid_request", "internal")
@@ -40,6 +40,11 @@ def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any
         "paths": dict(sorted(paths.items())) | _texts(),
         "components": {
             "schemas": {"Refusal": refusal_schema()},
+            "examples": {code: {"summary": kind.sentence, "value": refusal_example(kind)} for code, kind in REFUSALS.items()},
+            "headers": {
+                "RequestId": {"description": "Names the call in the log", "schema": {"type": "string"}},
+                "RetryAfter": {"description": "Seconds to wait", "schema": {"type": "string"}},
+            },
             "securitySchemes": {
                 "owner_session": bearer | {"description": "token of POST /wallet/auth/session"},
                 "agent_key": {"type": "apiKey", "in": "header", "name": "X-Service-User-Key"},
@@ -60,6 +65,8 @@ def refusals_of(op: Operation) -> list[str]:
         codes.add("body_too_large")
     if op.guards_secrets:
         codes.add("secret_not_accepted")
+    if op.idempotency is not None:
+        codes |= {"idempotency_key_reused", "idempotency_in_flight"}
     return sorted(codes)
 
 
@@ -98,35 +105,49 @@ def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]
 
 
 def _responses(op: Operation) -> dict[str, Any]:
-    answer = {"application/json": {"schema": gives_schema(op)}}
-    told: dict[str, Any] = {str(s): {"description": d, "content": answer} for s, d in op.statuses.items()}
+    told = {str(status): _answer(meaning, gives_schema(op)) for status, meaning in op.statuses.items()}
     by_status: dict[int, list[str]] = {}
     for code in refusals_of(op):
         by_status.setdefault(REFUSALS[code].status, []).append(code)
-    for status, codes in sorted(by_status.items()):
-        block = {"schema": {"$ref": "#/components/schemas/Refusal"}}
-        told[str(status)] = {"description": "Refused: " + ", ".join(codes), "content": {"application/json": block}}
+    return told | {str(status): _refused(status, codes) for status, codes in sorted(by_status.items())}
+
+
+def _answer(meaning: str, schema: dict[str, Any], media: str = "application/json") -> dict[str, Any]:
+    request_id = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+    return {"description": meaning, "headers": request_id, "content": {media: {"schema": schema}}}
+
+
+def _refused(status: int, codes: Sequence[str]) -> dict[str, Any]:
+    """The refusals of one status: the block, and an example of each code."""
+    told = _answer("Refused: " + ", ".join(codes), {"$ref": "#/components/schemas/Refusal"})
+    told["content"]["application/json"]["examples"] = {c: {"$ref": f"#/components/examples/{c}"} for c in codes}
+    if status in (429, 503):
+        told["headers"]["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
     return told
 
 
 def _texts() -> dict[str, Any]:
-    """The door's own routes, which are not operations."""
-    block = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
-    off = {"404": {"description": "Refused: door_off", "content": block}}
-    free = {"application/json": {"schema": {"type": "object"}}}
-    text = {"text/markdown": {"schema": {"type": "string"}}}
+    """The routes that are not operations: the door, which can be off, and the service about itself."""
+    free: dict[str, Any] = {"type": "object"}
+    text: dict[str, Any] = {"type": "string"}
+    off = {"404": _refused(404, ["door_off"])}
+    failing = {"503": _answer("The database does not answer", free)}
 
-    def get(name: str, summary: str, responses: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "get": {"operationId": name, "summary": summary, "tags": ["door"], "security": [{}], "responses": responses | off}
-        }
+    def get(name: str, tag: str, summary: str, *answers: dict[str, Any]) -> dict[str, Any]:
+        responses = {status: answer for told in answers for status, answer in told.items()}
+        return {"get": {"operationId": name, "summary": summary, "tags": [tag], "security": [{}], "responses": responses}}
+
+    def ok(schema: dict[str, Any], media: str = "application/json", status: str = "200") -> dict[str, Any]:
+        return {status: _answer("The answer", schema, media)}
 
     return {
-        "/wallet/door": get(
-            "door", "The bot door: always 402, nothing is charged", {"402": {"description": "The door", "content": free}}
-        ),
-        "/wallet/skill.md": get(
-            "skill", "Bootstrap text for an agent harness", {"200": {"description": "The text", "content": text}}
-        ),
-        "/wallet/mcp-tools": get("mcp_tools", "The MCP tools", {"200": {"description": "The tools", "content": free}}),
+        "/wallet/door": get("door", "door", "The bot door: always 402, nothing is charged", ok(free, status="402"), off),
+        "/wallet/skill.md": get("skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off),
+        "/wallet/mcp-tools": get("mcp_tools", "door", "The MCP tools", ok(free), off),
+        "/healthz": get("healthz", "service", "The process runs", ok(free)),
+        "/readyz": get("readyz", "service", "The database answers", ok(free), failing),
+        "/metrics": get("metrics", "service", "Counters for Prometheus", ok(text, "text/plain")),
+        "/openapi.json": get("openapi", "service", "This document", ok(free)),
+        "/docs": get("docs", "service", "A page for people", ok(text, "text/html")),
+        "/llms.txt": get("llms", "service", "An index for language models", ok(text, "text/plain")),
     }

@@ -1,8 +1,9 @@
-"""Strict JSON bodies."""
+"""Strict JSON, whichever door it came through."""
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
@@ -23,6 +24,13 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise Refused(invalid("body", f"{name} is not a number of JSON"))
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise Refused(invalid("body", f"{text[:20]} is beyond the numbers of JSON's readers"))
+    return value
 
 
 def _too_deep(text: str) -> bool:
@@ -61,12 +69,42 @@ def parsed(raw: bytes) -> dict[str, Any]:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise Refused(invalid("body", "not UTF-8")) from None
-    if (text.count("{") + text.count("[")) > MAX_DEPTH and _too_deep(text):
-        raise Refused(invalid("body", f"nested deeper than {MAX_DEPTH} levels"))
-    try:
-        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise Refused(invalid("body", f"not JSON: {type(error).__name__}")) from None
+    value = read(text)
     if not isinstance(value, dict):
         raise Refused(invalid("body", "a JSON object is needed"))
     return value
+
+
+def read(text: str) -> Any:
+    """Read one JSON value, as strictly as a body."""
+    if (text.count("{") + text.count("[")) > MAX_DEPTH and _too_deep(text):
+        raise Refused(invalid("body", f"nested deeper than {MAX_DEPTH} levels"))
+    try:
+        return json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise Refused(invalid("body", f"not JSON: {type(error).__name__}")) from None
+
+
+def bounded(arguments: dict[str, Any]) -> None:
+    """Hold arguments that somebody else has parsed to the limits of a body.
+
+    Errors: `body_too_large`, `invalid_request` for nesting over 32 levels and for numbers that JSON does not have.
+    """
+    size, level, depth = 0, [arguments], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise Refused(invalid("arguments", f"nested deeper than {MAX_DEPTH} levels"))
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                size += sum(len(name) for name in value)
+            for item in value.values() if isinstance(value, dict) else value:
+                size += len(item.encode("utf-8", "surrogatepass")) if isinstance(item, str) else 1
+                if isinstance(item, (dict, list)):
+                    inner.append(item)
+                elif isinstance(item, float) and not math.isfinite(item):
+                    raise Refused(invalid("arguments", f"{item} is not a number of JSON"))
+        if size > MAX_BODY:
+            raise Refused(refusal("body_too_large", limit=MAX_BODY))
+        level = inner

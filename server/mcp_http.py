@@ -19,11 +19,13 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 from starlette.routing import Mount, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.mcp_server import WalletServer
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+# sse-starlette looks every half second whether to end.
+DRAIN_S: Final = 0.8
 
 
 class KeyBackend(AuthenticationBackend):
@@ -33,8 +35,9 @@ class KeyBackend(AuthenticationBackend):
     """
 
     async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, AuthenticatedUser] | None:
-        """Name the session's user by a hash of the credential."""
-        key = conn.headers.get("x-service-user-key") or conn.headers.get("authorization")
+        """Name the session's user by a hash of the credential, the same in whichever header it comes."""
+        key = conn.headers.get("x-service-user-key") or conn.headers.get("authorization", "").partition(" ")[2]
+        key = key.strip()
         if not key:
             return None
         digest = hashlib.sha256(key.encode()).hexdigest()
@@ -60,6 +63,21 @@ class _Sse:
             await self._server.run(read, write, self._server.create_initialization_options())
 
 
+class _Open:
+    """Counts the requests and streams that are open, so that draining waits no longer than it has to."""
+
+    def __init__(self, app: ASGIApp, server: WalletServer):
+        self._app, self._server = app, server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        counted = scope["type"] == "http"
+        self._server.open_requests += counted
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._server.open_requests -= counted
+
+
 def mcp_app(server: WalletServer, base_url: str) -> Starlette:
     """The ASGI application behind the three paths."""
     checks = security(base_url)
@@ -72,7 +90,11 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
             Mount("/messages/", app=transport.handle_post_message),
             *streamable.routes,
         ],
-        middleware=[Middleware(AuthenticationMiddleware, backend=KeyBackend()), Middleware(AuthContextMiddleware)],
+        middleware=[
+            Middleware(_Open, server=server),
+            Middleware(AuthenticationMiddleware, backend=KeyBackend()),
+            Middleware(AuthContextMiddleware),
+        ],
         lifespan=lambda app: server.session_manager.run(),
     )
 
@@ -83,4 +105,6 @@ async def drain(server: WalletServer) -> None:
     if listening is not None:
         listening.handler.close()
     AppStatus.should_exit = True
-    await anyio.sleep(0.6)  # sse-starlette looks every half second
+    with anyio.move_on_after(DRAIN_S):
+        while server.open_requests:
+            await anyio.sleep(0.01)

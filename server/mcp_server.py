@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 from weakref import WeakSet
 
+import anyio
 import mcp.types as t
 from mcp import MCPError
 from mcp.server import NotificationOptions, Server, ServerRequestContext
@@ -19,15 +18,16 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from domain.refusals import Refused, refusal
 from http_shim.application import encoded
 from http_shim.identity import identify, known
+from http_shim.parse import bounded, read
+from server.mcp_skill import add_skill
 from skill import text
-from tools.describe import tool_input, tool_output
+from tools.describe import hints, tool_input, tool_output
 from tools.operation import NOBODY, Caller, Deps, Operation, Reply, door_is_open, invalid, refused_reply, run
 
 log = logging.getLogger("wallet.mcp")
 
 READONLY: Final = "x-wallet-readonly"
-SKILL_URI: Final = "skill://delegated-spending-wallet/SKILL.md"
-SKILLS: Final = "io.modelcontextprotocol/skills"
+NOTIFY_S: Final = 1
 INSTRUCTIONS: Final = (
     "Delegated-spending wallet. Call agents_me first. A refused call is a tool result with isError and a refusal block: "
     "read its who_fixes, remaining and next. Reuse an idempotency_key when you retry the same report. Never send a secret."
@@ -37,6 +37,8 @@ Context = ServerRequestContext[Any, Any]
 
 class WalletServer(Server[Any]):
     """Advertises tools.listChanged to clients of the 2025 era too, which the SDK's default does not."""
+
+    open_requests: int = 0
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
@@ -65,7 +67,9 @@ class Tools:
 
     async def list(self, ctx: Context, params: Any) -> t.ListToolsResult:
         """The tools that this caller can use now: the switch is read each time."""
-        door = await self._door_now(ctx)
+        # The SDK keeps no public register of its connections; a session lives for one request only.
+        self._connections.add(ctx.session._connection)
+        door = await self.watch()
         shown = [op for op in self.operations if (door or not op.behind_door) and not (_reads_only(ctx) and op.writes)]
         return t.ListToolsResult(tools=[_tool(op) for op in shown], ttl_ms=0, cache_scope="private")
 
@@ -74,45 +78,53 @@ class Tools:
         op = self._by_name.get(params.name)
         if op is None:
             raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {params.name}")
+        reply = await self._reply(op, ctx, params.arguments or {})
         if op.behind_door:
-            await self._door_now(ctx)
+            await self._saw(not (reply.refused and reply.body["error"] == "door_off"))
+        return _result(reply)
+
+    async def _reply(self, op: Operation, ctx: Context, given: Mapping[str, Any]) -> Reply:
         try:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
+            key, arguments = _arguments(op, given)
             caller = await self._caller(ctx)
-            key, arguments = _arguments(op, params.arguments or {})
         except Refused as refused:
-            return _result(refused_reply(refused))
-        return _result(await run(op, self.deps, caller, arguments, key=key, surface="mcp"))
+            return refused_reply(refused)
+        except Exception:
+            log.exception("tool %s failed before it ran", op.name)
+            return refused_reply(Refused(refusal("internal")))
+        return await run(op, self.deps, caller, arguments, key=key, surface="mcp")
 
     async def _caller(self, ctx: Context) -> Caller:
         if ctx.request is None:
             return await known(self.deps, "agent_key", self._stdio_key, on_mcp=True) if self._stdio_key else NOBODY
         return await identify(self.deps, _headers(ctx), on_mcp=True)
 
-    async def _door_now(self, ctx: Context) -> bool:
-        """Read the switch; tell every open connection when it differs from what was seen last."""
+    async def watch(self) -> bool:
+        """Look at the switch, so that listeners hear of a change that no request has seen."""
         door = await door_is_open(self.deps)
-        # The SDK keeps no public register of its connections; a session lives for one request only.
-        self._connections.add(ctx.session._connection)
-        if self._door is not None and self._door != door:
-            self._door = door
-            await self._tell()
-        self._door = door
+        await self._saw(door)
         return door
 
-    async def _tell(self) -> None:
+    async def _saw(self, door: bool) -> None:
+        """Remember the switch; tell every open connection when it differs from what was seen last."""
+        before, self._door = self._door, door
+        if before in (None, door):
+            return
         await self.bus.publish(ToolsListChanged())
-        for connection in tuple(self._connections):
-            await connection.notify("notifications/tools/list_changed", None)
+        async with anyio.create_task_group() as group:
+            for connection in tuple(self._connections):
+                group.start_soon(_tell, connection)
 
-    async def watch(self) -> None:
-        """Look at the switch once, so that listeners hear of a change that no request has seen."""
-        door = await door_is_open(self.deps)
-        if self._door is not None and self._door != door:
-            self._door = door
-            await self._tell()
-        self._door = door
+
+async def _tell(connection: Any) -> None:
+    """Say it to one connection; one that is stuck or gone holds nobody up."""
+    try:
+        with anyio.move_on_after(NOTIFY_S):
+            await connection.notify("notifications/tools/list_changed", None)
+    except Exception:
+        log.debug("a connection could not be told of the changed list", exc_info=True)
 
 
 def _headers(ctx: Context) -> Mapping[str, str]:
@@ -124,34 +136,32 @@ def _reads_only(ctx: Context) -> bool:
     return _headers(ctx).get(READONLY, "").strip().lower() in ("1", "true", "yes", "on") if ctx.request is not None else False
 
 
-_TOOLS: dict[str, t.Tool] = {}
-
-
+@cache
 def _tool(op: Operation) -> t.Tool:
-    kept = _TOOLS.get(op.name)
-    if kept is None:
-        hints = t.ToolAnnotations(
+    told = hints(op)
+    return t.Tool(
+        name=op.name,
+        title=op.title,
+        description=op.summary,
+        input_schema=tool_input(op),
+        output_schema=tool_output(op),
+        annotations=t.ToolAnnotations(
             title=op.title,
-            read_only_hint=not op.writes,
-            destructive_hint=op.destructive,
-            idempotent_hint=op.idempotent or not op.writes,
-            open_world_hint=op.open_world,
-        )
-        kept = t.Tool(
-            name=op.name,
-            title=op.title,
-            description=op.summary,
-            input_schema=tool_input(op),
-            output_schema=tool_output(op),
-            annotations=hints,
-        )
-        _TOOLS[op.name] = kept
-    return kept
+            read_only_hint=told["readOnlyHint"],
+            destructive_hint=told["destructiveHint"],
+            idempotent_hint=told["idempotentHint"],
+            open_world_hint=told["openWorldHint"],
+        ),
+    )
 
 
 def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """(idempotency key, the rest); an object that a host sent as JSON text is read."""
+    """(idempotency key, the rest); an object that a host sent as JSON text is read, what it sent as null is left out.
+
+    Errors: as for a body over HTTP.
+    """
     arguments = dict(given)
+    bounded(arguments)
     key = arguments.pop("idempotency_key", None) if op.idempotency is not None else None
     if key is not None and not isinstance(key, str):
         raise Refused(invalid("idempotency_key", "a string is needed"))
@@ -159,8 +169,10 @@ def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dic
     for name, value in arguments.items():
         kind = properties.get(name, {}).get("type")
         if kind in ("object", "array") and isinstance(value, str):
-            with contextlib.suppress(ValueError):
-                arguments[name] = json.loads(value)
+            try:
+                arguments[name] = read(value)
+            except Refused:
+                raise Refused(invalid(name, "an object is needed, or one as JSON text")) from None
     return key, {n: v for n, v in arguments.items() if v is not None}
 
 
@@ -174,46 +186,6 @@ def _result(reply: Reply) -> t.CallToolResult:
         is_error=reply.refused,
         _meta={"wallet/http_status": reply.status},
     )
-
-
-Skill = Callable[[], Awaitable[str]]
-
-
-def _add_skill(server: Server[Any], skill: Skill) -> None:
-    """The skills extension (SEP-2640), and the same text as a resource."""
-
-    async def entry() -> dict[str, Any]:
-        raw = (await skill()).encode()
-        digest = "sha256:" + hashlib.sha256(raw).hexdigest()
-        resource = {"uri": SKILL_URI, "digest": digest, "size": len(raw), "mimeType": "text/markdown"}
-        return {"uri": SKILL_URI, "frontmatter": dict(text.frontmatter()), "resources": [resource]}
-
-    class Get(t.RequestParams):
-        uri: str
-
-    async def skills_list(ctx: Context, params: Any) -> dict[str, Any]:
-        return {"skills": [await entry()], "ttlMs": 0, "cacheScope": "private"}
-
-    async def skills_get(ctx: Context, params: Get) -> dict[str, Any]:
-        if params.uri != SKILL_URI:
-            raise MCPError(t.INVALID_PARAMS, "unknown skill", {"uri": params.uri})
-        return {"skill": await entry(), "ttlMs": 0, "cacheScope": "private"}
-
-    async def resources(ctx: Context, params: Any) -> t.ListResourcesResult:
-        named = t.Resource(uri=SKILL_URI, name=text.NAME, description=text.DESCRIPTION, mime_type="text/markdown")
-        return t.ListResourcesResult(resources=[named], ttl_ms=0, cache_scope="private")
-
-    async def read(ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
-        if str(params.uri) != SKILL_URI:
-            raise MCPError(t.INVALID_PARAMS, "Resource not found", {"uri": str(params.uri)})
-        content = t.TextResourceContents(uri=SKILL_URI, text=await skill(), mime_type="text/markdown")
-        return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")
-
-    server.extensions[SKILLS] = {}
-    server.add_request_handler("skills/list", t.PaginatedRequestParams, skills_list)
-    server.add_request_handler("skills/get", Get, skills_get)
-    server.add_request_handler("resources/list", t.PaginatedRequestParams, resources)
-    server.add_request_handler("resources/read", t.ReadResourceRequestParams, read)
 
 
 async def _no_prompts(ctx: Context, params: Any) -> t.ListPromptsResult:
@@ -242,10 +214,8 @@ def build_server(deps: Deps, operations: Sequence[Operation], *, stdio_key: str 
     # Its spans go nowhere without an exporter, and cost 3 to 14% of a call.
     server.middleware.clear()
 
-    async def skill() -> str:
-        if not await door_is_open(deps):
-            raise MCPError(t.INVALID_PARAMS, "the bot door is off")
-        return text.skill_md(operations, deps.config)
+    async def skill() -> str | None:
+        return text.skill_md(operations, deps.config) if await door_is_open(deps) else None
 
-    _add_skill(server, skill)
+    add_skill(server, skill)
     return server, tools

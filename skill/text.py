@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from domain.ports import Config
 from domain.refusals import REFUSALS
-from tools.describe import catalogue, takes_schema, tool_input
+from tools.describe import catalogue, hints, plain, takes_schema, tool_input
 from tools.operation import Operation
 
+MCP_REVISION: Final = "2026-07-28"
+MCP_NOTE: Final[Mapping[str, Any]] = {
+    "public_id": "$MANDATE",
+    "kind": "note",
+    "payload": {"text": "looking around"},
+    "idempotency_key": "note-2",
+}
 NAME: Final = "delegated-spending-wallet"
 DESCRIPTION: Final = (
     "Spend a bounded USDC budget under a mandate that its owner signed: read what is allowed, get checked calldata, "
@@ -39,10 +47,7 @@ def tool_list(operations: Sequence[Operation]) -> dict[str, Any]:
                 "title": op.title,
                 "description": op.summary,
                 "auth": op.auth,
-                "readOnlyHint": not op.writes,
-                "destructiveHint": op.destructive,
-                "idempotentHint": op.idempotent,
-                "openWorldHint": op.open_world,
+                **hints(op),
                 "route": " ".join(op.route) if op.route else None,
                 "inputSchema": tool_input(op),
             }
@@ -135,9 +140,24 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
             "```sh",
             f'curl -s -H "X-Service-User-Key: $KEY" {base}/wallet/agents/me',
             f'curl -s -H "X-Service-User-Key: $KEY" {base}/wallet/mandates/$MANDATE',
-            'curl -s -X POST -H "X-Service-User-Key: $KEY" -H "Idempotency-Key: buy-1" -H "content-type: application/json" \\',
+            'curl -s -X POST -H "X-Service-User-Key: $KEY" -H "Idempotency-Key: note-1" -H "content-type: application/json" \\',
             f'  -d \'{{"kind": "note", "payload": {{"text": "looking around"}}}}\' {base}/wallet/mandates/$MANDATE/events',
             "```",
+            "",
+            "The same over MCP, where every tool takes its arguments flat (the example is one whole call; no session is needed):",
+            "",
+            "```sh",
+            *_mcp_call(base, "mandate_report_event", MCP_NOTE),
+            "```",
+            "",
+            "A lost answer: ask, do not send again.",
+            "",
+            "```sh",
+            f'curl -s -H "X-Service-User-Key: $KEY" "{base}/wallet/mandates/$MANDATE/reconcile?idempotency_key=note-2"',
+            "```",
+            "",
+            "A refused tool call is a result, not an error of the protocol: `isError` is true and `structuredContent` is",
+            '`{"refusal": {"error": "…", "who_fixes": "…", "next": [{"text": "…", "tool": "…"}], …}}`.',
             "",
             "## Acting",
             "",
@@ -159,7 +179,7 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
             "## Refusals",
             "",
             *(
-                f"- `{k.code}` ({k.status}, {k.who_fixes} fixes{', retry is safe' if k.retry_safe else ''}): {_plain(k.sentence)}"
+                f"- `{k.code}` ({k.status}, {k.who_fixes} fixes{', retry is safe' if k.retry_safe else ''}): {plain(k.sentence)}"
                 for k in REFUSALS.values()
             ),
             "",
@@ -167,9 +187,18 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
     )
 
 
-def _plain(sentence: str) -> str:
-    """A sentence template with its places shown as names."""
-    return sentence.replace("{", "<").replace("}", ">")
+def _mcp_call(base: str, tool: str, arguments: Mapping[str, Any]) -> list[str]:
+    """A tool call as one curl command; $MANDATE is closed out of the quotes for the shell."""
+    meta = {"io.modelcontextprotocol/protocolVersion": MCP_REVISION, "io.modelcontextprotocol/clientCapabilities": {}}
+    params = {"name": tool, "arguments": arguments, "_meta": meta}
+    call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    quoted = call.replace("$MANDATE", "'$MANDATE'")
+    return [
+        f'curl -s {base}/mcp -H "X-Service-User-Key: $KEY" -H "content-type: application/json" \\',
+        '  -H "accept: application/json, text/event-stream" \\',
+        f'  -H "mcp-protocol-version: {MCP_REVISION}" -H "mcp-method: tools/call" -H "mcp-name: {tool}" \\',
+        f"  -d '{quoted}'",
+    ]
 
 
 def llms_txt(config: Config) -> str:

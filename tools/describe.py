@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from domain.refusals import REFUSALS
+from domain.refusals import REFUSALS, Kind
 from tools.operation import Operation
 
 KEY_HELP = "Reuse the SAME key when you retry the same report; a new report needs a new key."
@@ -78,6 +78,16 @@ def _tool_field(field: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
+def hints(op: Operation) -> dict[str, bool]:
+    """What a host may assume of a tool, all four said, as a host's own defaults are the worst case."""
+    return {
+        "readOnlyHint": not op.writes,
+        "destructiveHint": op.destructive,
+        "idempotentHint": op.idempotent or not op.writes,
+        "openWorldHint": op.open_world,
+    }
+
+
 @cache
 def gives_schema(op: Operation) -> dict[str, Any]:
     """The answer of an operation."""
@@ -123,6 +133,23 @@ def refusal_schema() -> dict[str, Any]:
         "required": ["error", "reason", "retry_safe", "who_fixes", "next", "detail"],
         "additionalProperties": False,
     }
+
+
+def refusal_example(kind: Kind) -> dict[str, Any]:
+    """A block as this code gives it, with the places of its sentence shown as names."""
+    return {
+        "error": kind.code,
+        "reason": plain(kind.sentence),
+        "retry_safe": kind.retry_safe,
+        "who_fixes": kind.who_fixes,
+        "next": [n.as_json() for n in kind.next],
+        "detail": {},
+    }
+
+
+def plain(sentence: str) -> str:
+    """A sentence template with its places shown as names."""
+    return sentence.replace("{", "<").replace("}", ">")
 
 
 def catalogue() -> list[dict[str, Any]]:

@@ -1,0 +1,110 @@
+"""The service about itself: health, metrics, documents."""
+
+from __future__ import annotations
+
+import html
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import orjson
+from aiohttp import web
+
+from domain.refusals import Refused, refusal
+from http_shim.metrics import Metrics
+from http_shim.openapi import document
+from skill import text
+from storage.chainlog import Cursor
+from storage.unit_of_work import UnitOfWork
+from tools.operation import Deps, Operation, refused_reply
+
+log = logging.getLogger("wallet.http")
+
+DEPS: Final = web.AppKey("deps", Deps)
+METRICS: Final = web.AppKey("metrics", Metrics)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
+    """The routes that are not operations and are always on."""
+    return [
+        web.get("/healthz", _healthz),
+        web.get("/readyz", _readyz),
+        web.get("/metrics", _metrics),
+        web.get("/openapi.json", _openapi(operations)),
+        web.get("/docs", _docs(operations)),
+        web.get("/llms.txt", _llms),
+    ]
+
+
+async def _healthz(_: web.Request) -> web.StreamResponse:
+    return web.json_response({"ok": True})
+
+
+async def _readyz(request: web.Request) -> web.StreamResponse:
+    """Ready where the database answers."""
+    if await _database_answers(request.app[DEPS]):
+        return web.json_response({"ok": True, "database": True})
+    block = refused_reply(Refused(refusal("internal"))).body
+    return web.json_response({"ok": False, "database": False, **block}, status=503, headers={"Retry-After": "1"})
+
+
+async def _database_answers(deps: Deps) -> bool:
+    try:
+        await deps.store.read(lambda uow: uow.switches.all())
+    except Exception:
+        log.exception("the database does not answer")
+        return False
+    return True
+
+
+async def _metrics(request: web.Request) -> web.StreamResponse:
+    deps = request.app[DEPS]
+    gauges: dict[str, int] = {"wallet_database_up": int(await _database_answers(deps))}
+    for chain_id in deps.chains.ids() if gauges["wallet_database_up"] else ():
+        cursor = await deps.store.read(_cursor_of(chain_id))
+        if cursor is not None:
+            gauges[f'wallet_chain_block{{chain="{chain_id}"}}'] = cursor.block
+            gauges[f'wallet_chain_behind_blocks{{chain="{chain_id}"}}'] = max(0, (cursor.head or 0) - cursor.block)
+    return web.Response(text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8")
+
+
+def _cursor_of(chain_id: int) -> Callable[[UnitOfWork], Cursor | None]:
+    return lambda uow: uow.chainlog.cursor(chain_id)
+
+
+def _openapi(operations: Sequence[Operation]) -> Handler:
+    kept: dict[str, bytes] = {}
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        base_url = request.app[DEPS].config.base_url
+        if base_url not in kept:
+            kept[base_url] = orjson.dumps(document(operations, base_url=base_url))
+        return web.Response(body=kept[base_url], content_type="application/json", charset="utf-8")
+
+    return handle
+
+
+def _docs(operations: Sequence[Operation]) -> Handler:
+    """A plain page: the routes, without a script from anywhere."""
+    rows = "".join(
+        f"<tr><td><code>{op.route[0]}</code></td><td><code>{html.escape(op.route[1])}</code></td>"
+        f"<td>{op.auth.replace('_', ' ')}</td><td>{html.escape(op.summary)}</td></tr>"
+        for op in operations
+        if op.route
+    )
+    page = (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Delegated-spending wallet: routes</title>"
+        "<style>body{font:16px/1.5 system-ui;margin:2rem;max-width:72rem}td{padding:.2rem .6rem;vertical-align:top}</style>"
+        f"<h1>Routes</h1><p>The whole description: <a href=/openapi.json>openapi.json</a></p><table>{rows}</table></html>"
+    )
+
+    async def handle(_: web.Request) -> web.StreamResponse:
+        policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+        return web.Response(text=page, content_type="text/html", headers={"Content-Security-Policy": policy})
+
+    return handle
+
+
+async def _llms(request: web.Request) -> web.StreamResponse:
+    return web.Response(text=text.llms_txt(request.app[DEPS].config), content_type="text/plain", charset="utf-8")

@@ -1,0 +1,69 @@
+"""The skill over MCP: the skills extension (SEP-2640), and the same text as a resource."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import mcp.types as t
+from mcp import MCPError
+from mcp.server import Server, ServerRequestContext
+
+from skill import text
+
+SKILL_URI: Final = f"skill://{text.NAME}/SKILL.md"
+SKILLS: Final = "io.modelcontextprotocol/skills"
+MARKDOWN: Final = "text/markdown"
+Context = ServerRequestContext[Any, Any]
+# The text, None while the bot door is off: then there is no skill to list.
+Skill = Callable[[], Awaitable[str | None]]
+
+
+class GetSkill(t.RequestParams):
+    """Which skill."""
+
+    uri: str
+
+
+def add_skill(server: Server[Any], skill: Skill) -> None:
+    """Register the extension and the resource."""
+
+    async def wanted(uri: str) -> str:
+        found = await skill() if uri == SKILL_URI else None
+        if found is None:
+            raise MCPError(t.INVALID_PARAMS, "Resource not found", {"uri": uri})
+        return found
+
+    async def skills_list(ctx: Context, params: Any) -> dict[str, Any]:
+        found = await skill()
+        return _uncached({"skills": [] if found is None else [_entry(found)]})
+
+    async def skills_get(ctx: Context, params: GetSkill) -> dict[str, Any]:
+        return _uncached({"skill": _entry(await wanted(params.uri))})
+
+    async def resources(ctx: Context, params: Any) -> t.ListResourcesResult:
+        named = t.Resource(uri=SKILL_URI, name=text.NAME, description=text.DESCRIPTION, mime_type=MARKDOWN)
+        listed = [] if await skill() is None else [named]
+        return t.ListResourcesResult(resources=listed, ttl_ms=0, cache_scope="private")
+
+    async def read(ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
+        content = t.TextResourceContents(uri=SKILL_URI, text=await wanted(str(params.uri)), mime_type=MARKDOWN)
+        return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")
+
+    server.extensions[SKILLS] = {}
+    server.add_request_handler("skills/list", t.PaginatedRequestParams, skills_list)
+    server.add_request_handler("skills/get", GetSkill, skills_get)
+    server.add_request_handler("resources/list", t.PaginatedRequestParams, resources)
+    server.add_request_handler("resources/read", t.ReadResourceRequestParams, read)
+
+
+def _uncached(body: dict[str, Any]) -> dict[str, Any]:
+    return body | {"ttlMs": 0, "cacheScope": "private"}
+
+
+def _entry(found: str) -> dict[str, Any]:
+    raw = found.encode()
+    digest = "sha256:" + hashlib.sha256(raw).hexdigest()
+    resource = {"uri": SKILL_URI, "digest": digest, "size": len(raw), "mimeType": MARKDOWN}
+    return {"uri": SKILL_URI, "frontmatter": dict(text.frontmatter()), "resources": [resource]}
