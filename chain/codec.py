@@ -19,6 +19,7 @@ from domain.refusals import Refused, refusal
 
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 FLOOR_REASON: Final = 3
+LONGEST_SHOWN: Final = 1_024  # characters; a hostile target chooses how much data it reverts with
 
 # The vault's five refusals (spec 2.5), and what its other errors mean to a caller.
 REFUSAL_OF: Final[Mapping[str, str]] = {
@@ -87,25 +88,38 @@ def calldata(contract: str, function: str, args: Sequence[Any]) -> str:
     """
     item = items(contract, "function")[function]
     try:
-        return "0x" + (item.selector + encode(item.types, [_plain(a) for a in args])).hex()
+        fitted = [_fitted(t, a) for t, a in zip(item.types, args, strict=True)]
+        return "0x" + (item.selector + encode(item.types, fitted)).hex()
     except (EncodingError, ValueError, TypeError) as error:
         fault = {"loc": function, "msg": f"an argument does not fit: {type(error).__name__}"}
         raise Refused(refusal("invalid_request", detail={"fields": [fault]})) from None
 
 
-def _plain(value: Any) -> Any:
+def _fitted(kind: str, value: Any) -> Any:
     if isinstance(value, Usdc):
         return value.micros
-    if isinstance(value, str) and value.startswith("0x") and len(value) != 42:
-        return bytes.fromhex(value[2:])
-    if isinstance(value, (list, tuple)):
-        return tuple(_plain(v) for v in value)
+    if kind.startswith("bytes") and isinstance(value, str):
+        return bytes.fromhex(value.removeprefix("0x"))
     return value
 
 
 def outputs(contract: str, function: str, answer: bytes) -> tuple[Any, ...]:
-    """Decode what a view returned."""
-    return decode(items(contract, "function")[function].outputs, answer)
+    """Decode what a view returned.
+
+    Errors: DecodingError where the bytes do not fit.
+    """
+    return _decoded(items(contract, "function")[function].outputs, answer)
+
+
+def _decoded(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
+    """Decode; text that is not UTF-8 is a DecodingError as everything else that does not fit.
+
+    Solidity lets any bytes stand in a string, so that a stranger's log could stop the reader otherwise.
+    """
+    try:
+        return decode(types, data)
+    except (UnicodeDecodeError, OverflowError) as error:
+        raise DecodingError(str(error)) from None
 
 
 def _shown(kind: str, value: Any) -> Any:
@@ -133,10 +147,10 @@ def decode_log(contract: str, topics: Sequence[bytes], data: bytes) -> tuple[str
         return None
     plain = [t for t, indexed in zip(item.types, item.indexed, strict=True) if not indexed]
     try:
-        rest = iter(decode(plain, data))
+        rest = iter(_decoded(plain, data))
         marked = iter(topics[1:])
         values = [
-            decode([t], next(marked))[0] if indexed else next(rest) for t, indexed in zip(item.types, item.indexed, strict=True)
+            _decoded([t], next(marked))[0] if indexed else next(rest) for t, indexed in zip(item.types, item.indexed, strict=True)
         ]
     except DecodingError:
         return None
@@ -153,23 +167,29 @@ def decode_revert(data: bytes) -> Revert:
     """Read a revert's return data; an unknown one keeps its bytes. Never raises."""
     if data[:4] == bytes.fromhex("08c379a0"):
         return Revert("Error", {"message": _text(data)}, None)
+    if data[:4] == bytes.fromhex("4e487b71") and len(data) == 36:
+        return Revert("Panic", {"code": int.from_bytes(data[4:], "big")}, None)
     item = _errors().get(data[:4])
     if item is None:
         return Revert("Unknown", {"data": "0x" + data[:68].hex()}, None)
     try:
-        values = decode(item.types, data[4:])
+        values = _decoded(item.types, data[4:])
     except DecodingError:
         return Revert("Unknown", {"data": "0x" + data[:68].hex()}, None)
-    args = {n: _shown(t, v) for n, t, v in zip(item.names, item.types, values, strict=True)}
+    args = {n: _cut(_shown(t, v)) for n, t, v in zip(item.names, item.types, values, strict=True)}
     code = REFUSAL_OF.get(item.name)
     if item.name == "MandateStopped" and args.get("reason") == FLOOR_REASON:
         code = "below_stop_line"
     return Revert(item.name, args, code)
 
 
+def _cut(shown: Any) -> Any:
+    return shown[:LONGEST_SHOWN] if isinstance(shown, str) else shown
+
+
 def _text(data: bytes) -> str:
     try:
-        return str(decode(["string"], data[4:])[0])[:200]
+        return bytes(_decoded(["bytes"], data[4:])[0]).decode(errors="replace")[:200]
     except DecodingError:
         return ""
 
@@ -216,7 +236,7 @@ def explain(data: str) -> dict[str, Any]:
     if known is None:
         return told
     try:
-        values = decode(known[1], raw[4:])
+        values = _decoded(known[1], raw[4:])
     except DecodingError:
         return told
     shown = [_shown(t, v) for t, v in zip(known[1], values, strict=True)]

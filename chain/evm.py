@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from eth_abi import decode, encode
 from eth_abi.exceptions import DecodingError
 from eth_utils import is_checksum_address, keccak, to_checksum_address
 
-from chain import codec, eip712, signatures
+from chain import answers, codec, eip712, signatures
 from chain.networks import NETWORKS
 from chain.rpc import Rpc, RpcFault
 from domain.mandate import Target
-from domain.money import ZERO, Usdc
+from domain.money import Usdc
 from domain.ports import (
     BlockStamp,
     Call,
@@ -32,6 +31,7 @@ from domain.refusals import Refused, refusal
 from domain.terms import FIELDS
 
 LENS_BATCH: Final = 200
+TAGS: Final = ("latest", "safe", "finalized", "earliest")
 CALL_GAS: Final = hex(30_000_000)
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
@@ -157,11 +157,12 @@ class EvmChain:
             return None
         block = await self.latest()
         try:
-            answer = await self.rpc.ask("eth_call", {"data": asked.data, "gas": CALL_GAS}, hex(block.number))
-        except RpcFault:
+            answer = await self.rpc.ask("eth_call", {"data": asked.data, "gas": CALL_GAS}, pinned(block))
+        except RpcFault as fault:
+            if not fault.reverted:
+                raise self.rpc.unavailable(f"the signature cannot be checked: {fault}") from None
             return None
-        kind = "erc6492" if asked.kind == "erc6492" else "erc1271"
-        return SignerCheck("erc6492" if kind == "erc6492" else "erc1271", block.number) if answer == "0x01" else None
+        return SignerCheck(asked.kind, block.number) if answer == "0x01" else None
 
     async def latest(self) -> BlockStamp:
         """Return the newest block."""
@@ -183,13 +184,16 @@ class EvmChain:
         """A block and its parent's hash."""
         by_hash = isinstance(tag, str) and len(tag) == 66
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
-        told = await self.node().ask(method, hex(tag) if isinstance(tag, int) else tag, False)
+        told = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)
         if told is None:
             return None
         try:
-            return _stamp(told), str(told["parentHash"]).lower()
-        except (KeyError, TypeError, ValueError):
+            block, parent = answers.stamp(told), answers.block_hash(told["parentHash"])
+        except answers.NONSENSE:
             raise self.node().unavailable("a block without number, hash or time") from None
+        if tag not in (block.number, block.hash) and tag not in TAGS:
+            raise self.node().unavailable("another block than the one asked for")
+        return block, parent
 
     async def eth_call(self, to: str, data: str, block: BlockStamp) -> bytes:
         """Run a view at one block.
@@ -197,8 +201,11 @@ class EvmChain:
         Errors: RpcFault for a revert.
         """
         call = {"to": to, "data": data, "gas": CALL_GAS}
-        answer = await self.node().ask("eth_call", call, hex(block.number))
-        return _bytes(answer, self.node())
+        answer = await self.node().ask("eth_call", call, pinned(block))
+        try:
+            return answers.raw(answer)
+        except answers.NONSENSE:
+            raise self.node().unavailable("an eth_call answer that is not hex") from None
 
     async def vault_states(self, vaults: Sequence[str]) -> Mapping[str, VaultState]:
         """Read many vaults at one block, by the lens where there is one; keys are the addresses as given."""
@@ -214,7 +221,7 @@ class EvmChain:
                 _, _, states = codec.outputs("VaultLens", "read", raw)
             except (RpcFault, DecodingError) as error:
                 raise self.node().unavailable(f"the lens does not answer ({type(error).__name__})") from None
-            found |= {v: _vault_state(v, block, s) for v, s in zip(batch, states, strict=True)}
+            found |= {v: answers.vault_state(v, block, s) for v, s in zip(batch, states, strict=True)}
         return found
 
     async def _state_by_fields(self, vault: str, block: BlockStamp) -> VaultState:
@@ -226,7 +233,7 @@ class EvmChain:
             )
 
         try:
-            if await self.node().ask("eth_getCode", vault, hex(block.number)) in ("0x", None):
+            if await self.node().ask("eth_getCode", vault, pinned(block)) in ("0x", None):
                 return VaultState(vault, block, exists=False)
             cash, positions, floor = await view("worth")
             withdrawable, reason, until = await view("lockStatus")
@@ -239,7 +246,7 @@ class EvmChain:
             positions, floor, one["spentToday"], one["totalDeposited"], one["totalSpent"], one["totalReturned"], one["feeOwed"],
             balance,
         )  # fmt: skip
-        return _vault_state(vault, block, told)
+        return answers.vault_state(vault, block, told)
 
     async def _balance(self, holder: str, block: BlockStamp) -> bytes:
         data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
@@ -248,14 +255,27 @@ class EvmChain:
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, or None when the chain has not seen it; a revert is explained."""
         rpc = self.node()
-        told = await rpc.ask("eth_getTransactionReceipt", tx_hash)
+        told = await rpc.fact("eth_getTransactionReceipt", tx_hash)
         if told is None:
             return None
-        block = await self.block(str(told["blockHash"]))
-        if block is None:
-            return None  # it was reorganised away between the two questions
+        try:
+            mined_in = answers.block_hash(told["blockHash"])
+            if str(told["transactionHash"]).lower() != tx_hash.lower():
+                raise ValueError("another receipt than the one asked for")
+            block = await self.block(mined_in)
+            if block is None:
+                return None  # it was reorganised away between the two questions
+            return await self._receipt(told, block)
+        except answers.NONSENSE as error:
+            raise rpc.unavailable(f"a receipt that makes no sense ({type(error).__name__})") from None
+
+    async def _receipt(self, told: Mapping[str, Any], block: BlockStamp) -> Receipt:
         newest = await self.latest()
-        ok = told.get("status") == "0x1"
+        ok = int(told["status"], 16) == 1
+        transfers = (
+            codec.transfer_log(g["address"], answers.topics(g), answers.raw(g["data"]), int(g["logIndex"], 16))
+            for g in told["logs"]
+        )
         return Receipt(
             tx_hash=str(told["transactionHash"]).lower(),
             ok=ok,
@@ -263,30 +283,34 @@ class EvmChain:
             to=to_checksum_address(told["to"]) if told.get("to") else None,
             block=block,
             depth=max(0, newest.number - block.number),
-            logs=tuple(log for raw in told["logs"] if (log := self.vault_log(raw, block)) is not None),
-            transfers=tuple(
-                t
-                for raw in told["logs"]
-                if (t := codec.transfer_log(raw["address"], _topics(raw), _hex(raw["data"]), int(raw["logIndex"], 16)))
-            ),
+            logs=tuple(log for g in told["logs"] if (log := self.vault_log(g, block)) is not None),
+            transfers=tuple(t for t in transfers if t is not None),
             revert=None if ok else await self._why_reverted(told, block),
         )
 
+    async def waiting(self, tx_hash: str) -> bool:
+        """True for a transaction that the node knows and no block holds yet."""
+        told = await self.node().ask("eth_getTransactionByHash", tx_hash)
+        return told is not None and told.get("blockNumber") is None
+
     async def _why_reverted(self, told: Mapping[str, Any], block: BlockStamp) -> Revert | None:
-        """Replay the transaction on its parent block: the receipt itself does not keep the reason."""
-        sent = await self.node().ask("eth_getTransactionByHash", told["transactionHash"])
+        """Replay the transaction on its parent block: the receipt itself does not keep the reason.
+
+        None where the replay does not fail, or the node no longer keeps the state of that block.
+        """
+        sent = await self.node().fact("eth_getTransactionByHash", told["transactionHash"])
         if not sent or not sent.get("to"):
             return None
-        call = {"from": sent["from"], "to": sent["to"], "data": sent["input"], "gas": sent["gas"]}
+        call = {n: sent[n] for n in ("from", "to", "gas", "value", "input")}
         try:
             await self.node().ask("eth_call", call, hex(max(0, block.number - 1)))
         except RpcFault as fault:
-            return codec.decode_revert(fault.data) if fault.data else Revert("Unknown", {"message": str(fault)}, None)
+            return _revert(fault) if fault.reverted else None
         return None
 
     def vault_log(self, raw: Mapping[str, Any], block: BlockStamp) -> VaultLog | None:
         """Decode one JSON-RPC log of a vault or of our factory; None for any other."""
-        topics, data = _topics(raw), _hex(raw["data"])
+        topics, data = answers.topics(raw), answers.raw(raw["data"])
         address = to_checksum_address(raw["address"])
         of_factory = self.factory is not None and address == self.factory
         told = codec.decode_log("MandateVaultFactory" if of_factory else "MandateVault", topics, data)
@@ -303,11 +327,12 @@ class EvmChain:
         asked = {"from": call.sender, "to": call.to, "data": call.data}
         asked = {k: v for k, v in asked.items() if v is not None}
         try:
-            await self.node().ask("eth_call", {**asked, "gas": CALL_GAS}, hex(block.number))
-            gas = int(await self.node().ask("eth_estimateGas", asked), 16)
+            await self.node().ask("eth_call", {**asked, "gas": CALL_GAS}, pinned(block))
+            gas = self.node().number(await self.node().ask("eth_estimateGas", asked))
         except RpcFault as fault:
-            told = codec.decode_revert(fault.data) if fault.data else Revert("Unknown", {"message": str(fault)}, None)
-            return Simulation(False, told, None, block)
+            if not fault.reverted:
+                raise self.node().unavailable(f"the call cannot be tried: {fault}") from None
+            return Simulation(False, _revert(fault), None, block)
         return Simulation(True, None, gas, block)
 
     async def predict_vault(self, message: Mapping[str, Any], targets: Sequence[Target]) -> str:
@@ -394,24 +419,13 @@ class EvmChains:
             await chain.close()
 
 
-def _stamp(told: Mapping[str, Any]) -> BlockStamp:
-    at = datetime.fromtimestamp(int(told["timestamp"], 16), UTC)
-    return BlockStamp(int(told["number"], 16), str(told["hash"]).lower(), at)
+def pinned(block: BlockStamp) -> dict[str, str]:
+    """The block parameter of a state read (EIP-1898): by hash, so that another node's other block cannot answer."""
+    return {"blockHash": block.hash}
 
 
-def _hex(text: str) -> bytes:
-    return bytes.fromhex(text.removeprefix("0x"))
-
-
-def _topics(raw: Mapping[str, Any]) -> list[bytes]:
-    return [_hex(t) for t in raw["topics"]]
-
-
-def _bytes(answer: Any, rpc: Rpc) -> bytes:
-    try:
-        return bytes.fromhex(str(answer).removeprefix("0x"))
-    except ValueError:
-        raise rpc.unavailable("an eth_call answer that is not hex") from None
+def _revert(fault: RpcFault) -> Revert:
+    return codec.decode_revert(fault.data) if fault.data else Revert("Unknown", {"message": str(fault)}, None)
 
 
 def _terms(message: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -423,43 +437,3 @@ def _typed(kind: str, value: Any) -> Any:
     if kind.startswith("uint"):
         return int(value)
     return bytes.fromhex(value[2:]) if kind == "bytes32" else value
-
-
-_FIELDS: Final = (
-    "ok", "stopped", "settled", "withdrawable", "stopReason", "lockReason", "agent", "until", "cash", "positions",
-    "floor", "spentToday", "totalDeposited", "totalSpent", "totalReturned", "feeOwed", "balance",
-)  # fmt: skip
-
-
-def _vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultState:
-    s = dict(zip(_FIELDS, told, strict=True))
-    if not s["ok"]:
-        return VaultState(address, block, exists=False)
-    agent = to_checksum_address(s["agent"])
-    nobody = int(agent, 16) == 0
-
-    def money(name: str) -> Usdc:
-        return Usdc(s[name]) if s[name] else ZERO
-
-    return VaultState(
-        address,
-        block,
-        exists=True,
-        agent=None if nobody else agent,
-        paused=nobody and not s["stopped"] and not s["settled"],
-        stopped=s["stopped"],
-        stop_reason=s["stopReason"],
-        settled=s["settled"],
-        withdrawable=s["withdrawable"],
-        lock_reason=s["lockReason"],
-        lock_until=datetime.fromtimestamp(s["until"], UTC) if s["until"] else None,
-        cash=money("cash"),
-        positions=money("positions"),
-        floor=money("floor"),
-        spent_today=money("spentToday"),
-        total_deposited=money("totalDeposited"),
-        total_spent=money("totalSpent"),
-        total_returned=money("totalReturned"),
-        fee_owed=money("feeOwed"),
-        balance=money("balance"),
-    )

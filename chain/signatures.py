@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from eth_abi import decode, encode
 from eth_abi.exceptions import DecodingError
@@ -14,6 +14,7 @@ from chain.codec import artifact
 
 _N: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _MAGIC_6492: Final = bytes.fromhex("6492" * 16)
+_LARGEST_CODE: Final = 49_152  # bytes, EIP-3860: the question travels as the code of a creation
 _NOBODY: Final = "0x" + "00" * 20
 
 
@@ -60,13 +61,14 @@ def on_chain_form(signature: str) -> str:
 class Question:
     """What to ask a contract wallet: the data of an eth_call without `to`, which answers one byte."""
 
-    kind: str
+    kind: Literal["erc1271", "erc6492"]
     data: str
 
 
 def question(digest: bytes, signature: bytes, signer: str) -> Question | None:
-    """ERC-1271, or ERC-6492 where the signature carries the deployment; None where it is malformed."""
-    kind, factory, call = "erc1271", _NOBODY, b""
+    """ERC-1271, or ERC-6492 where the signature carries the deployment; None where it is malformed or too long to ask."""
+    kind: Literal["erc1271", "erc6492"] = "erc1271"
+    factory, call = _NOBODY, b""
     if signature[-32:] == _MAGIC_6492:
         try:
             factory, call, signature = decode(["address", "bytes", "bytes"], signature[:-32])
@@ -74,4 +76,5 @@ def question(digest: bytes, signature: bytes, signer: str) -> Question | None:
             return None
         kind = "erc6492"
     arguments = encode(["address", "bytes32", "address", "bytes", "bytes"], [signer, digest, factory, call, signature])
-    return Question(kind, artifact("SigCheck")["bytecode"] + arguments.hex())
+    data = artifact("SigCheck")["bytecode"] + arguments.hex()
+    return Question(kind, data) if len(data) <= 2 + 2 * _LARGEST_CODE else None
