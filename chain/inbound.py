@@ -24,11 +24,7 @@ async def inbound(chain: EvmChain, holders: Iterable[str], low: int, high: int) 
     found: list[tuple[str, TransferLog]] = []
     rest = iter(sorted(holders))
     while some := list(islice(rest, ADDRESSES_A_CALL)):
-        to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in some]
-        wanted = {
-            "address": chain.usdc, "topics": [ERC20_TRANSFER_TOPIC, None, to], "fromBlock": hex(low), "toBlock": hex(high),
-        }  # fmt: skip
-        for raw in await _logs(chain, wanted):
+        for raw in await _logs(chain, some, low, high):
             topics = [bytes.fromhex(t[2:]) for t in raw["topics"]]
             log = transfer_log(raw["address"], topics, bytes.fromhex(raw["data"][2:]), int(raw["logIndex"], 16))
             if log is not None and not raw.get("removed"):
@@ -36,11 +32,18 @@ async def inbound(chain: EvmChain, holders: Iterable[str], low: int, high: int) 
     return found
 
 
-async def _logs(chain: EvmChain, wanted: dict[str, Any]) -> list[Any]:
+async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> list[Any]:
+    """eth_getLogs that halves its range until the provider answers it."""
+    to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in holders]
+    wanted = {"address": chain.usdc, "topics": [ERC20_TRANSFER_TOPIC, None, to], "fromBlock": hex(low), "toBlock": hex(high)}
     try:
         told = await chain.node().ask("eth_getLogs", wanted)
     except RpcFault as fault:
-        raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=f"eth_getLogs refused: {fault}")) from None
+        if low == high:
+            why = f"eth_getLogs refused: {fault}"
+            raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=why)) from None
+        middle = (low + high) // 2
+        return [*await _logs(chain, holders, low, middle), *await _logs(chain, holders, middle + 1, high)]
     if not isinstance(told, list):
         raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why="eth_getLogs gave no list"))
     return told

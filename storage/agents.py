@@ -150,6 +150,15 @@ class Transfers:
         )  # fmt: skip
         return [_report(r) for r in rows]
 
+    def found_since(self, agent_id: str, since: datetime) -> int:
+        """How many transfers of an agent the chain told of by itself, from a time on, inclusive."""
+        row = first(
+            self._sql,
+            "SELECT COUNT(*) AS n FROM transfer_reports WHERE agent_id = :id AND reported_at >= :since AND reported_by = 'chain'",
+            id=agent_id, since=micros(since),
+        )  # fmt: skip
+        return int(row["n"]) if row else 0
+
     def waiting(self, chain_id: int, limit: int, *, after: Report | None = None) -> list[Report]:
         """Reports without an outcome, oldest first, those behind `after`."""
         at, last = (micros(after.reported_at), after.tx_hash) if after else (-1, "")

@@ -130,6 +130,15 @@ class Mandates:
         )  # fmt: skip
         return [r["public_id"] for r in rows]
 
+    def busy_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[tuple[str, int]]:
+        """(id, time of the newest row in micros) of an agent's mandates that have rows, the newest first."""
+        rows = self._sql.rows(
+            "SELECT m.public_id, l.created_at FROM mandates m JOIN ledger_heads l ON l.public_id = m.public_id "
+            "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) ORDER BY l.created_at DESC, m.public_id DESC",
+            agent=agent_id, owner=owner_id or "",
+        )  # fmt: skip
+        return [(r["public_id"], int(r["created_at"])) for r in rows]
+
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
         """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""
         rows = self._sql.rows(

@@ -42,14 +42,15 @@ def activity(uow: UnitOfWork, ask: Ask[ActivityIn, None]) -> Reply:
         stamp, source, number = keys_of(asked.cursor, (int, str, int))
         at = (stamp, source, number)
     most = asked.limit + 1
-    found: list[tuple[Key, dict[str, Any]]] = []
-    for public_id in uow.mandates.ids_of_agent(agent.agent_id, caller.user_id if caller.role == "owner" else None):
+    before, before_n = _below(at, BALANCES)
+    changed = uow.transfers.events(agent.agent_id, before=before, before_n=before_n, limit=most)
+    found: list[tuple[Key, dict[str, Any]]] = [((micros(b.created_at), BALANCES, b.n), of_balance(b)) for b in changed]
+    for public_id, newest in uow.mandates.busy_of_agent(agent.agent_id, caller.user_id if caller.role == "owner" else None):
+        if len(found) >= most and newest < found[most - 1][0][0]:
+            break  # this ledger and those behind it are older than the whole page
         rows = uow.ledger.before(public_id, *_below(at, f"e:{public_id}"), most)
         found += [((micros(e.created_at), f"e:{public_id}", e.seq), of_event(public_id, e)) for e in rows]
-    before, before_n = _below(at, BALANCES)
-    for b in uow.transfers.events(agent.agent_id, before=before, before_n=before_n, limit=most):
-        found.append(((micros(b.created_at), BALANCES, b.n), of_balance(b)))
-    found.sort(key=lambda item: item[0], reverse=True)
+        found = sorted(found, key=lambda item: item[0], reverse=True)[:most]
     page = found[: asked.limit]
     more = cursor_of(*page[-1][0]) if len(found) > asked.limit else None
     return Reply(200, {"items": [item for _, item in page], "next_cursor": more})

@@ -20,6 +20,7 @@ from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 log = logging.getLogger("wallet.transfers")
 USDC: Final = "USDC"
 A_ROUND: Final = 50
+FOUND_A_DAY: Final = 500
 
 
 class TransferIn(Takes):
@@ -97,6 +98,7 @@ def take_inbound(uow: UnitOfWork, chain_id: int, found: Iterable[tuple[str, Tran
     """Turn USDC transfers into registered deposit addresses that nobody reported into confirmed reports by `chain`.
 
     Shapes: `found` has (transaction hash, log) of transfers of the chain's USDC, deep enough.
+    An address is not proven to be the agent's own: one that somebody else keeps busy fills no more than 500 rows a day.
     """
     holders, moved = uow.transfers.deposit_addresses(chain_id), dict[tuple[str, str], int]()
     for tx_hash, g in found:
@@ -104,8 +106,11 @@ def take_inbound(uow: UnitOfWork, chain_id: int, found: Iterable[tuple[str, Tran
         if agent_id is not None and g.sender.lower() != g.recipient.lower() and g.amount > 0:
             moved[tx_hash.lower(), agent_id] = moved.get((tx_hash.lower(), agent_id), 0) + g.amount
     added = 0
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     for (tx_hash, agent_id), amount in moved.items():
         uow.identities.agent(agent_id, lock=True)
+        if uow.transfers.found_since(agent_id, today) >= FOUND_A_DAY:
+            continue
         step = seen_by_chain(Report(chain_id, tx_hash, agent_id, USDC, amount, "in", "chain", CONFIRMED, now, confirmed_at=now))
         if uow.transfers.add(step.report):
             uow.transfers.move(agent_id, step.deltas, now)

@@ -218,3 +218,13 @@ async def test_waiting_reports_are_asked_about_in_turn(world: World, monkeypatch
     await report(world, agent, late, "1", "in")
     watch = Confirmations(world.deps)
     assert [await watch.round(CHAIN_ID) for _ in range(3)] == [0, 0, 1]
+
+
+async def test_an_address_that_others_keep_busy_fills_no_table(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.transfers.FOUND_A_DAY", 3)
+    _, agent, wallet = await an_agent(world)
+    await world.ok("agent_deposit_address", agent, agent_id=agent.user_id, chain_id=CHAIN_ID, address=wallet.address)
+    found = [(tx(n), TransferLog(world.evm.usdc, "0x" + "99" * 20, wallet.address, 1_000_000, 0)) for n in range(9)]
+    assert await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now())) == 3
+    world.clock.forward(days=1)
+    assert await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now())) == 3

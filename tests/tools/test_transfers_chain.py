@@ -8,6 +8,7 @@ import pytest
 
 from chain import codec
 from chain.inbound import inbound
+from chain.rpc import RpcFault
 from domain.money import Usdc
 from domain.ports import Call
 from server.settings import Settings
@@ -95,3 +96,21 @@ async def test_only_transfers_to_the_named_addresses_are_read(world: World, monk
     told = [g.recipient.lower() for _, g in found if int(g.sender, 16)]
     assert sorted(told) == sorted(["0x" + "77" * 20, wallet.address.lower()])
     assert await inbound(chain, [], before + 1, after) == []
+
+
+async def test_a_range_that_the_provider_refuses_is_halved(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, wallet, stranger = await registered(world)
+    chain = world.chains.get(CHAIN_ID)
+    low = (await chain.latest()).number + 1
+    sent = [await pay(world, stranger, wallet.address, "1") for _ in range(3)]
+    high = (await chain.latest()).number
+    ask = chain.node().ask
+
+    async def narrow(method: str, *params: Any) -> Any:
+        if method == "eth_getLogs" and params[0]["fromBlock"] != params[0]["toBlock"]:
+            raise RpcFault(-32005, "too many results", None)
+        return await ask(method, *params)
+
+    monkeypatch.setattr(chain.node(), "ask", narrow)
+    found = await inbound(chain, [wallet.address.lower()], low, high)
+    assert [hashed for hashed, g in found if int(g.sender, 16)] == sent
