@@ -121,6 +121,18 @@ class Transfers:
         text = "INSERT INTO transfer_reports " + columns(names) + " ON CONFLICT (chain_id, tx_hash) DO NOTHING"
         return self._sql.run(text, **self._row(report)) == 1
 
+    def take_over(self, report: Report) -> bool:
+        """Put a report in the place of one that failed for another agent; False where there is no such one.
+
+        Without it anybody could keep a transfer out of the books by reporting its hash first.
+        """
+        names = [f.name for f in fields(report) if f.name not in ("chain_id", "tx_hash")]
+        return self._sql.run(
+            f"UPDATE transfer_reports SET {', '.join(f'{n} = :{n}' for n in names)} WHERE chain_id = :chain_id "
+            "AND tx_hash = :tx_hash AND status = 'failed' AND agent_id <> :agent_id",
+            **self._row(report),
+        ) == 1  # fmt: skip
+
     def save(self, report: Report) -> None:
         """Store a report's outcome."""
         self._sql.run(

@@ -10,9 +10,20 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.money import ZERO, Usdc
-from domain.ports import Chain, TransferLog
+from domain.ports import Chain, Receipt, TransferLog
 from domain.refusals import Refused, refusal
-from domain.transfers import CONFIRMED, REPORTED, Outcome, Report, outcome, reported, seen_by_chain, settled
+from domain.transfers import (
+    CONFIRMED,
+    FAILED,
+    REF_REPORT,
+    REPORTED,
+    Outcome,
+    Report,
+    outcome,
+    reported,
+    seen_by_chain,
+    settled,
+)
 from storage.unit_of_work import UnitOfWork
 from tools.access import TxHash, not_found
 from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
@@ -63,15 +74,28 @@ def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Reply:
         asked.chain_id, asked.tx_hash.lower(), agent.agent_id, asked.asset.upper(), asked.amount.micros, asked.direction,
         "agent", REPORTED, ask.now,
     )  # fmt: skip
-    if uow.transfers.get(new.chain_id, new.tx_hash) is not None:
+    if _stands(uow, new):
         raise _duplicate(new)
     policy = uow.policies.get(agent.agent_id)
     idle = uow.transfers.balance(agent.agent_id, new.chain_id, new.asset, "idle")
     step = reported(new, idle=idle, allow_overdraft=bool(policy and policy.allow_overdraft))
-    if not uow.transfers.add(step.report):
+    if not _kept(uow, step.report):
         raise _duplicate(new)
     uow.transfers.move(agent.agent_id, step.deltas, ask.now)
     return Reply(201, step.report.as_json())
+
+
+def _stands(uow: UnitOfWork, new: Report) -> bool:
+    """True where the transaction is reported already; a failed claim of another agent does not stand in the way."""
+    known = uow.transfers.get(new.chain_id, new.tx_hash)
+    if known is None:
+        return False
+    before = uow.transfers.events_of(new.agent_id, REF_REPORT, new.tx_hash)
+    return known.status != FAILED or known.agent_id == new.agent_id or any(e.delta.chain_id == new.chain_id for e in before)
+
+
+def _kept(uow: UnitOfWork, new: Report) -> bool:
+    return uow.transfers.add(new) or uow.transfers.take_over(new)
 
 
 def _duplicate(new: Report) -> Refused:
@@ -112,7 +136,7 @@ def take_inbound(uow: UnitOfWork, chain_id: int, found: Iterable[tuple[str, Tran
         if uow.transfers.found_since(agent_id, today) >= FOUND_A_DAY:
             continue
         step = seen_by_chain(Report(chain_id, tx_hash, agent_id, USDC, amount, "in", "chain", CONFIRMED, now, confirmed_at=now))
-        if uow.transfers.add(step.report):
+        if _kept(uow, step.report):
             uow.transfers.move(agent_id, step.deltas, now)
             added += 1
     return added
@@ -135,13 +159,13 @@ class Confirmations:
         self._behind[chain_id] = waiting[-1] if len(waiting) == A_ROUND else None
         chain, done = deps.chains.get(chain_id), 0
         for one in waiting:
-            told = await self._judged(chain, one)
+            receipt = await chain.receipt(one.tx_hash)
+            told = await self._judged(chain, one, receipt)
             if told is not None:
-                done += await self._settled(one, told)
+                done += await self._settled(chain, one, told, receipt)
         return done
 
-    async def _judged(self, chain: Chain, one: Report) -> Outcome | None:
-        receipt = await chain.receipt(one.tx_hash)
+    async def _judged(self, chain: Chain, one: Report, receipt: Receipt | None) -> Outcome | None:
         holders = await self._deps.store.read(lambda uow: addresses_of(uow, one.agent_id, one.chain_id))
         return outcome(
             one,
@@ -153,10 +177,18 @@ class Confirmations:
             fails_after=timedelta(seconds=self._deps.config.transfer_fails_after_s),
         )
 
-    async def _settled(self, one: Report, told: Outcome) -> bool:
+    async def _settled(self, chain: Chain, one: Report, told: Outcome, receipt: Receipt | None) -> bool:
         now = self._deps.clock.now()
+        paid = [(one.tx_hash, g) for g in receipt.transfers if g.token == chain.usdc] if receipt and receipt.ok else []
+
+        def work(uow: UnitOfWork) -> Report | None:
+            after = settle_report(uow, one.chain_id, one.tx_hash, told, now)
+            if after is not None and after.status == FAILED:
+                take_inbound(uow, one.chain_id, paid, now)  # it may be somebody else's
+            return after
+
         try:
-            after = await self._deps.store.write(lambda uow: settle_report(uow, one.chain_id, one.tx_hash, told, now))
+            after = await self._deps.store.write(work)
         except Refused as refused:
             # A balance that outgrows the database is the only refusal here; the others of the page must not wait for it.
             log.warning("transfer %s: %s", one.tx_hash, refused.refusal.reason)

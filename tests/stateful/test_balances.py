@@ -73,6 +73,7 @@ class Balances(RuleBasedStateMachine):
         self.answers: dict[tuple[str, str], tuple[dict[str, Any], Reply]] = {}
         self.overdraft: dict[str, bool] = dict.fromkeys(AGENTS_IDS, False)
         self.overdrawn: set[str] = set()
+        self.claimed: set[tuple[str, str]] = set()
         self.bids: dict[tuple[str, str, int], int] = {}
         for agent_id in AGENTS_IDS:
             agent = Agent(agent_id, "u_owner", "Scout", None, self.clock.at)
@@ -109,7 +110,7 @@ class Balances(RuleBasedStateMachine):
             assert reply.body == first[1].body if same else reply.body["error"] == "idempotency_key_reused"
             return
         idle = self.held[who, "idle"]
-        if tx in self.reports:
+        if self.stands(who, tx) or (who, tx) in self.claimed:
             assert (reply.status, reply.body["error"]) == (409, "duplicate_transfer")
             return
         if direction == "out" and micros > idle and not self.overdraft[who]:
@@ -123,7 +124,13 @@ class Balances(RuleBasedStateMachine):
         if key:
             self.answers[who, key] = (body, reply)
         self.reports[tx] = {"who": who, "amount": micros, "direction": direction, "status": "reported", "over": over}
+        self.claimed.add((who, tx))
         self.add(who, in_transit=micros, idle=-micros if direction == "out" else 0)
+
+    def stands(self, who: str, tx: str) -> bool:
+        """A failed claim of another agent does not stand in the way."""
+        known = self.reports.get(tx)
+        return known is not None and (known["status"] != "failed" or known["who"] == who)
 
     @rule(who=WHO, tx=TX, micros=MICROS, key=st.none() | KEY)
     def an_agent_reports_what_came(self, who: str, tx: str, micros: int, key: str | None) -> None:
@@ -181,7 +188,7 @@ class Balances(RuleBasedStateMachine):
     def the_chain_finds_what_nobody_reported(self, who: str, tx: str, micros: int) -> None:
         found = [(tx, TransferLog(USDC, "0x" + "99" * 20, ADDRESS[who], micros, 0))]
         added = self.write(lambda uow: take_inbound(uow, CHAIN, found, self.clock.now()))
-        assert added == (tx not in self.reports)
+        assert added == (not self.stands(who, tx))
         if added:
             self.reports[tx] = {"who": who, "amount": micros, "direction": "in", "status": "confirmed", "over": False}
             self.add(who, idle=micros)

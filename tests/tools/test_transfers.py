@@ -228,3 +228,25 @@ async def test_an_address_that_others_keep_busy_fills_no_table(world: World, mon
     assert await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now())) == 3
     world.clock.forward(days=1)
     assert await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now())) == 3
+
+
+async def test_a_false_claim_keeps_nobodys_transfer_out_of_the_books(both: World) -> None:
+    owner, agent, wallet = await an_agent(both)
+    thief, _ = await both.agent(owner)
+    _, other = await both.agent(owner)
+    await both.ok("agent_deposit_address", agent, agent_id=agent.user_id, chain_id=CHAIN_ID, address=wallet.address)
+    into, out = await sent(both, other, wallet.address, "40"), await sent(both, wallet, other.address, "30")
+    for hashed in (into, out):
+        assert (await report(both, thief, hashed, "1", "in")).status == 201
+    await funded(both, agent, "100")
+    assert (await report(both, agent, out, "30")).body["error"] == "duplicate_transfer"
+    watch = Confirmations(both.deps)
+    assert await watch.round(CHAIN_ID) == 2
+    assert await held(both, agent) == {"idle": "140.000000", "in_transit": "0.000000"}
+    assert await held(both, thief) == {"idle": "0.000000", "in_transit": "0.000000"}
+    assert (await report(both, thief, out, "1", "in")).body["error"] == "duplicate_transfer"
+    assert (await report(both, agent, out, "30")).status == 201
+    assert (await report(both, thief, out, "1", "in")).body["error"] == "duplicate_transfer"
+    assert await watch.round(CHAIN_ID) == 1
+    assert await held(both, agent) == {"idle": "110.000000", "in_transit": "0.000000"}
+    assert (await verify(both.store)).ok
