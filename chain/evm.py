@@ -198,12 +198,15 @@ class EvmChain:
     async def eth_call(self, to: str, data: str, block: BlockStamp) -> bytes:
         """Run a view at one block.
 
-        Errors: RpcFault for a revert.
+        Errors: RpcFault for a revert, and for nothing else.
         """
-        call = {"to": to, "data": data, "gas": CALL_GAS}
-        answer = await self.node().ask("eth_call", call, pinned(block))
         try:
+            answer = await self.node().ask("eth_call", {"to": to, "data": data, "gas": CALL_GAS}, pinned(block))
             return answers.raw(answer)
+        except RpcFault as fault:
+            if fault.reverted:
+                raise
+            raise self.node().unavailable(f"eth_call refused: {fault}") from None
         except answers.NONSENSE:
             raise self.node().unavailable("an eth_call answer that is not hex") from None
 
@@ -240,7 +243,7 @@ class EvmChain:
             one = {n: (await view(n))[0] for n in _SINGLE}
         except (RpcFault, DecodingError) as error:
             raise self.node().unavailable(f"the vault does not answer ({type(error).__name__})") from None
-        balance = int.from_bytes(await self._balance(vault, block), "big")
+        balance = await self._balance(vault, block)
         told = (
             True, one["stoppedAt"] != 0, one["settled"], withdrawable, one["stopReason"], reason, one["agent"], until, cash,
             positions, floor, one["spentToday"], one["totalDeposited"], one["totalSpent"], one["totalReturned"], one["feeOwed"],
@@ -248,9 +251,20 @@ class EvmChain:
         )  # fmt: skip
         return answers.vault_state(vault, block, told)
 
-    async def _balance(self, holder: str, block: BlockStamp) -> bytes:
+    async def _balance(self, holder: str, block: BlockStamp) -> int:
+        found = await self._holding(self._configured("USDC", self.usdc), holder, block)
+        if found is None:
+            raise self.node().unavailable("the USDC contract tells no balance")
+        return found
+
+    async def _holding(self, token: str, holder: str, block: BlockStamp) -> int | None:
+        """ERC-20 balance in base units; None where the contract tells none, for an empty answer is not zero."""
         data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
-        return (await self.eth_call(self._configured("USDC", self.usdc), data, block))[:32]
+        try:
+            told = await self.eth_call(token, data, block)
+        except RpcFault:
+            return None
+        return int.from_bytes(told[:32], "big") if len(told) >= 32 else None
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, or None when the chain has not seen it; a revert is explained."""
@@ -349,17 +363,13 @@ class EvmChain:
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
         """Read USDC balances at the newest block."""
         block = await self.latest()
-        return {holder: Usdc(int.from_bytes(await self._balance(holder, block), "big")) for holder in holders}
+        return {holder: Usdc(await self._balance(holder, block)) for holder in holders}
 
     async def exit_data(self, target: Target, holder: str) -> str | None:
         """Calldata that takes a whole ERC-4626 position out, None where `target` is no such exit or nothing is held."""
         if target.kind != "contract" or target.address is None or target.selector != _REDEEM:
             return None
-        data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
-        try:
-            shares = int.from_bytes((await self.eth_call(target.address, data, await self.latest()))[:32], "big")
-        except RpcFault:
-            return None
+        shares = await self._holding(target.address, holder, await self.latest())
         if not shares:
             return None
         return _REDEEM + encode(["uint256", "address", "address"], [shares, holder, holder]).hex()

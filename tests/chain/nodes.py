@@ -1,0 +1,67 @@
+"""Nodes that misbehave, for tests: an HTTP node scripted by the test, and a faulty one in front of a development chain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from chain.devchain import DevChain
+from chain.devchain import answer as truth
+
+Answer = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
+CHAIN_ID = "0x7a69"
+
+
+def result(asked: dict[str, Any], told: Any) -> web.Response:
+    return web.json_response({"jsonrpc": "2.0", "id": asked["id"], "result": told})
+
+
+def fault(asked: dict[str, Any], code: int, message: str, data: Any = None) -> web.Response:
+    return web.json_response({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": code, "message": message, "data": data}})
+
+
+@asynccontextmanager
+async def node(answer: Answer, *, chain_id: str | None = CHAIN_ID) -> AsyncIterator[str]:
+    """Serve `answer`; the chain id is answered here unless None is given for it."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        asked = await request.json()
+        if asked["method"] == "eth_chainId" and chain_id is not None:
+            return result(asked, chain_id)
+        return await answer(request, asked)
+
+    app = web.Application()
+    app.router.add_post("/", handle)
+    server = TestServer(app)
+    await server.start_server()
+    try:
+        yield str(server.make_url("/"))
+    finally:
+        await server.close()
+
+
+Distortion = Callable[[dict[str, Any], Any], Any]
+
+
+@asynccontextmanager
+async def distorted(chain: DevChain, distort: Distortion) -> AsyncIterator[str]:
+    """A development chain whose answers `distort(request, answer)` may change; it may give a web.Response too."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        asked = json.loads(await request.read())
+        told = distort(asked, truth(chain, asked))
+        return told if isinstance(told, web.StreamResponse) else web.json_response(told)
+
+    app = web.Application(client_max_size=2**24)
+    app.router.add_post("/", handle)
+    server = TestServer(app)
+    await server.start_server()
+    try:
+        yield str(server.make_url("/"))
+    finally:
+        await server.close()
