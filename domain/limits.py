@@ -58,10 +58,16 @@ def allowed(book: Book) -> dict[str, Any]:
     }
 
 
+def source_of(book: Book) -> str:
+    """Where figures of spend come from: the chain alone, or also what only the agent reports."""
+    claimed = any(day.claimed for day in book.state.days.values())
+    return "agent" if claimed or not book.state.chain_rows else "chain"
+
+
 def used(book: Book) -> dict[str, Any]:
     """What is used of each, with where the figure comes from."""
     s, m = book.state, book.mandate
-    source = "chain" if s.chain_rows else "agent"
+    source = source_of(book)
     return {
         "budget": _used(str(committed(book)), "chain", "deposits - withdrawals"),
         "per_action": _used(str(Usdc(s.largest[0])), source, "largest single action", day=s.largest[1]),
@@ -123,8 +129,6 @@ def limits(book: Book) -> dict[str, Any]:
         "allowed": allowed(book),
         "used": used(book),
         "remaining": remaining(book).as_json(),
-        "rolling_24h": _used(
-            str(rolling_24h(book)), "chain" if book.state.chain_rows else "agent", "last 24 hours, to the minute"
-        ),
+        "rolling_24h": _used(str(rolling_24h(book)), source_of(book), "last 24 hours, to the minute"),
         "breaches": breaches(book),
     }

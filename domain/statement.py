@@ -17,7 +17,8 @@ from domain.rules import CLAUSE_OF
 from domain.steps import grouped, of_events, refused_by
 
 WEEK: Final = timedelta(days=7)
-_FORM: Final = re.compile(r"(\d{4})-W(\d{2})")
+LAST_YEAR: Final = 9999
+_FORM: Final = re.compile(r"([0-9]{4})-W([0-9]{2})")
 DISCLOSURES: Final = (
     {"code": "net_of_fees", "text": "Realized results are net of the fees that were reported or measured."},
     {"code": "past_results", "text": "Past results say nothing certain about future ones."},
@@ -46,7 +47,8 @@ def week(name: str) -> Week:
     """
     found = _FORM.fullmatch(name)
     try:
-        first = date.fromisocalendar(int(found[1]), int(found[2]), 1) if found else None
+        # The year 9999 has a week whose end no calendar holds.
+        first = date.fromisocalendar(int(found[1]), int(found[2]), 1) if found and int(found[1]) < LAST_YEAR else None
     except ValueError:
         first = None
     if first is None:

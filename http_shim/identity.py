@@ -14,12 +14,25 @@ KEY_HEADER: Final = "X-Service-User-Key"
 LONGEST: Final = 512
 
 
+def _only(headers: Mapping[str, str], name: str) -> str | None:
+    """A header that may come once; the web frameworks' mappings show the first of several."""
+    if hasattr(headers, "getall"):  # aiohttp's
+        found = headers.getall(name, [])
+    elif hasattr(headers, "getlist"):  # Starlette's
+        found = headers.getlist(name)
+    else:
+        found = [headers[name]] if name in headers else []
+    if len(found) > 1:
+        raise Refused(refusal("unauthenticated", needs="one credential, not two"))
+    return found[0] if found else None
+
+
 def credential_of(headers: Mapping[str, str]) -> tuple[Header, str] | None:
     """(where it came from, the credential), None without one.
 
     Errors: `unauthenticated` for two at once, or a scheme other than Bearer.
     """
-    key, authorization = headers.get(KEY_HEADER), headers.get("Authorization")
+    key, authorization = _only(headers, KEY_HEADER), _only(headers, "Authorization")
     if key is not None and authorization is not None:
         raise Refused(refusal("unauthenticated", needs="one credential, not two"))
     if key is not None:

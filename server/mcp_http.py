@@ -23,6 +23,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.mcp_server import WalletServer
 
+MAX_SESSIONS: Final = 1_000  # each holds memory, and ending them takes time at shutdown
+IDLE_S: Final = 600
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 # sse-starlette looks every half second whether to end.
 DRAIN_S: Final = 0.8
@@ -81,7 +83,9 @@ class _Open:
 def mcp_app(server: WalletServer, base_url: str) -> Starlette:
     """The ASGI application behind the three paths."""
     checks = security(base_url)
-    streamable = server.streamable_http_app(json_response=True, transport_security=checks)
+    streamable = server.streamable_http_app(
+        json_response=True, transport_security=checks, max_sessions=MAX_SESSIONS, session_idle_timeout=IDLE_S
+    )
     transport = SseServerTransport("/messages/", security_settings=checks)
     AppStatus.should_exit = False
     return Starlette(

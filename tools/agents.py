@@ -177,12 +177,25 @@ def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = Fa
     return agent
 
 
+def wallet_of(ask: Ask[Any, Any], text: str) -> str:
+    """An address that can sign: not the zero address, and none of the contracts that the service works with.
+
+    Errors: `invalid_address`.
+    """
+    address = ask.chains.address(text)
+    chains = [ask.chains.get(i) for i in ask.chains.ids()]
+    taken = {a.lower() for c in chains for a in (c.usdc, c.factory) if a}
+    if int(address, 16) == 0 or address.lower() in taken:
+        raise Refused(refusal("invalid_address", value=address, why="nobody can sign with it"))
+    return address
+
+
 def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
     """Register an agent and mint its first key."""
     name = ask.asked.name.strip()
     if not name:
         raise Refused(refusal("invalid_request", detail={"fields": [{"loc": "name", "msg": "not empty"}]}))
-    address = ask.chains.address(ask.asked.address) if ask.asked.address is not None else None
+    address = wallet_of(ask, ask.asked.address) if ask.asked.address is not None else None
     agent = Agent(ask.ids.short("u_"), ask.caller.user_id or "", name, address, ask.now)
     uow.identities.add_agent(agent)
     key_id, key = ask.ids.short("k_"), ask.ids.token("ak_")
@@ -326,7 +339,7 @@ def deposit_address(uow: UnitOfWork, ask: Ask[DepositIn, None]) -> Reply:
         if on_file is None:
             raise not_found("deposit address")
         return Reply(200, {"agent_id": agent.agent_id, "chain_id": chain_id, "address": on_file})
-    address = ask.chains.address(given).lower()
+    address = wallet_of(ask, given).lower()
     if on_file is not None and on_file != address and uow.mandates.live_vault_naming(agent.agent_id, chain_id):
         raise Refused(refusal("conflict", why="A live vault names the address on file; stop it first."))
     uow.transfers.set_deposit_address(agent.agent_id, chain_id, address, ask.now)

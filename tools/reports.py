@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -24,6 +25,7 @@ PAYLOAD_KEYS: Final = frozenset(
     {"position", "mark", "target", "next_at", "text", "why", "fee_kind", "resource", "preview", "direction"}
 )
 TEXT_MAX: Final = 2_000
+ATTEMPTED_MAX: Final = 4_000
 REASONS: Final = ("TargetNotAllowed", "OverPerTxCap", "OverDailyCap", "MandateStopped", "MandateEnded", "server_guard")
 
 
@@ -177,6 +179,8 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     if asked.tx_hash is not None and (known := _known(uow, m, asked.tx_hash)) is not None:
         told = {"event": known.as_json(), "proven": known.reported_by is Reporter.CHAIN, "known": True}
         return Reply(200, told)
+    if asked.attempted is not None and len(json.dumps(asked.attempted)) > ATTEMPTED_MAX:
+        raise _bad("attempted", f"at most {ATTEMPTED_MAX} characters of JSON")
     state = uow.ledger.state(m.public_id)
     day = ask.now.date().isoformat()
     if state.refusals_day == day and state.refusals_count >= ask.config.refusals_per_day:

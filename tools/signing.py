@@ -295,7 +295,9 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
     amount = ask.asked.amount
     calls: list[dict[str, Any]] = []
     if amount is not None:
-        if not ZERO < amount <= room:
+        if amount <= ZERO:
+            raise Refused(refusal("invalid_number", value=str(amount), why="it is not above 0"))
+        if amount > room:
             raise Refused(refusal("over_budget", attempted=amount, allowed=room, remaining={"budget": str(room)}))
         approve = replace(chain.approve_call(m.vault_address, amount), sender=m.owner_address)
         deposit = replace(chain.vault_call(m.vault_address, "deposit", amount), sender=m.owner_address)
