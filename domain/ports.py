@@ -256,6 +256,10 @@ class Chain(Protocol):
         """Return the mined transaction, or None when the chain has not seen it; a revert is explained."""
         ...
 
+    async def waiting(self, tx_hash: str) -> bool:
+        """True for a transaction that the node knows and no block holds yet."""
+        ...
+
     async def simulate(self, call: Call) -> Simulation:
         """Run the call at the newest block without sending it."""
         ...

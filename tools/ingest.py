@@ -153,12 +153,13 @@ def _moved(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Mandate:
 def _released(uow: UnitOfWork, m: Mandate, log: VaultLog) -> None:
     """An execution ends its reservation and uses its approval up; the log names target, selector and approved amount."""
     told = log.args
-    for held in uow.reservations.of_mandate(m.public_id):
-        if held.action_hash.startswith(_prefix(told)):
-            uow.reservations.release(m.public_id, held.action_hash)
-            if held.approval_id:
-                _use(uow, m, held.approval_id)
-            return
+    same = [r for r in uow.reservations.of_mandate(m.public_id) if r.action_hash.startswith(_prefix(told))]
+    # One that still counts comes before one that ran out unsent, else it would count twice till it runs out too.
+    for held in sorted(same, key=lambda r: r.expires_at <= log.block.at)[:1]:
+        uow.reservations.release(m.public_id, held.action_hash)
+        if held.approval_id:
+            _use(uow, m, held.approval_id)
+        return
     for item in uow.approvals.of_target(m.public_id, str(told["target"])):
         if item.status == "approved" and item.approve_amount_usdc.micros == told["approved"]:
             _use(uow, m, item.approval_id)

@@ -6,10 +6,17 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from domain.actions import action_hash_of
+from domain.events import Event, Reporter
+from domain.mandate import Mandate
+from domain.money import Usdc
 from domain.refusals import Refused, refusal, timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.access import Facts, OneMandate, TxHash, chain_of, peek, seen_mandate
+from tools.ingest import taken_away
 from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply
+
+LOOKS_BACK: Final = 200
 
 
 class ReconcileIn(OneMandate):
@@ -39,7 +46,8 @@ async def gather(deps: Deps, caller: Caller, asked: ReconcileIn) -> Facts:
     chain = chain_of(deps, m)
     if asked.tx_hash is None or chain is None or not chain.rpc_set:
         return Facts()
-    return Facts(receipt=await chain.receipt(asked.tx_hash.lower()))
+    receipt = await chain.receipt(asked.tx_hash.lower())
+    return Facts(receipt=receipt, more=receipt is None and await chain.waiting(asked.tx_hash.lower()))
 
 
 def reconcile(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
@@ -49,13 +57,23 @@ def reconcile(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
         return _by_key(uow, ask, m.agent_id or "")
     if ask.asked.action_hash is not None:
         return _by_action(uow, ask)
-    rows = [e.as_json() for e in uow.ledger.by_tx(m.public_id, ask.asked.tx_hash or "")]
-    receipt = ask.facts.receipt
-    if receipt is None:
-        by_chain = any(e["reported_by"] == "chain" for e in rows)
-        return Reply(200, {"outcome": "landed" if by_chain else "not_seen", "block": None, "events": rows})
-    told = {"number": receipt.block.number, "hash": receipt.block.hash, "depth": receipt.depth}
-    return Reply(200, {"outcome": "landed" if receipt.ok else "reverted", "block": told, "events": rows})
+    return _by_tx(uow, m, ask.asked.tx_hash or "", ask.facts)
+
+
+def _by_tx(uow: UnitOfWork, m: Mandate, tx_hash: str, facts: Facts) -> Reply:
+    """What the chain says; where it was not asked or forgot, what the ledger holds and no reorganisation took away."""
+    rows = uow.ledger.by_tx(m.public_id, tx_hash)
+    receipt, shown = facts.receipt, [e.as_json() for e in rows]
+    if receipt is not None:
+        told = {"number": receipt.block.number, "hash": receipt.block.hash, "depth": receipt.depth}
+        return Reply(200, {"outcome": "landed" if receipt.ok else "reverted", "block": told, "events": shown})
+    if facts.more:
+        return Reply(200, {"outcome": "pending", "block": None, "events": shown})
+    proven = [e for e in rows if e.reported_by is Reporter.CHAIN]
+    stands = [e for e in proven if e.log_index is not None and taken_away(uow, m.public_id, tx_hash, e.log_index) is None]
+    refused = any(isinstance(e.payload.get("refusal"), dict) for e in proven)
+    outcome = "landed" if stands else "reverted" if refused else "not_seen"
+    return Reply(200, {"outcome": outcome, "block": None, "events": shown})
 
 
 def _by_key(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts], agent_id: str) -> Reply:
@@ -72,11 +90,36 @@ def _by_key(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts], agent_id: str) -> Rep
 
 
 def _by_action(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
-    for held in uow.reservations.live(ask.asked.public_id, ask.now):
-        if held.action_hash == ask.asked.action_hash:
-            until = timestamp(held.expires_at)
-            return Reply(200, {"outcome": "pending", "block": None, "events": [], "reserved_until": until})
-    return Reply(200, {"outcome": "not_seen", "block": None, "events": []})
+    """Pending while its calldata may still be sent; landed where a newer row tells of its execution.
+
+    The vault's log names target, selector and approved amount, not the calldata: two actions that share the three
+    share the executions shown.
+    """
+    public_id, key = ask.asked.public_id, ask.asked.action_hash or ""
+    ran = [e for e in uow.ledger.newest(public_id, LOOKS_BACK) if executes(e, key)]
+    events = [e.as_json() for e in ran]
+    for held in uow.reservations.live(public_id, ask.now):
+        if held.action_hash == key:
+            told = {"outcome": "pending", "block": None, "events": events, "reserved_until": timestamp(held.expires_at)}
+            return Reply(200, told)
+    if ran:
+        return Reply(200, {"outcome": "landed", "block": {"number": ran[0].block_number}, "events": events})
+    waits = any(a.shown(ask.now) in ("pending", "approved") for a in uow.approvals.of_action(public_id, key))
+    return Reply(200, {"outcome": "pending" if waits else "not_seen", "block": None, "events": []})
+
+
+def executes(event: Event, key: str) -> bool:
+    """True for the chain's row of an execution that this action hash stands for."""
+    told = event.payload.get("executed")
+    if event.reported_by is not Reporter.CHAIN or not isinstance(told, dict):
+        return False
+    try:
+        approved = Usdc.parse(told.get("approved"))
+    except Refused:
+        return False
+    return key.startswith(
+        action_hash_of(str(told.get("target")), str(told.get("selector")), approved, "").rpartition(":")[0] + ":"
+    )
 
 
 OPERATIONS: Final = (
