@@ -68,7 +68,8 @@ def build(deps: Deps, operations: Sequence[Operation], *, mcp: Asgi | None = Non
     app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
     app[DEPS], app[METRICS] = deps, Metrics()
     app.on_response_prepare.append(_dress)
-    for op in operations:
+    # The router tries them in turn: what an agent sends again and again comes first.
+    for op in sorted(operations, key=lambda o: o.idempotency is None):
         if op.route is not None:
             app.router.add_route(op.route[0], op.route[1], _route(op), name=op.name, expect_handler=_expected)
     app.add_routes(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from chain.evm import ChainFacts, EvmChains
 from chain.networks import NETWORKS
@@ -27,12 +27,15 @@ class SystemClock:
         return datetime.now(UTC)
 
 
+_BASE32: Final = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[n % 32] for n in range(256))
+
+
 class SystemIds:
     """Ids and tokens from the operating system's CSPRNG."""
 
     def short(self, prefix: str) -> str:
         """Return `prefix` and 10 random characters of a-z2-7 (50 bits)."""
-        return prefix + base64.b32encode(secrets.token_bytes(7)).decode().lower()[:10]
+        return prefix + secrets.token_bytes(10).translate(_BASE32).decode()
 
     def token(self, prefix: str) -> str:
         """Return `prefix` and 43 base64url characters (256 bits)."""

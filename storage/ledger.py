@@ -69,6 +69,7 @@ class Ledger:
     def __init__(self, sql: Sql, cache: StateCache):
         self._sql, self._cache = sql, cache
         self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+        self._heads: dict[str, Row | None] = {}
 
     def head(self, public_id: str) -> tuple[int, str]:
         """(seq, row_hash) of the newest row; (0, "") of an empty ledger."""
@@ -78,11 +79,14 @@ class Ledger:
     def head_row(self, public_id: str) -> Row | None:
         """The stored head: seq, row_hash, created_at."""
         query = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
-        return first(self._sql, query, public_id=public_id)
+        row = first(self._sql, query, public_id=public_id)
+        if not self._lock:  # on SQLite nobody else writes in this transaction, so the head that was read stays the head
+            self._heads[public_id] = row
+        return row
 
     def _locked_head(self, public_id: str) -> tuple[int, str, int]:
         query = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id" + self._lock
-        row = first(self._sql, query, public_id=public_id)
+        row = self._heads.pop(public_id, None) or first(self._sql, query, public_id=public_id)
         if row is None:
             self._sql.run(
                 "INSERT INTO ledger_heads (public_id, seq, row_hash, created_at) VALUES (:public_id, 0, '', 0) "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import queue
 import sqlite3
-import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
 BATCH: Final = 64
 BUSY_MS: Final = 30_000
+TURN_S: Final = 0.005
 WAL_WAIT_MS: Final = 20
 PG_POOL: Final = 16
 PG_TRIES: Final = 8
@@ -103,13 +104,12 @@ class _Job:
     """One queued handler and where its answer goes."""
 
     work: Callable[[UnitOfWork], Any]
-    loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     result: Any = None
     error: BaseException | None = None
 
     def settle(self) -> None:
-        if self.future.cancelled():
+        if self.future.done():
             return
         if isinstance(self.error, StopIteration):  # a future takes any exception but this one
             self.future.set_exception(RuntimeError("the handler raised StopIteration"))
@@ -120,20 +120,24 @@ class _Job:
 
 
 class SqliteStore:
-    """One writer thread, group commit; reads on a connection of the event loop's own.
+    """One writer connection with group commit, one reader connection; both belong to the event loop that opened the store.
 
-    A queued handler runs in a savepoint: its exception undoes it alone, and the batch commits once. Reads are short and
-    bounded, so they run where they are asked; a hop to another thread costs more than they do.
+    A queued handler runs in a savepoint: its exception undoes it alone, and the batch commits once. Handlers are short and
+    bounded, so they run on the loop, as they do on PostgreSQL; what waits for the disk or for another process (the commit,
+    a lock that is taken) waits in a thread.
     """
 
     def __init__(self, url: str):
         self.url = url
         self._path = sqlite_path(url)
         self._cache = StateCache()
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        self._jobs: deque[_Job] = deque()
         self._reader = connect_sqlite(self._path, reads_only=True)
-        self._writer = threading.Thread(target=self._write_all, name="sqlite-writer", daemon=True)
-        self._writer.start()
+        self._writer: sqlite3.Connection | None = connect_sqlite(self._path)
+        self._writer.execute("PRAGMA busy_timeout = 0")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
+        self._writing: asyncio.Task[None] | None = None
         self._closed = False
 
     async def read(self, work: Work[T]) -> T:
@@ -147,11 +151,12 @@ class SqliteStore:
 
     async def write(self, work: Work[T]) -> T:
         """Queue the handler; answered after the commit."""
-        if self._closed or not self._writer.is_alive():
+        if self._closed or self._writer is None:
             raise RuntimeError("the store is closed")
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(work, loop, future))
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._jobs.append(_Job(work, future))
+        if self._writing is None:
+            self._writing = self._loop.create_task(self._write_all())
         # A caller that is cancelled must not take the answer of a write that happens anyway.
         return await asyncio.shield(future)
 
@@ -160,58 +165,69 @@ class SqliteStore:
         if self._closed:
             return
         self._closed = True
-        self._jobs.put(None)
-        await asyncio.get_running_loop().run_in_executor(None, self._writer.join)
+        if self._writing is not None:
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(self._writing)
+        await asyncio.to_thread(self._thread.shutdown)
+        if self._writer is not None:
+            self._writer.close()
         self._reader.close()
 
-    def _write_all(self) -> None:
-        connection = connect_sqlite(self._path)
+    async def _write_all(self) -> None:
+        """Work the queue off, a batch at a time; ends when it is empty."""
         try:
-            while (job := self._jobs.get()) is not None:
-                batch, last = self._batch(job)
-                self._commit(connection, batch)
-                _answer(batch)
-                if last:
-                    break
-                if connection.in_transaction:  # not even the rollback worked: start over
-                    connection.close()
-                    connection = connect_sqlite(self._path)
+            while self._jobs and self._writer is not None:
+                batch = [self._jobs.popleft() for _ in range(min(BATCH, len(self._jobs)))]
+                try:
+                    await self._commit(self._writer, batch)
+                except BaseException:
+                    _fail(batch, RuntimeError("the loop of the store ended"))
+                    raise
+                for job in batch:
+                    job.settle()
+                if self._writer.in_transaction:  # not even the rollback worked: start over
+                    self._writer = await self._reopened(self._writer)
+        finally:
+            self._writing = None
+            if self._writer is None:  # nobody waits for a writer that is gone
+                _fail(self._jobs, RuntimeError("the store's writer ended"))
+
+    async def _reopened(self, broken: sqlite3.Connection) -> sqlite3.Connection | None:
+        broken.close()
+        try:
+            connection = await self._loop.run_in_executor(self._thread, connect_sqlite, self._path)
+            connection.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error:
             log.exception("the writer of %s ends: the database does not open again", self._path)
-        finally:
-            connection.close()
-            self._refuse_the_rest()
+            return None
+        return connection
 
-    def _refuse_the_rest(self) -> None:
-        """Nobody waits for a writer that is gone."""
-        while not self._jobs.empty():
-            if (job := self._jobs.get()) is not None:
-                job.error = RuntimeError("the store's writer ended")
-                _answer([job])
-
-    def _batch(self, job: _Job) -> tuple[list[_Job], bool]:
-        batch = [job]
-        while len(batch) < BATCH:
-            try:
-                more = self._jobs.get_nowait()
-            except queue.Empty:
-                break
-            if more is None:
-                return batch, True
-            batch.append(more)
-        return batch, False
-
-    def _commit(self, connection: sqlite3.Connection, batch: list[_Job]) -> None:
+    async def _commit(self, connection: sqlite3.Connection, batch: list[_Job]) -> None:
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            await self._begin(connection)
+            turn = self._loop.time()
             for job in batch:
                 self._run(connection, job)
-            connection.execute("COMMIT")
+                if self._loop.time() - turn > TURN_S:  # others on the loop have their turn; the lock stays ours
+                    await asyncio.sleep(0)
+                    turn = self._loop.time()
+            await self._loop.run_in_executor(self._thread, connection.execute, "COMMIT")
         except BaseException as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             for job in batch:
                 job.error = job.error or error
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+    async def _begin(self, connection: sqlite3.Connection) -> None:
+        """Take the write lock; where another process has it, wait in the thread."""
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            await self._loop.run_in_executor(self._thread, _begin_patiently, connection)
 
     def _run(self, connection: sqlite3.Connection, job: _Job) -> None:
         connection.execute("SAVEPOINT one")
@@ -223,19 +239,17 @@ class SqliteStore:
         connection.execute("RELEASE one")
 
 
-def _answer(batch: list[_Job]) -> None:
-    """Hand the outcomes over, with one wake-up a loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-    for done in batch:
-        by_loop.setdefault(done.loop, []).append(done)
-    for loop, jobs in by_loop.items():
-        # A loop that closed meanwhile has nobody left to answer.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle, jobs)
+def _begin_patiently(connection: sqlite3.Connection) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    finally:
+        connection.execute("PRAGMA busy_timeout = 0")
 
 
-def _settle(jobs: list[_Job]) -> None:
+def _fail(jobs: Iterable[_Job], error: Exception) -> None:
     for job in jobs:
+        job.error = error
         job.settle()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import anyio
 import pytest
 
 from domain.refusals import Refused
-from storage.store import SqliteStore, Store, connect_sqlite, open_store
+from storage.store import TURN_S, SqliteStore, Store, connect_sqlite, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 
@@ -131,6 +132,37 @@ async def test_the_file_is_durable_and_shared(sqlite_store: SqliteStore) -> None
     assert await sqlite_store.write(pragmas) == ["wal", 2, 1, 1]
 
 
+async def test_the_loop_goes_on_while_another_process_holds_the_lock(sqlite_store: SqliteStore) -> None:
+    other = connect_sqlite(sqlite_store.url.removeprefix("sqlite:///"))
+    other.execute("BEGIN IMMEDIATE")
+    waiting = asyncio.create_task(sqlite_store.write(lambda uow: _switch(uow, "waited")))
+    with anyio.fail_after(5):
+        for _ in range(20):
+            assert await _names(sqlite_store) == set()
+            await anyio.sleep(0.002)
+        assert not waiting.done()
+        other.execute("COMMIT")
+        assert await waiting == "waited"
+    other.close()
+
+
+async def test_a_long_batch_lets_others_on_the_loop_have_their_turn(sqlite_store: SqliteStore) -> None:
+    turns: list[int] = []
+    done = [0]
+
+    def slow(uow: UnitOfWork) -> None:
+        time.sleep(TURN_S * 2)
+        done[0] += 1
+
+    async def others() -> None:
+        while done[0] < 8:
+            turns.append(done[0])
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(sqlite_store.write(slow) for _ in range(8)), others())
+    assert set(turns) >= {1, 4, 7}
+
+
 async def test_a_lost_update_is_refused(store: Store) -> None:
     await store.write(lambda uow: uow.mandates.add(m.mandate()))
 
@@ -211,7 +243,7 @@ def _stick_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the next batch end as if neither its commit nor its rollback had worked."""
     commit = SqliteStore._commit
 
-    def stuck(self: SqliteStore, connection: sqlite3.Connection, batch: list[Any]) -> None:
+    async def stuck(self: SqliteStore, connection: sqlite3.Connection, batch: list[Any]) -> None:
         monkeypatch.setattr(SqliteStore, "_commit", commit)
         connection.execute("BEGIN IMMEDIATE")
         for job in batch:
@@ -241,7 +273,6 @@ async def test_a_writer_that_ended_answers_instead_of_hanging(
     with anyio.fail_after(5):
         answers = await asyncio.gather(*works, return_exceptions=True)
         assert all(isinstance(a, OSError | RuntimeError) for a in answers)
-        await anyio.to_thread.run_sync(sqlite_store._writer.join)
         with pytest.raises(RuntimeError, match="closed"):
             await sqlite_store.write(lambda uow: _switch(uow, "late"))
     assert "does not open again" in caplog.text
