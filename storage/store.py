@@ -27,7 +27,7 @@ T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
 BATCH: Final = 64
 BUSY_MS: Final = 30_000
-TURN_S: Final = 0.005
+TURN_MS: Final = 5
 WAL_WAIT_MS: Final = 20
 PG_POOL: Final = 16
 PG_TRIES: Final = 8
@@ -208,7 +208,7 @@ class SqliteStore:
             turn = self._loop.time()
             for job in batch:
                 self._run(connection, job)
-                if self._loop.time() - turn > TURN_S:  # others on the loop have their turn; the lock stays ours
+                if (self._loop.time() - turn) * 1_000 > TURN_MS:  # others on the loop have their turn; the lock stays ours
                     await asyncio.sleep(0)
                     turn = self._loop.time()
             await self._loop.run_in_executor(self._thread, connection.execute, "COMMIT")

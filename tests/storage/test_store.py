@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from domain.refusals import Refused
-from storage.store import TURN_S, SqliteStore, Store, connect_sqlite, open_store
+from storage.store import TURN_MS, SqliteStore, Store, connect_sqlite, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 
@@ -151,7 +151,7 @@ async def test_a_long_batch_lets_others_on_the_loop_have_their_turn(sqlite_store
     done = [0]
 
     def slow(uow: UnitOfWork) -> None:
-        time.sleep(TURN_S * 2)
+        time.sleep(TURN_MS / 500)
         done[0] += 1
 
     async def others() -> None:
