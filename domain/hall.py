@@ -57,7 +57,8 @@ class Record:
 
     Shapes: `positions` is the house's latest mark and what was traded after it, at cost; `waiting` is a mark (cash,
     positions, whether the chain wrote it) of a block that the ledger has not reached; `exited` says that something came
-    back from a position since the latest mark. `base` is the worth at the begin of the sub-period that runs,
+    back from a position since the latest mark; `void` that what was open is marked at nothing, and may yet recover.
+    `base` is the worth at the begin of the sub-period that runs,
     `inflow` and `outflow` the flows in it.
     """
 
@@ -68,6 +69,7 @@ class Record:
     positions: int = 0
     waiting: tuple[int, int, bool] | None = None
     exited: bool = False
+    void: bool = False
     settled: bool = False
     fee_owed: int = 0
     base: int = 0
@@ -193,7 +195,8 @@ def _caught_up(r: Record) -> Record:
     _, positions, proven = r.waiting
     if not positions and r.positions and not r.exited and not proven:
         return replace(r, waiting=None)
-    return _closed(replace(r, positions=positions, waiting=None, exited=False))
+    void = positions == 0 and (r.positions > 0 or r.void)
+    return _closed(replace(r, positions=positions, waiting=None, exited=False, void=void))
 
 
 def _reversed(r: Record, row: Mapping[str, Any]) -> Record:
@@ -232,7 +235,7 @@ def _flow(r: Record, amount: int) -> Record:
     known at the next mark only; until then the flow waits.
     """
     r = _add(r, inflow=max(0, amount), outflow=max(0, -amount))
-    if r.positions == 0:
+    if r.positions == 0 and not r.void:
         r = _closed(r)
         return replace(r, cash=r.cash + amount, base=r.base + amount)
     return replace(r, cash=r.cash + amount, inflow=r.inflow + max(0, amount), outflow=r.outflow + max(0, -amount))
