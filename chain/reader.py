@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from chain import codec
+import anyio
+
+from chain import answers, codec
 from chain.evm import EvmChain
 from chain.rpc import RpcFault
 from domain.ports import BlockStamp, VaultLog
@@ -17,10 +19,7 @@ ADDRESSES_PER_CALL: Final = 500
 WINDOW: Final = 128
 FIRST_CHUNK: Final = 2_000
 LARGEST_CHUNK: Final = 10_000
-_TOO_MUCH: Final = re.compile(
-    r"range|too many|too large|too big|limit|exceed|more than|timeout|timed out|query returned|response size",
-    re.IGNORECASE,
-)
+HEADERS_AT_ONCE: Final = 8
 _ADVICE: Final = re.compile(r"\[0x([0-9a-f]+),\s*0x([0-9a-f]+)\]", re.IGNORECASE)
 
 
@@ -30,6 +29,22 @@ class Cursor:
 
     block: int
     hash: str | None
+
+
+Todo = Literal["wait", "rewind", "next block", "history"]
+
+
+def plan(cursor: Cursor, head: BlockStamp, *, window: int, confirmations: int) -> Todo:
+    """What to do next from the resume point alone: history in ranges below the window, block by block inside it.
+
+    A head below the resume point is a node that fell behind, and waited for, but on a chain without confirmations,
+    where time really goes back.
+    """
+    if cursor.block > head.number:
+        return "wait" if confirmations else "rewind"
+    if cursor.block == head.number:
+        return "wait" if cursor.hash in (None, head.hash) else "rewind"
+    return "history" if cursor.block + 1 < head.number - window else "next block"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +83,18 @@ class Reader:
         head = await self.chain.latest()
         if cursor is None:
             cursor = Cursor(max(self.chain.facts.start_block - 1, -1), None)
-        if cursor.hash is not None:
-            here = await self.chain.block(cursor.block)
-            if here is None or here.hash != cursor.hash:
-                return Reorged(head)
-        if cursor.block >= head.number:
+        todo = plan(cursor, head, window=self.window, confirmations=self.chain.facts.confirmations)
+        if todo == "wait":
             return None
+        if todo == "rewind":
+            return Reorged(head)
         vaults = {v.lower() for v in known}
-        settled = head.number - self.window
-        if cursor.block + 1 < settled:
-            return await self._history(cursor, min(cursor.block + self.chunk, settled), head, vaults)
-        return await self._next_block(cursor, head, vaults)
+        try:
+            if todo == "next block":
+                return await self._next_block(cursor, head, vaults)
+            return await self._history(cursor, min(cursor.block + self.chunk, head.number - self.window), head, vaults)
+        except answers.NONSENSE as error:
+            raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
 
     async def still_there(self, blocks: Sequence[tuple[int, str]]) -> Cursor:
         """The newest of the remembered blocks (newest first) that the chain still has."""
@@ -88,20 +104,33 @@ class Reader:
                 return Cursor(number, hashed)
         return Cursor(max(self.chain.facts.start_block - 1, -1), None)
 
-    async def _history(self, cursor: Cursor, high: int, head: BlockStamp, vaults: set[str]) -> Read:
-        logs = await self._fetch(vaults, low=cursor.block + 1, high=high)
-        end = await self.chain.block(high)
-        if end is None:
-            raise self._unavailable("a block in the middle of the chain is missing")
-        stamps = {end.number: end}
-        for raw in logs:
-            number = int(raw["blockNumber"], 16)
-            if number not in stamps:
+    async def _history(self, cursor: Cursor, high: int, head: BlockStamp, vaults: set[str]) -> Read | Reorged:
+        if cursor.hash is not None:
+            here = await self.chain.block(cursor.block)
+            if here is None or here.hash != cursor.hash:
+                return Reorged(head)
+        logs = await self._past_logs(vaults, cursor.block + 1, high)
+        stamps = await self._stamps({high, *(int(raw["blockNumber"], 16) for raw in logs)})
+        if any(not cursor.block < number <= high for number in stamps):
+            raise self._unavailable("logs of other blocks than those asked for")
+        return self._read(logs, stamps, vaults, stamps[high], head)
+
+    async def _stamps(self, numbers: Iterable[int]) -> dict[int, BlockStamp]:
+        """Headers of these blocks, a few at a time."""
+        found: dict[int, BlockStamp] = {}
+        rest = iter(sorted(numbers))
+
+        async def some() -> None:
+            for number in rest:
                 stamp = await self.chain.block(number)
                 if stamp is None:
                     raise self._unavailable("a block in the middle of the chain is missing")
-                stamps[number] = stamp
-        return self._read(logs, stamps, vaults, end, head)
+                found[number] = stamp
+
+        async with anyio.create_task_group() as group:
+            for _ in range(HEADERS_AT_ONCE):
+                group.start_soon(some)
+        return dict(sorted(found.items()))
 
     async def _next_block(self, cursor: Cursor, head: BlockStamp, vaults: set[str]) -> Read | Reorged | None:
         told = await self.chain.header(cursor.block + 1)
@@ -110,7 +139,7 @@ class Reader:
         stamp, parent = told
         if cursor.hash is not None and parent != cursor.hash:
             return Reorged(head)
-        logs = await self._fetch(vaults, block_hash=stamp.hash)
+        logs = await self._block_logs(stamp.hash)
         return self._read(logs, {stamp.number: stamp}, vaults, stamp, head)
 
     def _read(
@@ -121,68 +150,61 @@ class Reader:
         end: BlockStamp,
         head: BlockStamp,
     ) -> Read:
-        logs = []
+        logs = sorted(self._decoded(raws, stamps), key=lambda g: (g.block.number, g.log_index))
+        made = tuple(str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
+        ours = vaults.union(v.lower() for v in made)
+        kept = tuple(g for g in logs if g.name == "MandateCreated" or g.address.lower() in ours)
+        return Read(kept, made, tuple(stamps.values()), Cursor(end.number, end.hash), head)
+
+    def _decoded(self, raws: Sequence[Mapping[str, Any]], stamps: Mapping[int, BlockStamp]) -> Iterator[VaultLog]:
         for raw in raws:
             stamp = stamps[int(raw["blockNumber"], 16)]
-            if str(raw["blockHash"]).lower() != stamp.hash:
+            if answers.block_hash(raw["blockHash"]) != stamp.hash:
                 raise self._unavailable("logs of another block than the one asked for")
             log = self.chain.vault_log(raw, stamp)
-            if log is not None and (log.name == "MandateCreated" or log.address.lower() in vaults):
-                logs.append(log)
-        logs.sort(key=lambda g: (g.block.number, g.log_index))
-        made = tuple(str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
-        return Read(tuple(logs), made, tuple(stamps.values()), Cursor(end.number, end.hash), head)
+            if log is not None:
+                yield log
 
-    async def _fetch(
-        self, vaults: set[str], *, low: int = 0, high: int = 0, block_hash: str | None = None
-    ) -> list[Mapping[str, Any]]:
-        """Logs of the factory and of the vaults; vaults the factory logs name join `vaults` first."""
+    async def _block_logs(self, block_hash: str) -> list[Mapping[str, Any]]:
+        """Every log of a block that could be ours; one block's are few, so that no addresses need to be named."""
+        if self.chain.factory is None:
+            return []
+        topics = [*codec.event_topics("MandateVaultFactory"), *codec.event_topics("MandateVault")]
+        return self._list(await self.chain.node().fact("eth_getLogs", {"topics": [topics], "blockHash": block_hash}))
+
+    async def _past_logs(self, vaults: set[str], low: int, high: int) -> list[Mapping[str, Any]]:
+        """Logs of the factory and of the vaults, those included whose making is among them."""
         factory = self.chain.factory
         if factory is None:
             return []
-        created = codec.event_topics("MandateVaultFactory")
-        made = await self._logs({"address": factory, "topics": [list(created)]}, low, high, block_hash)
-        for raw in made:
-            told = codec.decode_log(
-                "MandateVaultFactory", [bytes.fromhex(t[2:]) for t in raw["topics"]], bytes.fromhex(raw["data"][2:])
-            )
+        logs = await self._logs({"address": factory, "topics": [list(codec.event_topics("MandateVaultFactory"))]}, low, high)
+        for raw in logs:
+            told = codec.decode_log("MandateVaultFactory", answers.topics(raw), answers.raw(raw["data"]))
             if told and told[0] == "MandateCreated":
                 vaults.add(str(told[1]["vault"]).lower())
         if not vaults:
-            return made
+            return logs
         wanted: dict[str, Any] = {"topics": [list(codec.event_topics("MandateVault"))]}
         if len(vaults) <= ADDRESSES_PER_CALL:
             wanted["address"] = sorted(vaults)
-        return made + await self._logs(wanted, low, high, block_hash)
+        return logs + await self._logs(wanted, low, high)
 
-    async def _logs(self, wanted: dict[str, Any], low: int, high: int, block_hash: str | None) -> list[Mapping[str, Any]]:
+    async def _logs(self, wanted: dict[str, Any], low: int, high: int) -> list[Mapping[str, Any]]:
         """eth_getLogs that halves its range, or takes the provider's advice, until it is answered."""
-        if block_hash is not None:
-            return self._list(await self._asked({**wanted, "blockHash": block_hash}))
-        ranges, found = [(low, high)], []
+        ranges, found = [(low, high)], list[Mapping[str, Any]]()
         while ranges:
             first, last = ranges.pop()
             try:
-                found += self._list(await self._asked({**wanted, "fromBlock": hex(first), "toBlock": hex(last)}))
+                asked = {**wanted, "fromBlock": hex(first), "toBlock": hex(last)}
+                found += self._list(await self.chain.node().ask("eth_getLogs", asked))
                 self.chunk = min(self.chunk * 21 // 20 + 1, LARGEST_CHUNK)
             except RpcFault as fault:
-                if first == last or not _TOO_MUCH.search(str(fault)):
+                if first == last or not fault.too_much:
                     raise self._unavailable(f"eth_getLogs refused: {fault}") from None
                 middle = _advised(str(fault), first, last)
                 self.chunk = max(1, middle - first + 1)
                 ranges += [(middle + 1, last), (first, middle)]
         return found
-
-    async def _asked(self, wanted: dict[str, Any]) -> Any:
-        rpc = self.chain.rpc
-        if rpc is None:
-            raise self._unavailable("no RPC address is configured")
-        try:
-            return await rpc.ask("eth_getLogs", wanted)
-        except RpcFault as fault:
-            if "blockHash" in wanted:
-                raise self._unavailable(f"eth_getLogs refused: {fault}") from None
-            raise
 
     def _list(self, answer: Any) -> list[Mapping[str, Any]]:
         if not isinstance(answer, list):
