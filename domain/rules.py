@@ -97,12 +97,10 @@ def violations(book: Book, event: NewEvent, same_tx: Sequence[Event] = ()) -> li
     found = _repeated(event, same_tx)
     if event.kind is Kind.DEPOSIT:
         return _over_funded(book, event)
-    if event.kind is Kind.FEE:
-        return found + _paid_read(book.mandate, event)
-    if event.kind is Kind.RESOLVE and event.reported_by is Reporter.AGENT and book.mandate.accepted_at is None:
-        return [*found, Broken("not_accepted")]
     if event.kind not in ACTING:
-        return found
+        # Contract 3: whatever the agent reports while it has no say is flagged, money in it or not.
+        told = _standing(book, event, _action(event, None)) if event.reported_by is Reporter.AGENT else []
+        return found + told + (_paid_read(book.mandate, event) if event.kind is Kind.FEE else [])
     twin = _twin(event, same_tx)
     action = _action(event, twin)
     return found + _standing(book, event, action) + _amounts(book, event, action, twin) + _target(book, event, action)

@@ -224,10 +224,20 @@ def test_a_chain_row_to_a_target_outside_the_terms_is_flagged() -> None:
     assert codes(funded(), executed(1, tx="0x01", target=MARKET.upper().replace("0X", "0x"))) == []
 
 
-def test_notes_are_never_flagged() -> None:
-    closed = funded(status=Status.STOPPED, accepted_at=None, paused_at=START, ends_at=START)
-    assert codes(closed, row("note", text="hello")) == []
-
+@pytest.mark.parametrize(
+    ("closed", "code"),
+    [
+        ({"accepted_at": None}, "not_accepted"),
+        ({"status": Status.STOPPED}, "mandate_stopped"),
+        ({"ends_at": START}, "mandate_ended"),
+        ({"paused_at": START}, "mandate_paused"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["note", "fee", "resolve"])
+def test_whatever_an_agent_reports_without_a_say_is_flagged(closed: dict[str, Any], code: str, kind: str) -> None:
+    amount = None if kind == "note" else "1"
+    assert codes(funded(), row(kind, amount)) == []
+    assert codes(funded(**closed), row(kind, amount)) == [code]
 
 def test_an_empty_ledger_flags_nothing_for_an_ordinary_report() -> None:
     assert codes(Ledger().book(), row("buy", 50, tx="0x01", target={"market": "erc4626-test"})) == []
