@@ -100,12 +100,13 @@ class ChainLog:
         self._sql.run("DELETE FROM chain_staging WHERE chain_id = :chain AND block_number <= :high", chain=chain_id, high=up_to)
         return [_staged(r) for r in rows]
 
-    def staged_of(self, chain_id: int, address: str, limit: int = 50) -> list[Staged]:
-        """A vault's logs that are not deep enough yet, oldest first."""
+    def staged_of(self, chain_id: int, address: str, public_id: str, limit: int = 50) -> list[Staged]:
+        """A vault's logs that are not deep enough yet and not in its mandate's ledger by a receipt, oldest first."""
         rows = self._sql.rows(
-            "SELECT * FROM chain_staging WHERE chain_id = :chain AND address_lower = :address "
-            "ORDER BY block_number, log_index LIMIT :most",
-            chain=chain_id, address=address.lower(), most=limit,
+            "SELECT * FROM chain_staging s WHERE chain_id = :chain AND address_lower = :address AND NOT EXISTS "
+            "(SELECT 1 FROM ledger_events e WHERE e.public_id = :mandate AND e.tx_hash = s.tx_hash "
+            "AND e.log_index = s.log_index AND e.reported_by = 'chain') ORDER BY block_number, log_index LIMIT :most",
+            chain=chain_id, address=address.lower(), mandate=public_id, most=limit,
         )  # fmt: skip
         return [_staged(r) for r in rows]
 

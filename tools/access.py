@@ -175,7 +175,7 @@ def load_book(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, facts: Facts | No
     facts = facts or Facts()
     vault, asks = m.vault_address, m.approval_above_usdc is not None
     # Calldata is only handed out for a vault, and only where the owner is asked can an approval be open.
-    staged = uow.chainlog.staged_of(m.chain_id, vault) if vault else []
+    staged = uow.chainlog.staged_of(m.chain_id, vault, m.public_id) if vault else []
     return Book(
         mandate=m,
         state=uow.ledger.state(m.public_id),

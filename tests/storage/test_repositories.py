@@ -421,7 +421,7 @@ async def test_the_readers_tables_forget_what_a_reorganisation_took(store: Store
     cursor = await store.read(lambda uow: uow.chainlog.cursor(1))
     assert cursor is not None
     assert (cursor.block, cursor.hash, cursor.head, cursor.recheck_to, cursor.read_at) == (11, "h11", 21, 5, m.later(1))
-    assert [s.block_number for s in await store.read(lambda uow: uow.chainlog.staged_of(1, "0xaA"))] == [10, 11]
+    assert [s.block_number for s in await store.read(lambda uow: uow.chainlog.staged_of(1, "0xaA", "m_1"))] == [10, 11]
     taken = await store.write(lambda uow: uow.chainlog.take_staged(1, 10))
     assert taken == [replace(staged(10), address="0xaa")]
     assert await store.write(lambda uow: uow.chainlog.take_staged(1, 10)) == []
