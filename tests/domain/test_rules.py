@@ -239,5 +239,6 @@ def test_whatever_an_agent_reports_without_a_say_is_flagged(closed: dict[str, An
     assert codes(funded(), row(kind, amount)) == []
     assert codes(funded(**closed), row(kind, amount)) == [code]
 
+
 def test_an_empty_ledger_flags_nothing_for_an_ordinary_report() -> None:
     assert codes(Ledger().book(), row("buy", 50, tx="0x01", target={"market": "erc4626-test"})) == []

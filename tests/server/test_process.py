@@ -66,6 +66,7 @@ def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_sigterm_drains_live_clients_and_exits_0(served: tuple[subprocess.Popen[str], str]) -> None:
     process, base = served
@@ -107,6 +108,7 @@ async def test_sigterm_drains_live_clients_and_exits_0(served: tuple[subprocess.
     assert set(answered) == {200}
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_long_calldata_fits_the_request_line(served: tuple[subprocess.Popen[str], str]) -> None:
     _, base = served
@@ -120,6 +122,7 @@ def test_the_command_line_prints_the_openapi_document(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["openapi"] == "3.1.0"
 
 
+@pytest.mark.slow
 def test_doctor_finds_a_database_that_is_not_migrated(tmp_path: Path) -> None:
     before = wallet(tmp_path, "doctor")
     assert (before.returncode, "wallet db upgrade" in before.stdout) == (1, True)
@@ -128,6 +131,7 @@ def test_doctor_finds_a_database_that_is_not_migrated(tmp_path: Path) -> None:
     assert after.returncode == 0, after.stdout
 
 
+@pytest.mark.slow
 def test_switches_and_keys_are_managed_from_the_command_line(tmp_path: Path) -> None:
     wallet(tmp_path, "db", "upgrade")
     assert wallet(tmp_path, "switch", "set", "door", "off").returncode == 0
