@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench contracts lint lock clean
+.PHONY: setup check test demo bench conformance inspector clients contracts lint lock clean
 
 setup: $(STAMP)
 
@@ -37,6 +37,16 @@ demo: setup
 bench: setup
 	$(BIN)/python -m bench
 
+# Other people's checkers and clients against ours; Node 20 with npm fetches them, from a lock.
+conformance: setup
+	$(BIN)/pytest -q tests/conformance
+
+inspector: setup
+	$(BIN)/pytest -q tests/clients -k inspector
+
+clients: setup
+	$(BIN)/pytest -q tests/clients -k story
+
 contracts:
 	cd contracts && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
@@ -44,6 +54,7 @@ contracts:
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o locks/dev.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c locks/dev.txt pyproject.toml -o locks/run.txt
+	echo "mcp<2" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mcp1.txt
 
 clean:
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .ruff_cache

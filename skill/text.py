@@ -20,7 +20,7 @@ MCP_NOTE: Final[Mapping[str, Any]] = {
 }
 NAME: Final = "delegated-spending-wallet"
 DESCRIPTION: Final = (
-    "Spend a bounded USDC budget under a mandate that its owner signed: read what is allowed, get checked calldata, "
+    "Spend a bounded USDC budget under a mandate that its owner signed. Read what is allowed, get checked calldata, "
     "act, report, and recover from refusals. Use when you were given a wallet key (ak_…) or a mandate id (m_…)."
 )
 START: Final = (

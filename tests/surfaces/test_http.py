@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 from aiohttp import ClientSession
 from openapi_spec_validator import validate
 
@@ -70,6 +71,8 @@ async def test_the_door_answers_402_and_the_texts_come_from_the_registry(service
         async with http.get(service.base + "/wallet/skill.md") as r:
             text = await r.text()
             assert text.startswith("---\nname: delegated-spending-wallet\n")
+            about = yaml.safe_load(text.split("---\n")[1])
+            assert (about["name"], about["description"]) == ("delegated-spending-wallet", told["about"])
             assert len(text.splitlines()) < 500
             assert all(f"`{code}`" in text for code in REFUSALS)
         async with http.get(service.base + "/wallet/mcp-tools") as r:

@@ -1,0 +1,30 @@
+"""Plays a story over MCP with the 1.x Python SDK, in an environment of its own; stdin and stdout as in story.mjs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from mcp import ClientSession
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamablehttp_client
+
+
+async def main() -> None:
+    story = json.load(sys.stdin)
+    headers = {"X-Service-User-Key": story["key"]}
+    opened: Any = sse_client if story["transport"] == "sse" else streamablehttp_client
+    async with opened(story["url"], headers=headers) as streams, ClientSession(streams[0], streams[1]) as session:
+        await session.initialize()
+        tools = (await session.list_tools()).tools
+        answers = []
+        for step in story["steps"]:
+            told = await session.call_tool(step["tool"], step["arguments"])
+            text: Any = told.content[0]
+            answers.append({"isError": told.isError, "body": told.structuredContent, "text": json.loads(text.text)})
+    print(json.dumps({"tools": [t.name for t in tools], "answers": answers}))
+
+
+asyncio.run(main())

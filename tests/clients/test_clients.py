@@ -1,0 +1,136 @@
+"""Other people's clients play one story against the running service and all see the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import venv
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import pytest
+
+from tests import npm
+from tests.surfaces.conftest import Service, evm, service  # noqa: F401 - fixtures
+from tests.world import BY_NAME
+
+pytestmark = [pytest.mark.anyio, pytest.mark.node, pytest.mark.slow]
+HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
+WITHOUT_NODE = pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")
+INSPECTOR: Final = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+
+
+def old_python() -> str:
+    """A Python with the last 1.x SDK, made once from its lock."""
+    folder, lock = ROOT / "build" / "mcp1", ROOT / "locks" / "mcp1.txt"
+    python = folder / "bin" / "python"
+    stamp = folder / ".locked"
+    if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
+        venv.create(folder, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "--require-hashes", "-r", lock], check=True, timeout=300)
+        stamp.touch()
+    return str(python)
+
+
+def steps(service: Service, name: str) -> list[dict[str, Any]]:  # noqa: F811
+    """Who am I, what may I do, act over the cap, report with a key twice, reuse the key, ask for nothing there."""
+    evm_, m = service.world.evm, service.mandate
+    spend = {"target": evm_.market, "data": service.world.deposit_data(m.vault, "101"), "approve_amount": "101"}
+    note = {"public_id": m.id, "kind": "note", "payload": {"text": "hello"}, "idempotency_key": f"key-{name}"}
+    return [
+        {"tool": "agents_me", "arguments": {}},
+        {"tool": "mandate_execute_call", "arguments": {"public_id": m.id, "dry_run": True, **spend}},
+        {"tool": "mandate_execute_call", "arguments": {"public_id": m.id, **spend}},
+        {"tool": "mandate_report_event", "arguments": note},
+        {"tool": "mandate_report_event", "arguments": note},
+        {"tool": "mandate_report_event", "arguments": note | {"kind": "buy", "amount_usdc": "1"}},
+        {"tool": "mandate_get", "arguments": {"public_id": "m_aaaaaaaaaa"}},
+    ]
+
+
+async def played(command: list[str], story: dict[str, Any]) -> dict[str, Any]:
+    with anyio.fail_after(60):
+        env = {"PATH": os.environ["PATH"]}
+        done = await anyio.run_process(command, input=json.dumps(story).encode(), check=False, cwd=npm.FOLDER, env=env)
+    assert done.returncode == 0, done.stderr.decode()[-3_000:]
+    return dict(json.loads(done.stdout))
+
+
+def seen(told: dict[str, Any]) -> list[Any]:
+    """The answers without what differs from run to run."""
+    for answer in told["answers"]:
+        assert answer["body"] == answer["text"]
+    first, dry, over, one, two, reused, absent = told["answers"]
+    assert one["body"] == two["body"]
+    assert [a["isError"] for a in told["answers"]] == [False, False, True, False, False, True, True]
+    assert [a["body"]["refusal"]["error"] for a in (over, reused, absent)] == [
+        "over_per_tx_cap",
+        "idempotency_key_reused",
+        "not_found",
+    ]
+    kept = {k: v for k, v in one["body"]["event"].items() if k in ("kind", "reported_by", "payload")}
+    return [
+        sorted(told["tools"]),
+        first["body"],
+        dry["body"],
+        over["body"],
+        kept,
+        one["body"]["remaining"],
+        reused["body"],
+        absent["body"],
+    ]
+
+
+@pytest.mark.parametrize("client", ["curl", "python-1.x-http", "python-1.x-sse", pytest.param("typescript-http", marks=WITHOUT_NODE),
+                                    pytest.param("typescript-sse", marks=WITHOUT_NODE)])  # fmt: skip
+async def test_every_client_sees_the_same_story(service: Service, client: str) -> None:  # noqa: F811
+    kind, _, transport = client.rpartition("-")
+    base = {"key": service.key, "transport": "sse" if transport == "sse" else "http"}
+    base["url"] = service.base + ("/sse" if transport == "sse" else "/mcp")
+    plain = await played(
+        ["bash", str(HERE / "story_curl.sh")], base | {"steps": steps(service, "plain"), "url": service.base + "/mcp"}
+    )
+    if client == "curl":
+        assert shutil.which("curl")
+        assert set(plain["tools"]) == {n for n, op in BY_NAME.items() if op.on_mcp}
+        told = plain
+    elif kind == "typescript":
+        await anyio.to_thread.run_sync(npm.install)
+        told = await played(npm.node("../story.mjs"), base | {"steps": steps(service, client)})
+    else:
+        python = await anyio.to_thread.run_sync(old_python)
+        told = await played([python, str(HERE / "story_mcp1.py")], base | {"steps": steps(service, client)})
+    assert seen(told) == seen(plain)
+
+
+@WITHOUT_NODE
+@pytest.mark.parametrize("way", ["modern", "legacy", "sse"])
+async def test_the_inspector_finds_nothing_in_the_tool_list(service: Service, way: str) -> None:  # noqa: F811
+    await anyio.to_thread.run_sync(npm.install)
+    where = (
+        ["--server-url", service.base + "/sse", "--transport", "sse"] if way == "sse" else ["--server-url", service.base + "/mcp"]
+    )
+    era = ["--protocol-era", way] if way != "sse" else []
+    command = npm.node(
+        INSPECTOR, "--cli", *where, *era, "--header", f"X-Service-User-Key: {service.key}", "--method", "tools/list", "--strict",
+        "--format", "json", "-q",
+    )  # fmt: skip
+    with anyio.fail_after(60):
+        done = await anyio.run_process(command, check=False, cwd=npm.FOLDER)
+    assert done.returncode == 0, done.stdout.decode()[-2_000:] + done.stderr.decode()[-2_000:]
+    assert b"mandate_execute_call" in done.stdout
+
+
+@WITHOUT_NODE
+async def test_the_inspector_verifies_the_skill(service: Service) -> None:  # noqa: F811
+    await anyio.to_thread.run_sync(npm.install)
+    command = npm.node(
+        INSPECTOR, "--cli", "--server-url", service.base + "/mcp", "--protocol-era", "modern", "--method", "skills/list", "--verify",
+        "--require-digests", "-q",
+    )  # fmt: skip
+    with anyio.fail_after(60):
+        done = await anyio.run_process(command, check=False, cwd=npm.FOLDER)
+    assert done.returncode == 0, done.stdout.decode()[-2_000:] + done.stderr.decode()[-2_000:]

