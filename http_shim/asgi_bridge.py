@@ -83,6 +83,7 @@ async def _expect(running: asyncio.Future[None], outbox: asyncio.Queue[Message],
             raise RuntimeError(str(told.result().get("message", "the application did not start")))
     finally:
         told.cancel()
+        await asyncio.gather(told, return_exceptions=True)
 
 
 class _Call:

@@ -1,0 +1,177 @@
+"""A small service for what needs no chain and no mandate: four operations of its own on a real store, on a port."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from aiohttp import web
+from mcp import Client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from pydantic import Field
+
+from chain.evm import EvmChains
+from chain.sign_in import SiweSignIn
+from domain.ports import Config, Switches
+from domain.refusals import Refused, refusal
+from http_shim.application import build
+from http_shim.asgi_bridge import Asgi
+from server.mcp_http import drain, mcp_app
+from server.mcp_server import Tools, WalletServer, build_server
+from server.wiring import SystemIds
+from storage.identities import Agent
+from storage.store import Store, open_store
+from storage.unit_of_work import UnitOfWork
+from tests.world import START, Clock
+from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.signin import hashed
+
+ALICE, BOB = "ak_" + "a" * 43, "ak_" + "b" * 43
+
+
+class Nothing(Takes):
+    """No input."""
+
+
+class Note(Takes):
+    """A note under a name, and whatever belongs to it."""
+
+    name: str = Field(max_length=80, description="what it is called")
+    more: dict[str, Any] | None = Field(default=None, description="whatever belongs to it")
+
+
+class Told(Gives):
+    """Who called, or what was kept."""
+
+    who: str | None = None
+    kept: dict[str, Any] | None = None
+
+
+def who(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    return Reply(200, {"who": ask.caller.user_id, "kept": None})
+
+
+def keep(uow: UnitOfWork, ask: Ask[Note, None]) -> Reply:
+    uow.switches.set("note:" + ask.asked.name, str(ask.asked.more), ask.now, "test")
+    return Reply(201, {"who": ask.caller.user_id, "kept": ask.asked.more})
+
+
+def per_caller(caller: Caller, asked: Any) -> str:
+    return f"note:{caller.user_id}"
+
+
+def wait_a_little(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    raise Refused(refusal("rate_limited", why="Too many today.", detail={"retry_after_s": 7}))
+
+
+def fall(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    raise LookupError("a secret that nobody outside may read")
+
+
+@dataclass
+class Gate:
+    """Holds a write in its middle."""
+
+    entered: anyio.Event = field(default_factory=anyio.Event)
+    opened: anyio.Event = field(default_factory=anyio.Event)
+    through: int = 0
+
+    async def pass_through(self, deps: Deps, caller: Caller, asked: Note) -> Reply:
+        """Wait inside the operation, then write."""
+        self.entered.set()
+        await self.opened.wait()
+        now = deps.clock.now()
+        await deps.store.write(lambda uow: uow.switches.set("note:" + asked.name, "late", now, "test"))
+        self.through += 1
+        return Reply(201, {"who": caller.user_id, "kept": None})
+
+
+def operations(gate: Gate) -> tuple[Operation, ...]:
+    """The catalogue of the small service; two of its tools are behind the door."""
+    on_mcp: Any = {"on_mcp": True}
+    return (
+        Operation("who_am_i", "Who", "Says who calls.", "open", ("GET", "/wallet/who"), Nothing, Told, who, **on_mcp),
+        Operation(
+            "mandate_keep", "Keep", "Keeps a note.", "agent", ("POST", "/wallet/notes/{name}"), Note, Told, keep, writes=True,
+            idempotency=per_caller, statuses={201: "Kept"}, **on_mcp,
+        ),
+        Operation(
+            "slow_keep", "Keep slowly", "Keeps a note, slowly.", "agent", ("POST", "/wallet/slow/{name}"), Note, Told,
+            effect=gate.pass_through, writes=True, statuses={201: "Kept"}, **on_mcp,
+        ),
+        Operation("mandate_wait", "Wait", "Refuses.", "open", ("GET", "/wallet/wait"), Nothing, Told, wait_a_little, **on_mcp),
+        Operation("fall", "Fall", "Fails.", "open", ("GET", "/wallet/fall"), Nothing, Told, fall, **on_mcp),
+    )  # fmt: skip
+
+
+@dataclass
+class Small:
+    """The running service."""
+
+    base: str
+    deps: Deps
+    store: Store
+    gate: Gate
+    server: WalletServer
+    tools: Tools
+
+    async def door(self, value: str) -> None:
+        """Turn the bot door."""
+        await self.store.write(lambda uow: uow.switches.set("door", value, START, "test"))
+
+    async def notes(self) -> dict[str, str]:
+        """What was written."""
+        rows = await self.store.read(lambda uow: uow.switches.all())
+        return {n.removeprefix("note:"): v for n, v in rows.items() if n.startswith("note:")}
+
+
+async def _people(store: Store) -> None:
+    def add(uow: UnitOfWork) -> None:
+        owner = uow.identities.person("0x" + "11" * 20, new_id="u_owner", now=START)
+        for name, key in (("u_alice", ALICE), ("u_bob", BOB)):
+            uow.identities.add_agent(Agent(name, owner.user_id, name, None, START))
+            uow.identities.add_key("k_" + name, name, hashed(key), START)
+
+    await store.write(add)
+
+
+@asynccontextmanager
+async def small(url: str, *, mcp: Asgi | None = None, more: Sequence[Operation] = (), **config: Any) -> AsyncIterator[Small]:
+    """Run it; `mcp` takes the place of our own application behind the bridge."""
+    store = await open_store(url)
+    await _people(store)
+    deps = Deps(store, EvmChains([]), Clock(), SystemIds(), Config(**config), SiweSignIn(), Switches(door=True))
+    gate = Gate()
+    catalogue = (*operations(gate), *more)
+    server, tools = build_server(deps, catalogue)
+    # Not aiohttp's TestServer: that cancels a handler whose client has gone, which the service does not do.
+    runner = web.AppRunner(build(deps, catalogue, mcp=mcp or mcp_app(server, deps.config.base_url)))
+    try:
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield Small(f"http://127.0.0.1:{runner.addresses[0][1]}", deps, store, gate, server, tools)
+    finally:
+        await drain(server)
+        await runner.cleanup()
+        await store.close()
+
+
+WAYS = ["sse-2026", "sse-2025", "streamable-2026", "streamable-2025"]
+
+
+@asynccontextmanager
+async def connected(way: str, base: str, headers: dict[str, str] | None = None, **options: Any) -> AsyncIterator[Client]:
+    """The SDK's own client, over HTTP."""
+    kind, _, era = way.partition("-")
+    async with AsyncExitStack() as stack:
+        if kind == "sse":
+            transport: Any = sse_client(base + "/sse", headers=headers)
+        else:
+            inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
+            transport = streamable_http_client(base + "/mcp", http_client=inner)
+        yield await stack.enter_async_context(Client(transport, mode="auto" if era == "2026" else "legacy", **options))

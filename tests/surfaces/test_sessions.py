@@ -1,0 +1,78 @@
+"""Many sessions at once, and clients that go away in the middle of a write."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import anyio
+import pytest
+from aiohttp import ClientSession
+
+from tests.surfaces.small import ALICE, BOB, WAYS, connected, small
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.slow
+async def test_200_sessions_at_once_each_see_their_own(sqlite_url: str) -> None:
+    open_, all_open, seen = 0, anyio.Event(), Counter[str]()
+    async with small(sqlite_url) as s:
+
+        async def one(n: int) -> None:
+            nonlocal open_
+            key, who = (ALICE, "u_alice") if n % 2 else (BOB, "u_bob")
+            async with connected(WAYS[n % 4], s.base, {"X-Service-User-Key": key}) as client:
+                open_ += 1
+                if open_ == 200:
+                    all_open.set()
+                await all_open.wait()
+                assert len((await client.list_tools()).tools) == 5
+                told = await client.call_tool("mandate_keep", {"name": f"n{n}", "idempotency_key": f"k{n}"})
+                assert told.structured_content == {"who": who, "kept": None}
+                seen[who] += 1
+
+        with anyio.fail_after(120):
+            async with anyio.create_task_group() as group:
+                for n in range(200):
+                    group.start_soon(one, n)
+        assert seen == {"u_alice": 100, "u_bob": 100}
+        assert len(await s.notes()) == 200
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_client_that_goes_away_does_not_undo_its_write(sqlite_url: str, way: str) -> None:
+    async with small(sqlite_url) as s, anyio.create_task_group() as group:
+        left = anyio.CancelScope()
+
+        async def impatient() -> None:
+            with left:
+                async with connected(way, s.base, {"X-Service-User-Key": ALICE}) as client:
+                    await client.call_tool("slow_keep", {"name": "mine"})
+
+        group.start_soon(impatient)
+        with anyio.fail_after(10):
+            await s.gate.entered.wait()
+            left.cancel()
+            await anyio.sleep(0.6)  # the server notices within a quarter of a second
+            assert await s.notes() == {}
+            s.gate.opened.set()
+            while not s.gate.through:
+                await anyio.sleep(0.01)
+        assert await s.notes() == {"mine": "late"}
+
+
+async def test_another_key_on_a_session_finds_nothing(sqlite_url: str) -> None:
+    async with small(sqlite_url) as s, ClientSession() as http:
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        accept = {"Accept": "application/json, text/event-stream"}
+        async with http.post(
+            s.base + "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+            headers=accept | {"X-Service-User-Key": ALICE},
+        ) as r:  # fmt: skip
+            session = r.headers["Mcp-Session-Id"]
+        for key, status in ((BOB, 404), (ALICE, 200)):
+            async with http.post(
+                s.base + "/mcp", json={"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+                headers=accept | {"X-Service-User-Key": key, "Mcp-Session-Id": session},
+            ) as r:  # fmt: skip
+                assert r.status == status
