@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from domain.money import BPS, Usdc
@@ -18,6 +19,7 @@ PRESET: Final[Mapping[str, Any]] = {
     "payout_rule": {"kind": "share_of_verified_gain", "bps": 1000}, "approval_above_usdc": None, "on_floor": "keep",
     "target_bps": None,
 }  # fmt: skip
+TARGET_MAX_BPS: Final = 1_000_000
 ASK_ALWAYS: Final = "0.000001"
 SILENT: Final = "the note does not say"
 
@@ -49,14 +51,20 @@ class Draft:
     assumed: tuple[Assumed, ...]
 
 
-def parse_note(note: str, *, now: datetime, market_names: Mapping[str, str]) -> Draft:
+def parse_note(
+    note: str, *, now: datetime, market_names: Mapping[str, str], closed: Mapping[str, str] = MappingProxyType({})
+) -> Draft:
     """Read a purpose note; total and deterministic.
 
-    Shapes: `market_names` is market id to name. Amounts in the result are 6-decimal strings.
+    Shapes: `market_names` is market id to name, `closed` market id to why it cannot be used.
+    Units: amounts in the result are 6-decimal strings.
     Source: spec 4.1 (deterministic parser), contract 3 (Standard preset).
     """
-    reading = statements(note[:NOTE_MAX], now=now, market_names=market_names)
-    return _Settling(reading.said, reading.left_over).draft()
+    reading = statements(note[:NOTE_MAX], now=now, market_names=market_names, closed=closed)
+    settling = _Settling(reading.said, reading.left_over)
+    if len(note) > NOTE_MAX:
+        settling.assume("purpose", None, f"only the first {NOTE_MAX} characters are read")
+    return settling.draft()
 
 
 @dataclass(slots=True)
@@ -90,7 +98,8 @@ class _Settling:
         if markets:
             terms["markets"] = markets
         else:
-            self.assume("allowed_targets", [{"kind": "vault"}, {"kind": "x402", "hosts": []}], f"{SILENT}: it names no market")
+            why = f"{SILENT} what to use instead" if self.said.get("markets") else f"{SILENT}: it names no market"
+            self.assume("allowed_targets", [{"kind": "vault"}, {"kind": "x402", "hosts": []}], why)
         if self.left_over:
             listed = ", ".join(f'"{t}"' for t in self.left_over[:5]) + (" and more" if len(self.left_over) > 5 else "")
             self.assume("purpose", None, f"not read as any term: {listed}")
@@ -185,10 +194,12 @@ def _measured(said: Mapping[str, list[Said]], budget: Usdc, named: bool) -> dict
 
 
 def _on_budget(term: str, said: Said, budget: Usdc, unsure: str) -> Said:
+    if term == "target_bps" and said.value is not None:
+        aim = max(1, said.value * BPS // budget.micros) if said.measured else said.value
+        why = "" if aim <= TARGET_MAX_BPS else f'"{said.text}" is above the largest target, 100 times the budget'
+        return Said(said.text, aim, said.why or why or (unsure if said.measured else ""))
     if not said.measured:
         return said
-    if term == "target_bps":
-        return Said(said.text, max(1, said.value * BPS // budget.micros), unsure)
     if term == "stop_floor_bps":
         side, amount = said.value
         lost = amount if side == "lost" else budget.micros - amount
@@ -197,4 +208,4 @@ def _on_budget(term: str, said: Said, budget: Usdc, unsure: str) -> Said:
         return Said(said.text, lost * BPS // budget.micros, why or unsure)
     value = budget.share_down(said.value).micros
     why = "" if 0 < value <= budget.micros else f'"{said.text}" is not a share of the budget'
-    return Said(said.text, value, why or unsure)
+    return Said(said.text, max(1, value - said.less_micros), why or unsure)

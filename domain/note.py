@@ -20,12 +20,16 @@ NOT_ALWAYS: Final = "not always"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One statement of a term: its value, or the reason why it gives none; `measured` where the value hangs on the budget."""
+    """One statement of a term: its value, or the reason why it gives none.
+
+    `measured` where the value hangs on the budget; `less_micros` comes off the amount that it comes to.
+    """
 
     text: str
     value: Any = None
     why: str = ""
     measured: bool = False
+    less_micros: int = 0
 
 
 @dataclass(slots=True)
@@ -51,10 +55,10 @@ class Reading:
         return self.words.figures[int(re.sub(r"\D", "", mark))]
 
 
-def statements(note: str, *, now: datetime, market_names: Mapping[str, str]) -> Reading:
-    """Everything the note says, by term. Shapes: `market_names` is market id to name."""
+def statements(note: str, *, now: datetime, market_names: Mapping[str, str], closed: Mapping[str, str]) -> Reading:
+    """Everything the note says, by term. Shapes: `market_names` is market id to name, `closed` market id to the reason."""
     reading = Reading(words_of(note))
-    _markets(reading, market_names)
+    _markets(reading, market_names, closed)
     mark_figures(reading.words, now)
     for step in (_asking, _fee, _floor, _at_floor, _aim, _caps, _horizon, _budget, _left_over):
         step(reading)
@@ -66,7 +70,7 @@ def statements(note: str, *, now: datetime, market_names: Mapping[str, str]) -> 
 _NOT: Final = re.compile(r"\b(?:not|no|never|avoid|avoiding|except|without|excluding|nothing in|away from|n't)(?: \w+){0,2} $")
 
 
-def _markets(reading: Reading, names: Mapping[str, str]) -> None:
+def _markets(reading: Reading, names: Mapping[str, str], closed: Mapping[str, str]) -> None:
     wanted = {words_of(w).plain: market for market, name in names.items() for w in (market, name) if w.strip()}
     if not wanted:
         return
@@ -74,7 +78,9 @@ def _markets(reading: Reading, names: Mapping[str, str]) -> None:
     for found, text in reading.each(re.compile(rf"(?<![\w-])(?:{listed})(?![\w-])")):
         before = re.split(r"[.;!?]|, (?!but)", reading.words.plain[: found.start()])[-1]
         ruled_out = _NOT.search(before) is not None
-        reading.state("markets", Said(text, wanted[found.group(0)], f'"{text}" is ruled out' if ruled_out else ""))
+        market = wanted[found.group(0)]
+        why = f'"{text}" is ruled out' if ruled_out else f'"{text}" cannot be used: {closed[market]}' if market in closed else ""
+        reading.state("markets", Said(text, market, why))
 
 
 _M: Final = r"⟦m\d+⟧"
@@ -134,7 +140,10 @@ def _amount(figure: Quantity, text: str, *, less: int = 0) -> Said:
         return Said(text, None, figure.why)
     if figure.value <= 0:
         return Said(text, None, f'"{text}": the figure is not above 0')
-    return Said(text, figure.value - less, measured=figure.kind == "part")
+    if figure.kind == "part":
+        return Said(text, figure.value, measured=True, less_micros=less)
+    # An amount of nothing asks for nothing: the least there is stands for "always".
+    return Said(text, max(1, figure.value - less))
 
 
 _GAIN: Final = r"(?:profits?|gains?|winnings|upside|earnings)"
@@ -263,7 +272,8 @@ _LIMIT: Final = r"(?:,? (?:cap|limit|at most|max(?:imum)?|tops|at the most|or le
 _TO: Final = r"(?:\s?(?:(?:spend|spending|cap|limit|max(?:imum)?|budget|size|amount|allowance)|of|to|is|are|at|at most|up to|above|below|under|no more than|not more than|never more than|:|=))*"
 _OF_IT: Final = r"(?: of (?:it|(?:the|my|your|its) (?:budget|total|money|funds)))?"
 _CAP: Final = re.compile(
-    rf"(?P<other>{_M}(?:\s?(?:a|per|each|every|/)\s?(?:week|month|year|quarter|hour)| ?(?:weekly|monthly|yearly|hourly))\b)"
+    r"(?P<without>\b(?:no|without(?: an?y?)?) (?:(?P<free>daily|day|per[- ]day) )?(?:\w+[- ]){0,2}(?:limit|cap|maximum)s?\b(?P<rest> (?:per|a|on each|for each|on a) \w+)?)"
+    rf"|(?P<other>{_M}(?:\s?(?:a|per|each|every|/)\s?(?:week|month|year|quarter|hour)| ?(?:weekly|monthly|yearly|hourly))\b)"
     rf"|(?P<q>{_MP}){_OF_IT}{_LIMIT},? ?(?:(?P<day>{_EACH_DAY})|(?P<act>{_EACH_ACT}))"
     rf"|(?:(?P<day2>{_EACH_DAY})|(?P<act2>{_EACH_ACT})|(?:trade|action|order|transaction|purchase) (?=cap|limit|max|size)){_TO} ?(?P<q2>{_MP}){_OF_IT}{_LIMIT}"
 )
@@ -271,6 +281,11 @@ _CAP: Final = re.compile(
 
 def _caps(reading: Reading) -> None:
     for found, text in reading.each(_CAP):
+        if found["without"]:
+            daily = found["free"] or (found["rest"] or "").endswith(" day")
+            term = "daily_cap_usdc" if daily else "per_tx_cap_usdc"
+            reading.state(term, Said(text, None, f'"{text}": a mandate always has this cap'))
+            continue
         if found["other"]:
             reading.state("daily_cap_usdc", Said(text, None, f'"{text}" is a cap for another time than a day'))
             continue

@@ -296,10 +296,21 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
     return Reply(200, shown(uow, ask, changed))
 
 
+def _closed(ask: Ask[Any, Any]) -> dict[str, str]:
+    """Why a market cannot be named in a draft on the default chain, by market id."""
+    markets, closed = from_config(ask.config.markets), {}
+    for market in markets:
+        try:
+            resolve([market.id], markets, ask.config.default_chain_id)
+        except Refused as no:
+            closed[market.id] = no.refusal.detail["fields"][0]["msg"]
+    return closed
+
+
 def draft(uow: UnitOfWork, ask: Ask[Note, None]) -> Reply:
     """Read a purpose note; store nothing unless an owner asks for it."""
     names = {x.id: x.name for x in from_config(ask.config.markets)}
-    read = parse_note(ask.asked.note, now=ask.now, market_names=names)
+    read = parse_note(ask.asked.note, now=ask.now, market_names=names, closed=_closed(ask))
     terms = Terms.model_validate(dict(read.terms) | {"purpose": ask.asked.note})
     caller = ask.caller
     if ask.asked.save and caller.role == "nobody":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,6 +34,27 @@ async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: Wo
     assert stored["mandate"]["purpose"] == note
     assert stored["mandate"]["status"] == "draft"
     assert stored["terms_status"] is None
+
+
+async def test_a_note_that_names_a_market_nobody_can_use_yet_is_read_and_told(world: World) -> None:
+    rows = (
+        {"id": "soon", "name": "Vault of Tomorrow", "status": "planned", "kind": "erc4626"},
+        {"id": "far", "name": "Distant Vault", "status": "live", "kind": "erc4626", "address": "0x" + "11" * 20, "chain_id": 1},
+        {"id": "here", "name": "Open Venue", "status": "live", "kind": "venue", "venue": "perps"},
+    )
+    world = replace(world, deps=replace(world.deps, config=replace(world.deps.config, markets=rows)))
+    for name, why in (("Vault of Tomorrow", "it is only planned"), ("Distant Vault", "it is on chain 1")):
+        told = await world.do("mandate_draft", NOBODY, note=f"$500 in {name}")
+        assert told.status == 200
+        assert [a["why"] for a in told.body["assumed"] if a["term"] == "markets"] == [f'"{name}" cannot be used: {why}']
+        assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402"]
+    told = await world.do("mandate_draft", NOBODY, note="$500 in Open Venue")
+    assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402", "venue"]
+
+
+@pytest.mark.parametrize("note", ["$500, aim for 99999999%", "ask me for anything from $0.000001 up", "$0.000001"])
+async def test_a_note_at_the_edges_is_read_and_not_refused(world: World, note: str) -> None:
+    assert (await world.do("mandate_draft", NOBODY, note=note)).status == 200
 
 
 async def test_the_standard_preset_fills_what_is_left_out(world: World) -> None:
