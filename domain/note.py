@@ -60,7 +60,7 @@ def statements(note: str, *, now: datetime, market_names: Mapping[str, str], clo
     reading = Reading(words_of(note))
     _markets(reading, market_names, closed)
     mark_figures(reading.words, now)
-    for step in (_asking, _fee, _floor, _at_floor, _aim, _caps, _horizon, _budget, _left_over):
+    for step in (_asking, _fee, _floor, _at_floor, _aim, _caps, _horizon, _budget, _unread, _left_over):
         step(reading)
     return reading
 
@@ -147,12 +147,13 @@ def _amount(figure: Quantity, text: str, *, less: int = 0) -> Said:
 
 
 _GAIN: Final = r"(?:profits?|gains?|winnings|upside|earnings)"
+_NO_GAIN: Final = r"(?:loss(?:es)?|turnover|volume|trades?|deposits?|capital|principal)\b"
 _FEE: Final = re.compile(
-    rf"\b(?P<none>(?:no|zero|without(?: any| an?)?) (?:agent |performance )?(?:fees?|commissions?))\b"
+    rf"\b(?P<none>(?:no|zero|without(?: any| an?)?) (?:agent |performance )?(?:fees?|commissions?)|(?:fees?|commission)(?: is)?:? (?:none|nothing|nil|free))\b"
     rf"|\b(?:fees?|commission|cut|your share|the agent's share)(?: (?:is|of|at|up to))*:? (?P<q>{_MP})(?: of (?:\w+ ){{0,2}}{_GAIN})?"
     rf"|(?:\b(?:keep|get|take|earn|receive)s? )?(?P<q2>{_MP}) of (?:(?:the|any|all|your|my|its|our|verified|net) )*{_GAIN}\b"
-    rf"|(?P<q3>{_MP})(?: (?:performance|success|agent|profit))? (?:fee|commission|cut)\b"
-    rf"|(?P<odd>{_MP} (?:management|flat|monthly|annual|fixed|entry|exit)(?: \w+)? fee|\bsplit (?:the |any |all )?{_GAIN}[^.;!?]*)"
+    rf"|(?P<q3>{_MP})(?: (?:performance|success|agent|profit))? (?:fee|commission|cut)\b(?! (?:on|of|from) (?:\w+ )?{_NO_GAIN})"
+    rf"|(?P<odd>{_MP} (?:fee|commission|cut|share)s? (?:on|of|from) (?:\w+ )?{_NO_GAIN}|{_MP} (?:management|flat|monthly|annual|fixed|entry|exit)(?: \w+)? fee|\bsplit (?:the |any |all )?{_GAIN}[^.;!?]*)"
 )
 
 
@@ -229,7 +230,9 @@ _THERE: Final = r"(?: (?:then|there|out|at the (?:floor|stop line|stop)))?"
 _STAY: Final = re.compile(
     rf"\b(?:don't|do not|never|without) {_SELL}(?:ing)? {_ALL}{_THERE}"
     rf"|\b(?:just |then |and |simply )*(?:keep|hold|leave) (?:(?:the|all|open|my|your|its) )*positions?(?: open)?{_THERE}"
-    rf"|\bat the (?:floor|stop line|stop),? (?:just )?(?:keep|hold)(?: (?:it|them|everything))?\b"
+    rf"|\b(?:at the|(?:if|when|once) (?:it|we|you) (?:hits?|reach(?:es)?|gets? to) the) (?:floor|stop line|stop),?"
+    r" (?:(?:just|simply|then) )*(?:keep|hold|do nothing|sell nothing)(?: (?:it|them|everything|holding))?\b"
+    r"|\b(?:do|sell) nothing at the (?:floor|stop line|stop)\b"
 )
 _CLOSE: Final = re.compile(rf"\b(?:then |and )?{_SELL}(?: off| down)? {_ALL}{_THERE}(?P<when> (?:on |at )?⟦u\d+⟧)?(?!\w)")
 
@@ -340,6 +343,24 @@ def _whole(figure: Quantity, text: str) -> Said:
     if not 0 < figure.value <= MAX_BUDGET:
         return Said(text, None, f'"{text}" is not a budget above 0 and up to 1e12')
     return Said(text, figure.value)
+
+
+_TOPICS: Final = {
+    "payout_rule": re.compile(r"\b(?:fees?|commissions?)\b"),
+    "stop_floor_bps": re.compile(r"\b(?:stop[ -]?loss|drawdown|floor|stop line|lose|losing|loss(?:es)?)\b"),
+    "approval_above_usdc": re.compile(r"\b(?:ask (?:me|us)|approvals?|my (?:ok|consent|permission)|check with (?:me|us))\b"),
+    "daily_cap_usdc": re.compile(r"\b(?:daily|(?<!trades )(?<!actions )(?<!times )(?<!orders )(?<!calls )per day)\b"),
+    "on_floor": re.compile(r"\b(?:liquidate|sell everything|close everything|exit everything)\b"),
+}
+
+
+def _unread(reading: Reading) -> None:
+    """A term that the note speaks of, in words that no pattern reads, is in doubt: it is not one that the note leaves out."""
+    for term, words in _TOPICS.items():
+        found = None if term in reading.said else words.search(reading.words.plain)
+        if found:
+            text = reading.words.said(*found.span())
+            reading.state(term, Said(text, None, f'the note speaks of "{text}" in words that are not read'))
 
 
 def _left_over(reading: Reading) -> None:
