@@ -107,6 +107,8 @@ def caps(terms: Terms) -> tuple[Usdc, Usdc]:
         per_day = max(budget.share_down(3000), per_tx)
     if per_tx <= ZERO:
         raise _fields(("per_tx_cap_usdc", "it is above 0"))
+    if per_tx > budget:
+        raise _fields(("per_tx_cap_usdc", "it is not above the budget"))
     if per_tx > per_day:
         raise _fields(("per_tx_cap_usdc", "it is not above the cap per day"))
     if per_day > budget:

@@ -70,6 +70,14 @@ async def test_the_standard_preset_fills_what_is_left_out(world: World) -> None:
     assert [c["n"] for c in told.body["clauses"]] == list(range(1, 11))
 
 
+async def test_a_cap_above_the_budget_is_refused_under_its_own_name(world: World) -> None:
+    owner, _ = await world.owner()
+    for field in ("per_tx_cap_usdc", "daily_cap_usdc"):
+        told = await world.do("owner_mandate_create", owner, budget_usdc="500", **{field: "600"})
+        assert (told.status, told.body["error"]) == (400, "invalid_request")
+        assert [f["loc"] for f in told.body["detail"]["fields"]] == [field]
+
+
 async def test_an_agent_that_does_not_accept_cannot_be_named(world: World) -> None:
     owner, _ = await world.owner()
     shy, _ = await world.agent(owner, accepts=False)
@@ -181,13 +189,14 @@ async def test_a_cancelled_mandate_does_not_come_back(world: World, name: str) -
 async def test_text_that_no_database_holds_is_refused_wherever_it_stands(both: World, text: str) -> None:
     owner, _ = await both.owner()
     before = await _mandates(both)
-    for name, fields in {
+    calls: dict[str, dict[str, Any]] = {
         "owner_mandate_create": {"budget_usdc": "5", "purpose": text},
         "mandate_draft": {"note": text, "save": True},
         "owner_mandate_assign": {"public_id": "m_aaaaaaaaaa", "agent_id": text},
         "mandate_get": {"public_id": text},
         "mandate_list": {"cursor": text},
-    }.items():
+    }
+    for name, fields in calls.items():
         reply = await both.do(name, owner, **fields)
         assert (reply.status, reply.body["error"]) == (400, "invalid_request"), name
     assert await _mandates(both) == before
