@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -15,7 +16,7 @@ from aiohttp import web
 from domain.refusals import Refused, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
-from http_shim.asgi_bridge import Asgi, AsgiBridge
+from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
 from http_shim.identity import identify
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
@@ -141,7 +142,7 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
     if isinstance(error, web.HTTPException):
         return answer(refused_reply(Refused(invalid("request", error.reason))))
     if isinstance(error, web.RequestPayloadError):
-        response = answer(refused_reply(Refused(invalid("body", "it cannot be read as it was announced"))))
+        response = answer(refused_reply(Refused(invalid("body", "it does not arrive as it was announced"))))
         response.force_close()
         return response
     if isinstance(error, ConnectionResetError):
@@ -184,7 +185,11 @@ async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:
 async def _body(request: web.Request) -> dict[str, Any]:
     if request.content_length is not None and request.content_length > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
-    raw = await request.read() if request.can_read_body else b""
+    try:
+        async with asyncio.timeout(BODY_S):
+            raw = await request.read() if request.can_read_body else b""
+    except TimeoutError:
+        raise web.RequestPayloadError("late") from None
     if len(raw) > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
     if raw.strip() and "Content-Type" in request.headers and request.content_type != "application/json":

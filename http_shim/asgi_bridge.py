@@ -18,6 +18,7 @@ Message = MutableMapping[str, Any]
 Asgi = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
 POLL_S: Final = 0.25
 LIFESPAN_S: Final = 5
+BODY_S: Final = 20
 
 
 class AsgiBridge:
@@ -55,7 +56,10 @@ class AsgiBridge:
         the connection is cut, so that nobody takes half an answer for a whole one.
         """
         try:
-            body = await request.read() if request.can_read_body else b""
+            async with asyncio.timeout(BODY_S):
+                body = await request.read() if request.can_read_body else b""
+        except TimeoutError:
+            raise web.RequestPayloadError("late") from None
         except web.HTTPRequestEntityTooLarge:
             raise Refused(refusal("body_too_large", limit=request.client_max_size)) from None
         call = _Call(request, body)

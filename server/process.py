@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable
 
 import anyio
-from aiohttp import web
 from mcp.server.stdio import stdio_server
 
 from http_shim.application import build
+from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import Tools, build_server
 from server.settings import Settings
@@ -24,8 +24,6 @@ from storage import migrate
 from tools.catalogue import OPERATIONS
 
 log = logging.getLogger("wallet.process")
-SHUTDOWN_S = 1
-MAX_LINE = 160 * 1024
 DOOR_WATCH_S = 1
 
 
@@ -71,12 +69,8 @@ async def serve_until(
     async with wired(settings) as parts, anyio.create_task_group() as group:
         server, tools = build_server(parts.deps, OPERATIONS)
         app = build(parts.deps, OPERATIONS, mcp=mcp_app(server, settings.base_url))
-        # Calldata travels in the query of execute-call, so that a request line is longer than elsewhere.
-        runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=SHUTDOWN_S, access_log=None, max_line_size=MAX_LINE)
-        await runner.setup()
+        runner = await listen(app, host, port)
         try:
-            site = web.TCPSite(runner, host, port)
-            await site.start()
             group.start_soon(_watch_door, tools)
             if keeper:
                 group.start_soon(Ticks(parts).run)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from aiohttp import web
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -21,6 +20,7 @@ from domain.ports import Config, Switches
 from domain.refusals import Refused, refusal
 from http_shim.application import build
 from http_shim.asgi_bridge import Asgi
+from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import Tools, WalletServer, build_server
 from server.wiring import SystemIds
@@ -150,10 +150,8 @@ async def small(url: str, *, mcp: Asgi | None = None, more: Sequence[Operation] 
     catalogue = (*operations(gate), *more)
     server, tools = build_server(deps, catalogue)
     # Not aiohttp's TestServer: that cancels a handler whose client has gone, which the service does not do.
-    runner = web.AppRunner(build(deps, catalogue, mcp=mcp or mcp_app(server, deps.config.base_url)))
+    runner = await listen(build(deps, catalogue, mcp=mcp or mcp_app(server, deps.config.base_url)), "127.0.0.1", 0)
     try:
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
         yield Small(f"http://127.0.0.1:{runner.addresses[0][1]}", deps, store, gate, server, tools)
     finally:
         await drain(server)

@@ -1,0 +1,77 @@
+"""Bytes that are no good HTTP: a refusal or a closed connection, never a traceback, never a place held for good."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import anyio
+import pytest
+
+from http_shim import asgi_bridge, listening
+from tests.surfaces.small import ALICE, Small, small
+
+pytestmark = pytest.mark.anyio
+HOST = b"Host: localhost\r\n"
+
+
+async def said(s: Small, *parts: bytes, pause: float = 0) -> bytes:
+    """Send bytes and read until the server closes."""
+    host, _, port = s.base.removeprefix("http://").partition(":")
+    async with await anyio.connect_tcp(host, int(port)) as stream:
+        for part in parts:
+            await stream.send(part)
+            await anyio.sleep(pause)
+        told = b""
+        try:
+            while True:
+                told += await stream.receive()
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            return told
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET /" + b"a" * (listening.MAX_LINE + 10) + b" HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"NOT HTTP AT ALL\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
+        (b"POST /wallet/auth/challenge HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n", 400),
+        (b"POST /x HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\n" + HOST + b"Content-Length: -1\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\n" + HOST + b"Bad Header: x\r\n\r\n", 400),
+    ],
+    ids=["long line", "no http", "tls", "bad chunk", "two lengths", "negative length", "bad header"],
+)
+async def test_malformed_http_is_refused_in_the_one_shape(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture, request_: bytes, status: int
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with small(sqlite_url) as s:
+        with anyio.fail_after(5):
+            told = await said(s, request_)
+    head, _, body = told.partition(b"\r\n\r\n")
+    assert b" %d " % status in head.partition(b"\r\n")[0]
+    assert b"nosniff" in head
+    assert b"aiohttp" not in head
+    assert json.loads(body)["error"] == "invalid_request"
+    assert "Traceback" not in caplog.text
+
+
+async def test_a_body_that_dribbles_is_given_up(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("http_shim.application.BODY_S", 0.2)
+    monkeypatch.setattr(asgi_bridge, "BODY_S", 0.2)
+    async with small(sqlite_url) as s:
+        for path in (b"/wallet/notes/n", b"/mcp"):
+            head = b"POST " + path + b" HTTP/1.1\r\n" + HOST + b"X-Service-User-Key: " + ALICE.encode()
+            with anyio.fail_after(5):
+                told = await said(s, head + b"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+            assert b" 400 " in told.partition(b"\r\n")[0]
+            assert b"does not arrive" in told
+
+
+async def test_a_head_that_never_ends_is_cut(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "HEAD_S", 0.2)
+    async with small(sqlite_url) as s:
+        with anyio.fail_after(5):
+            assert await said(s, b"GET /healthz HT") == b""
