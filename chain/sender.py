@@ -8,6 +8,7 @@ import anyio
 from eth_abi import encode
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
+from eth_utils import to_checksum_address
 
 from chain import codec
 from chain.evm import EvmChain, EvmChains
@@ -118,6 +119,6 @@ async def deploy(chain: EvmChain, private_key: str, contract: str, args: tuple[A
         if told is not None:
             if told["status"] != "0x1":
                 break
-            return str(told["contractAddress"])
+            return to_checksum_address(told["contractAddress"])
         await anyio.sleep(POLL_S)
     raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=f"the deployment of {contract} failed"))

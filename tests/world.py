@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -69,25 +70,23 @@ class Evm:
 @contextmanager
 def running_evm() -> Iterator[Evm]:
     """Start the chain once; tests go back to a snapshot."""
-    import asyncio
-
     clock = Clock()
     chain = DevChain(lambda: int(clock.now().timestamp()), CHAIN_ID)
     with serve_in_thread(chain) as url:
         deployer, keeper = ("0x" + chain.keys[n].hex() for n in (0, 1))
+        yield Evm(chain, clock, url, *asyncio.run(deployed(url, deployer, keeper)), keeper_key=keeper)
 
-        async def contracts() -> list[str]:
-            chains = EvmChains([ChainFacts(CHAIN_ID, url, confirmations=0)])
-            evm = chains.get(CHAIN_ID)
-            usdc = await deploy(evm, deployer, "TestUSDC")
-            market = await deploy(evm, deployer, "TestMarket", (usdc,))
-            factory = await deploy(evm, deployer, "MandateVaultFactory", (usdc, address_of(keeper)))
-            lens = await deploy(evm, deployer, "VaultLens")
-            await chains.close()
-            return [usdc, market, factory, lens]
 
-        usdc, market, factory, lens = asyncio.run(contracts())
-        yield Evm(chain, clock, url, usdc, market, factory, lens, keeper)
+async def deployed(url: str, deployer: str, keeper: str) -> tuple[str, str, str, str]:
+    """Put our contracts on a chain: USDC, market, factory, lens."""
+    chains = EvmChains([ChainFacts(CHAIN_ID, url, confirmations=0)])
+    evm = chains.get(CHAIN_ID)
+    usdc = await deploy(evm, deployer, "TestUSDC")
+    market = await deploy(evm, deployer, "TestMarket", (usdc,))
+    factory = await deploy(evm, deployer, "MandateVaultFactory", (usdc, address_of(keeper)))
+    lens = await deploy(evm, deployer, "VaultLens")
+    await chains.close()
+    return usdc, market, factory, lens
 
 
 @dataclass

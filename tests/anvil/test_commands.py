@@ -1,0 +1,44 @@
+"""What an operator runs against a chain that is not ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.world import CHAIN_ID, Evm
+
+pytestmark = [pytest.mark.anvil, pytest.mark.slow]
+
+
+def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_path: Path) -> None:
+    key = tmp_path / "deployer.key"
+    key.write_text(evm.key(5))
+    chain = f"WALLET_CHAINS__{CHAIN_ID}__"
+    env = {
+        "PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[2]), "WALLET_DATABASE_URL": f"sqlite:///{tmp_path / 'w.sqlite'}",
+        "WALLET_DEFAULT_CHAIN_ID": str(CHAIN_ID), f"{chain}RPC_URL": evm.url, f"{chain}USDC": evm.usdc,
+    }  # fmt: skip
+
+    def wallet(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "server", *arguments]
+        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+
+    keeper = "0x" + "22" * 20
+    done = wallet("contracts", "deploy", "--chain", str(CHAIN_ID), "--key-file", str(key), "--keeper-address", keeper)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert set(told) == {f"{chain}USDC", f"{chain}FACTORY", f"{chain}LENS"}
+    assert told[f"{chain}USDC"] == evm.usdc
+    env |= told
+    assert wallet("db", "upgrade").returncode == 0
+    seen = wallet("doctor")
+    assert seen.returncode == 0, seen.stdout
+    assert str(CHAIN_ID) in seen.stdout
+    env[f"{chain}FACTORY"] = "0x" + "33" * 20
+    broken = wallet("doctor")
+    assert broken.returncode == 1, broken.stdout
