@@ -7,9 +7,15 @@ import json
 import sys
 from pathlib import Path
 
-from bench import hall, ledger, mcp_cost, reports
+from bench import hall, ledger, mcp_cost, reader, reports
 
-MEASURES = {"reports": reports.measure, "reads": ledger.measure, "hall": hall.measure, "mcp": mcp_cost.measure}
+MEASURES = {
+    "reports": reports.measure,
+    "reads": ledger.measure,
+    "hall": hall.measure,
+    "mcp": mcp_cost.measure,
+    "reader": reader.measure,
+}
 
 
 async def main() -> None:

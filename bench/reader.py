@@ -1,0 +1,83 @@
+"""The chain reader: logs a second out of history, and what a poll costs with few vaults and with many."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+
+from bench.stage import median
+from chain.reader import Reader
+from server.settings import Settings
+from server.ticks import Ticks
+from server.wiring import Wired
+from storage import migrate
+from tests.world import CHAIN_ID, World, a_world, running_evm, working
+
+VAULTS = (10, 1_000, 10_000)
+DEPOSITS, POLLS = 200, 40
+
+
+class Counted:
+    """Counts the questions that the chain's node is asked."""
+
+    def __init__(self, world: World):
+        self.asked = 0
+        node = world.chains.get(CHAIN_ID).node()
+        ask = node.ask
+
+        async def counting(method: str, *params: object) -> object:
+            self.asked += 1
+            return await ask(method, *params)
+
+        node.ask = counting  # type: ignore[method-assign]  # the counter sits where every question passes
+
+
+async def measure() -> dict[str, tuple[float, str]]:
+    """Real blocks and logs of the embedded chain, over HTTP, into a real database."""
+    chain = running_evm()
+    with tempfile.TemporaryDirectory() as folder:
+        evm = await asyncio.to_thread(chain.__enter__)
+        url = f"sqlite:///{Path(folder) / 'bench.sqlite'}"
+        await asyncio.to_thread(migrate.upgrade, url)
+        async with a_world(url, evm) as world:
+            m = await working(world, deposit="1")
+            for call in (await m.as_owner("owner_fund", amount="400")).body["calls"][:1]:
+                await world.mined(m.owner_wallet, call)
+            for _ in range(DEPOSITS):
+                calls = (await m.as_owner("owner_fund", amount="1")).body["calls"]
+                await world.mined(m.owner_wallet, calls[-1])
+            ticks = Ticks(Wired(Settings(chains={CHAIN_ID: {"rpc_url": evm.url}}), world.deps, world.chains))  # type: ignore[dict-item]  # pydantic reads it
+            reader = Reader(world.chains.get(CHAIN_ID))
+            started = time.perf_counter()
+            await ticks.read_chain(reader)
+            took = time.perf_counter() - started
+            rows = await world.store.read(lambda uow: uow.ledger.head(m.id)[0])
+            found = {"reader_backfill_logs_per_second": (rows / took, "1/s, each log in a block of its own")}
+            cost = {n: await _polled(world, ticks, reader, n) for n in VAULTS}
+        await asyncio.to_thread(chain.__exit__, None, None, None)
+    few, many = cost[VAULTS[0]], cost[VAULTS[-1]]
+    for n, (calls, ms) in cost.items():
+        found[f"reader_poll_calls_{n}"] = (calls, f"questions a new block, {n} vaults")
+        found[f"reader_poll_ms_{n}"] = (ms, f"ms a new block, {n} vaults")
+    found["reader_poll_calls_10k_over_10"] = (many[0] / few[0], "ratio of questions, at most 1")
+    found["reader_poll_ms_10k_over_10"] = (many[1] / few[1], "ratio of time, at most 10")
+    return found
+
+
+async def _polled(world: World, ticks: Ticks, reader: Reader, vaults: int) -> tuple[float, float]:
+    """(questions, milliseconds) of a poll that finds one new block."""
+
+    def fill(uow) -> None:  # type: ignore[no-untyped-def]
+        for n in range(vaults - 1):
+            uow.chainlog.add_vault(CHAIN_ID, f"0x{n + 1:040x}", f"0x{n:064x}", 1)
+
+    await world.store.write(fill)
+    counted, times = Counted(world), []
+    for _ in range(POLLS):
+        world.evm.chain.mine()
+        started = time.perf_counter()
+        await ticks.read_chain(reader)
+        times.append((time.perf_counter() - started) * 1_000)
+    return counted.asked / POLLS, median(times)
