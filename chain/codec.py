@@ -32,6 +32,11 @@ REFUSAL_OF: Final[Mapping[str, str]] = {
     "OverCash": "over_budget",
     "Locked": "withdraw_locked",
     "NotAgent": "mandate_paused",
+    "MandateSettled": "mandate_stopped",
+    "MandateActive": "wrong_status",
+    "NotOwner": "forbidden",
+    "NotAuthorized": "forbidden",
+    "BadSignature": "invalid_signature",
 }
 
 

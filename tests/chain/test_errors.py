@@ -1,0 +1,28 @@
+"""Every error of our contracts: a refusal of the service, or known to be none."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+from chain.codec import REFUSAL_OF
+from domain.refusals import REFUSALS
+
+# A target's or a library's own failure, or a call that the service never makes up: shown by name, with its arguments.
+NO_REFUSAL = {
+    "AgentNotInTerms", "BadTarget", "BadTerms", "LensGas", "NotAVault", "ProbeFailed", "ProbeGas", "TargetReverted", "UnfairExit",
+    "UsdcLeft",
+    # OpenZeppelin
+    "CloneArgumentsTooLong", "Create2EmptyBytecode", "FailedDeployment", "InsufficientBalance", "InvalidShortString",
+    "ReentrancyGuardReentrantCall", "SafeERC20FailedOperation", "StringTooLong",
+}  # fmt: skip
+
+
+def test_every_error_of_the_contracts_is_a_refusal_or_known_to_be_none() -> None:
+    named = set()
+    for contract in ("MandateVault", "MandateVaultFactory", "VaultLens"):
+        told = json.loads(files("chain").joinpath("abi", f"{contract}.json").read_text())
+        named |= {e["name"] for e in (told if isinstance(told, list) else told["abi"]) if e["type"] == "error"}
+    assert named == set(REFUSAL_OF) | NO_REFUSAL
+    assert not set(REFUSAL_OF) & NO_REFUSAL
+    assert set(REFUSAL_OF.values()) <= set(REFUSALS)
