@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from eth_abi import decode, encode
 from eth_abi.exceptions import DecodingError
@@ -13,12 +13,14 @@ from eth_utils import is_checksum_address, keccak, to_checksum_address
 
 from chain import answers, codec, eip712, signatures
 from chain.networks import NETWORKS
+from chain.paymaster import Paymaster, inner_calls
 from chain.rpc import Rpc, RpcFault
 from domain.mandate import Target
 from domain.money import Usdc
 from domain.ports import (
     BlockStamp,
     Call,
+    InnerCall,
     Receipt,
     Revert,
     SignerCheck,
@@ -54,6 +56,7 @@ class ChainFacts:
     explorer: str | None = None
     confirmations: int = 24
     start_block: int = 0
+    paymaster_url: str | None = None
 
 
 class EvmChain:
@@ -62,6 +65,7 @@ class EvmChain:
     def __init__(self, facts: ChainFacts):
         self.facts = facts
         self.rpc = Rpc(facts.rpc_url, facts.chain_id) if facts.rpc_url else None
+        self._paymaster = Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
         self._highest = 0
 
     # -- what is known without asking ------------------------------------------------------------------------
@@ -75,6 +79,11 @@ class EvmChain:
     def rpc_set(self) -> bool:
         """True where an RPC address is configured."""
         return self.rpc is not None
+
+    @property
+    def sponsors(self) -> bool:
+        """True where a paymaster is configured."""
+        return self._paymaster is not None
 
     @property
     def usdc(self) -> str | None:
@@ -374,10 +383,23 @@ class EvmChain:
             return None
         return _REDEEM + encode(["uint256", "address", "address"], [shares, holder, holder]).hex()
 
+    def inner_calls(self, call_data: str) -> Sequence[InnerCall] | None:
+        """What a smart account's calldata does; None where it is of no known form."""
+        return inner_calls(call_data)
+
+    async def paymaster_data(
+        self, method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"], user_op: Mapping[str, Any], entry_point: str
+    ) -> dict[str, Any]:
+        """The paymaster's fields for a user operation (ERC-7677)."""
+        if self._paymaster is None:
+            raise Refused(refusal("not_configured", what=f"a paymaster of chain {self.chain_id}"))
+        return await self._paymaster.ask(method, user_op, entry_point)
+
     async def close(self) -> None:
-        """Close the connection."""
-        if self.rpc:
-            await self.rpc.close()
+        """Close the connections."""
+        for open_ in (self.rpc, self._paymaster):
+            if open_:
+                await open_.close()
 
 
 class EvmChains:

@@ -75,21 +75,22 @@ class Rpc:
     guessed figure (chain.md).
     """
 
-    def __init__(self, url: str, chain_id: int, timeout_s: int = 10):
+    def __init__(self, url: str, chain_id: int, timeout_s: int = 10, *, names_chain: bool = True):
         self.chain_id, self._timeout_s = chain_id, timeout_s
         self._provider = AsyncHTTPProvider(
             url, request_kwargs={"timeout": ClientTimeout(total=timeout_s)}, exception_retry_configuration=None
         )
         # A contract that we call must not send this server to an address of its choice (EIP-3668).
         self._provider.global_ccip_read_enabled = False
-        self._checked = False
+        # A service that is no node has no chain id to give.
+        self._names_chain, self._checked = names_chain, False
 
     async def ask(self, method: str, *params: Any) -> Any:
         """Call a method and return its result.
 
         Errors: RpcFault for what the node itself answers with an error, a revert for example.
         """
-        if not self._checked:
+        if self._names_chain and not self._checked:
             await self._check_chain()
         return await self._asked(method, *params)
 

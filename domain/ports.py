@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from domain.mandate import Target
 from domain.money import ZERO, Usdc
@@ -127,6 +127,15 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class InnerCall:
+    """One call inside a smart account's calldata. Units: `value` wei."""
+
+    to: str
+    value: int
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A transaction for somebody else to sign: contract 6 names."""
 
@@ -193,8 +202,23 @@ class Chain(Protocol):
         ...
 
     @property
+    def sponsors(self) -> bool:
+        """True where a paymaster is configured."""
+        ...
+
+    @property
     def usdc(self) -> str | None:
         """Address of USDC, EIP-55."""
+        ...
+
+    def inner_calls(self, call_data: str) -> Sequence[InnerCall] | None:
+        """What a smart account's calldata does; None where it is of no known form."""
+        ...
+
+    async def paymaster_data(
+        self, method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"], user_op: Mapping[str, Any], entry_point: str
+    ) -> dict[str, Any]:
+        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`, `chain_unavailable`."""
         ...
 
     @property
@@ -365,3 +389,7 @@ class Switches:
     approval_gate: bool = True
     paid_read_enforcement: bool = False
     stop_line_dry_run: bool = True
+    gas_sponsorship: bool = False
+
+
+SWITCHES: Final = tuple(f.name for f in fields(Switches))

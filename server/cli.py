@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from domain.ports import SWITCHES
 from domain.refusals import Refused
 from server.settings import Settings
 
@@ -204,7 +205,7 @@ def switch_list() -> None:
 
 
 @switch.command("set")
-@click.argument("name", type=click.Choice(["door", "approval_gate", "paid_read_enforcement", "stop_line_dry_run"]))
+@click.argument("name", type=click.Choice(SWITCHES))
 @click.argument("value", type=click.Choice(["on", "off"]))
 def switch_set(name: str, value: str) -> None:
     """Set a switch."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from domain.ports import SWITCHES
 from domain.refusals import timestamp
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
@@ -67,10 +68,9 @@ async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
     """Every switch, its value, and whether it was set or is the default."""
     rows = await _with_store(settings, lambda s: s.read(lambda uow: uow.switches.all()))
     defaults = settings.switches()
-    names = ("door", "approval_gate", "paid_read_enforcement", "stop_line_dry_run")
     return {
         n: {"value": rows.get(n, "on" if getattr(defaults, n) else "off"), "from": "database" if n in rows else "settings"}
-        for n in names
+        for n in SWITCHES
     }
 
 

@@ -36,8 +36,9 @@ class ChainSettings(BaseModel):
     poll_s: int = Field(default=2, ge=1, le=3_600)
     start_block: int = Field(default=0, ge=0)
     explorer: str | None = None
+    paymaster_url: str | None = None
 
-    @field_validator("rpc_url", "usdc", "factory", "lens", "explorer", mode="before")
+    @field_validator("rpc_url", "usdc", "factory", "lens", "explorer", "paymaster_url", mode="before")
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return value or None
@@ -64,6 +65,7 @@ class Settings(BaseSettings):
     approval_gate: str = "on"
     paid_read_enforcement: str = "off"
     stop_line_dry_run: str = "on"
+    gas_sponsorship: str = "off"
 
     spread_bps: int = Field(default=30, ge=0, le=10_000)
     approval_valid_s: int = Field(default=86_400, ge=60)
@@ -112,6 +114,7 @@ class Settings(BaseSettings):
             approval_gate=is_on(self.approval_gate),
             paid_read_enforcement=is_on(self.paid_read_enforcement),
             stop_line_dry_run=is_on(self.stop_line_dry_run),
+            gas_sponsorship=is_on(self.gas_sponsorship),
         )
 
     def config(self) -> Config:

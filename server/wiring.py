@@ -66,6 +66,7 @@ def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
         explorer=own.explorer or (network.explorer if network else None),
         confirmations=confirmations,
         start_block=own.start_block,
+        paymaster_url=own.paymaster_url,
     )
 
 

@@ -21,6 +21,7 @@ from tools import (
     settlement,
     signin,
     signing,
+    sponsorship,
     statements,
     transfers,
 )
@@ -45,4 +46,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *statements.OPERATIONS,
     *settlement.OPERATIONS,
     *auctions.OPERATIONS,
+    *sponsorship.OPERATIONS,
 )

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import anyio
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from domain.ports import Chains, Clock, Config, HouseKeeper, Ids, SignIn, Switches
+from domain.ports import SWITCHES, Chains, Clock, Config, HouseKeeper, Ids, SignIn, Switches
 from domain.refusals import NextStep, Refused, refusal
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
@@ -177,7 +177,7 @@ class Operation:
 def switches(uow: UnitOfWork, defaults: Switches) -> Switches:
     """Read spec 4.5's switches: rows in the database over the settings."""
     rows = uow.switches.all()
-    named = {n: getattr(defaults, n) for n in ("door", "approval_gate", "paid_read_enforcement", "stop_line_dry_run")}
+    named = {n: getattr(defaults, n) for n in SWITCHES}
     return Switches(**{n: is_on(rows[n]) if n in rows else default for n, default in named.items()})
 
 

@@ -22,6 +22,7 @@ from tools.access import Facts, OneMandate, TxHash, chain_of, gather_mandate, lo
 from tools.drafts import address_on_file
 from tools.ingest import take_receipt
 from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.sponsorship import capabilities
 
 MAX_FEE_BPS_ON_CHAIN: Final = 3000
 
@@ -57,6 +58,7 @@ class CallOut(Gives):
     predicted_vault: str | None = None
     simulation: dict[str, Any] | None = None
     message: str | None = None
+    capabilities: dict[str, Any] | None = None
 
 
 class ByTx(OneMandate):
@@ -81,6 +83,7 @@ class FundOut(Gives):
     best_way: dict[str, Any]
     calls: list[dict[str, Any]]
     amount: str | None
+    capabilities: dict[str, Any] | None = None
 
 
 def terms_of(chain: Chain, m: Mandate) -> tuple[dict[str, Any], str]:
@@ -233,6 +236,7 @@ def create_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     call = replace(chain.create_call(signed.message, m.allowed_targets, signed.signature), sender=m.owner_address)
     more = ask.facts.more or {"predicted": None, "simulation": None}
     told = {"configured": True, "call": call.as_json(), "predicted_vault": more["predicted"], "simulation": more["simulation"]}
+    told["capabilities"] = capabilities(ask, chain)
     return Reply(200, told)
 
 
@@ -310,6 +314,7 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
     told = {
         "vault_address": m.vault_address, "chain_id": m.chain_id, "usdc": chain.usdc, "room": str(room),
         "best_way": best, "calls": calls, "amount": None if amount is None else str(amount),
+        "capabilities": capabilities(ask, chain),
     }  # fmt: skip
     return Reply(200, told)
 

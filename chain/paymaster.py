@@ -1,0 +1,95 @@
+"""Gas sponsorship: asking an ERC-7677 paymaster, and reading what a smart account is about to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from eth_abi import decode
+from eth_abi.exceptions import DecodingError
+from eth_utils import to_checksum_address
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from chain.rpc import Rpc, RpcFault
+from domain.ports import InnerCall
+from domain.refusals import Refused
+
+TIMEOUT_S: Final = 5
+# execute(address,uint256,bytes) and executeBatch((address,uint256,bytes)[]) of the widespread ERC-4337 accounts.
+_EXECUTE: Final = bytes.fromhex("b61d27f6")
+_BATCH: Final = bytes.fromhex("34fcd5be")
+_HEX: Final = r"^0x([0-9a-fA-F]{2})*$"
+_Data = Annotated[str, Field(pattern=_HEX, max_length=16_384)]
+_Number = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{1,32}$")]
+_Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
+
+
+class _Sponsor(BaseModel):
+    """Who pays, as a wallet may show it."""
+
+    model_config = ConfigDict(extra="ignore")
+    name: Annotated[str, Field(max_length=200)]
+    icon: Annotated[str, Field(max_length=20_000)] | None = None
+
+
+class _Paid(BaseModel):
+    """ERC-7677's answers for entry points 0.6 and 0.7; what it does not name is left out."""
+
+    model_config = ConfigDict(extra="ignore")
+    paymasterAndData: _Data | None = None
+    paymaster: _Address | None = None
+    paymasterData: _Data | None = None
+    paymasterVerificationGasLimit: _Number | None = None
+    paymasterPostOpGasLimit: _Number | None = None
+    sponsor: _Sponsor | None = None
+    isFinal: bool | None = None
+
+
+class Paymaster:
+    """One paymaster service. It fails closed: whatever is not a good answer in time is `chain_unavailable`."""
+
+    def __init__(self, url: str, chain_id: int, timeout_s: int = TIMEOUT_S):
+        self._rpc = Rpc(url, chain_id, timeout_s, names_chain=False)
+        self._chain_id = chain_id
+
+    async def ask(
+        self, method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"], user_op: Mapping[str, Any], entry_point: str
+    ) -> dict[str, Any]:
+        """The paymaster's fields for a user operation. Errors: `chain_unavailable`. Source: ERC-7677."""
+        try:
+            told = await self._rpc.ask(method, dict(user_op), entry_point, hex(self._chain_id), {})
+        except RpcFault as fault:
+            raise self._rpc.unavailable(f"the paymaster refused: {str(fault)[:200]}") from None
+        try:
+            paid = _Paid.model_validate(told, strict=True)
+        except ValidationError:
+            raise self.nonsense() from None
+        if paid.paymasterAndData is None and (paid.paymaster is None or paid.paymasterData is None):
+            raise self.nonsense()
+        return paid.model_dump(exclude_none=True)
+
+    def nonsense(self) -> Refused:
+        """The refusal for an answer of another form."""
+        return self._rpc.unavailable("the paymaster's answer makes no sense")
+
+    async def close(self) -> None:
+        """Close the HTTP session."""
+        await self._rpc.close()
+
+
+def inner_calls(call_data: str) -> Sequence[InnerCall] | None:
+    """What a smart account's calldata does; None where it is none of the known forms."""
+    if not re.fullmatch(_HEX, call_data):
+        return None
+    data = bytes.fromhex(call_data[2:])
+    try:
+        if data[:4] == _EXECUTE:
+            calls = [decode(["address", "uint256", "bytes"], data[4:])]
+        elif data[:4] == _BATCH:
+            calls = list(decode(["(address,uint256,bytes)[]"], data[4:])[0])
+        else:
+            return None
+    except (DecodingError, OverflowError):
+        return None
+    return [InnerCall(to_checksum_address(to), value, "0x" + bytes(inner).hex()) for to, value, inner in calls]
