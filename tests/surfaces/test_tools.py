@@ -1,0 +1,103 @@
+"""The tools as a harness sees them: one snapshot a tool, and what hosts are known to break on.
+
+After a wanted change: `python -m tests.surfaces.test_tools` writes the snapshots anew; the diff is the review.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from domain.refusals import REFUSALS
+from server.mcp_server import _tool
+from skill.text import tools_of
+from tests import npm
+from tools.catalogue import OPERATIONS
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+TOOLS: dict[str, dict[str, Any]] = {
+    op.name: _tool(op).model_dump(mode="json", by_alias=True, exclude_none=True) for op in tools_of(OPERATIONS)
+}
+
+
+def text(tool: dict[str, Any]) -> str:
+    return json.dumps(tool, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object inside a schema."""
+    if isinstance(schema, dict):
+        yield schema
+        for inner in schema.values():
+            yield from parts(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from parts(inner)
+
+
+def test_there_are_few_tools_and_every_agents_operation_is_one() -> None:
+    assert 15 <= len(TOOLS) <= 25
+    assert {p.stem for p in SNAPSHOTS.glob("*.json")} == set(TOOLS)
+    assert {op.name for op in OPERATIONS if op.auth in ("agent", "owner_or_agent") and op.route is not None} <= set(TOOLS)
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+def test_a_tool_is_as_it_was(name: str) -> None:
+    assert text(TOOLS[name]) == (SNAPSHOTS / f"{name}.json").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+def test_a_tool_breaks_no_host(name: str) -> None:
+    tool = TOOLS[name]
+    assert len(name) <= 45
+    assert tool["title"]
+    assert len(tool["description"]) <= 400
+    takes, gives = tool["inputSchema"], tool["outputSchema"]
+    assert takes["type"] == gives["type"] == "object"
+    for schema in (takes, gives):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert not {"anyOf", "oneOf", "allOf", "$defs"} & set(schema)
+        assert not any("$ref" in part for part in parts(schema))
+    for field in takes.get("properties", {}).values():
+        assert "properties" not in field or field.get("additionalProperties") is not False, "flat inputs"
+    assert {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} <= set(tool["annotations"])
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+def test_a_tools_output_admits_a_refusal(name: str) -> None:
+    block = {"error": "not_found", "reason": "…", "retry_safe": False, "who_fixes": "agent", "next": [], "detail": {}}
+    jsonschema.validate({"refusal": block}, TOOLS[name]["outputSchema"])
+    assert "not_found" in REFUSALS
+
+
+def test_hints_are_honest() -> None:
+    for op in tools_of(OPERATIONS):
+        hints = TOOLS[op.name]["annotations"]
+        assert hints["readOnlyHint"] is (not op.writes and op.effect is None)
+        assert hints["destructiveHint"] is op.destructive
+
+
+@pytest.mark.node
+@pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")
+def test_the_whole_list_is_under_9000_tokens() -> None:
+    """o200k_base, as tiktoken counts; its tables ship with the npm package, PyPI's fetches them from elsewhere."""
+    npm.install()
+    listed = json.dumps({"tools": list(TOOLS.values())}, ensure_ascii=False, separators=(",", ":"))
+    done = subprocess.run(
+        npm.node("../tokens.mjs"), input=listed, capture_output=True, text=True, timeout=60, check=True, cwd=npm.FOLDER
+    )
+    assert 3_000 < int(done.stdout) < 9_000
+
+
+if __name__ == "__main__":
+    SNAPSHOTS.mkdir(exist_ok=True)
+    for old in SNAPSHOTS.glob("*.json"):
+        old.unlink()
+    for tool_name, tool in TOOLS.items():
+        (SNAPSHOTS / f"{tool_name}.json").write_text(text(tool))
