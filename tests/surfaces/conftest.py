@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
-from aiohttp.test_utils import TestServer
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from http_shim.application import build
+from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
 from tests.world import BY_NAME, CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
@@ -52,13 +52,12 @@ async def running(url: str, evm: Evm) -> AsyncIterator[Service]:
         await world.store.write(lambda uow: uow.identities.add_key("k_test", agent_id, hashed(KEY), world.clock.now()))
         server, _ = build_server(world.deps, OPERATIONS)
         app = build(world.deps, OPERATIONS, mcp=mcp_app(server, world.deps.config.base_url))
-        listening = TestServer(app)
-        await listening.start_server()
+        runner = await listen(app, "127.0.0.1", 0)
         try:
-            yield Service(str(listening.make_url("")).rstrip("/"), world, m, KEY)
+            yield Service(f"http://127.0.0.1:{runner.addresses[0][1]}", world, m, KEY)
         finally:
             await drain(server)
-            await listening.close()
+            await runner.cleanup()
 
 
 @pytest.fixture
