@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench conformance inspector clients contracts lint lock clean
+.PHONY: setup check test demo bench conformance inspector clients fuzz conform contracts lint lock clean
 
 setup: $(STAMP)
 
@@ -46,6 +46,14 @@ inspector: setup
 
 clients: setup
 	$(BIN)/pytest -q tests/clients -k story
+
+# The reference agent through every scenario that a harness has to survive.
+conform: setup
+	$(BIN)/wallet conform -- $(BIN)/python docs/examples/agent.py '{market}' '{amount}'
+
+# Schemathesis over the whole OpenAPI document, as each kind of caller.
+fuzz: setup
+	$(BIN)/pytest -q -n 2 tests/surfaces/test_fuzz.py
 
 contracts:
 	cd contracts && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs

@@ -116,6 +116,25 @@ def deploy(chain_id: int, key_file: Path, keeper_address: str | None) -> None:
     _say(_run(lambda: deploy_contracts(_settings(), chain_id, key_file.read_text().strip(), keeper_address)))
 
 
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, required=True)
+@click.option("--only", multiple=True, help="Play this scenario alone; may be given several times.")
+@click.option(
+    "--limit", "limit_s", type=click.IntRange(5, 600), default=60, show_default=True, help="Seconds a run of the agent."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON.")
+def conform(command: tuple[str, ...], only: tuple[str, ...], limit_s: int, as_json: bool) -> None:
+    """Drive an agent's COMMAND through lost answers, duplicates, pauses and limits, and print a pass matrix."""
+    from server.conform.run import conform as play
+    from server.conform.scenarios import SCENARIOS
+
+    unknown = sorted(set(only) - {s.name for s in SCENARIOS})
+    if unknown:
+        raise click.UsageError(f"no such scenario: {', '.join(unknown)}; there are {', '.join(s.name for s in SCENARIOS)}")
+    passed = _run(lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, say=click.echo))
+    sys.exit(0 if passed else 1)
+
+
 @main.group()
 def db() -> None:
     """The database."""

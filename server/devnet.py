@@ -14,6 +14,7 @@ from chain.devchain import DevChain, serve
 from chain.evm import ChainFacts, EvmChain
 from chain.local_wallet import address_of
 from chain.sender import deploy
+from domain.ports import Clock
 from domain.refusals import Refused, refusal
 from server.settings import Settings
 from server.wiring import SystemClock, chain_facts
@@ -53,10 +54,12 @@ class Devnet:
 
 
 @asynccontextmanager
-async def devnet(host: str, port: int, chain_id: int, journal: Path | None = None) -> AsyncIterator[Devnet]:
+async def devnet(
+    host: str, port: int, chain_id: int, journal: Path | None = None, clock: Clock | None = None
+) -> AsyncIterator[Devnet]:
     """Start a chain, deploy on it where nothing is there yet, stop it at the end. Its first key deploys, its second keeps."""
-    clock = SystemClock()
-    chain = DevChain(lambda: int(clock.now().timestamp()), chain_id, journal)
+    time = clock or SystemClock()
+    chain = DevChain(lambda: int(time.now().timestamp()), chain_id, journal)
     runner, url = await serve(chain, host, port)
     deployer, keeper = ("0x" + chain.keys[n].hex() for n in (0, 1))
     try:

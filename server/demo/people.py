@@ -40,6 +40,7 @@ class Owner:
 
     async def sign_in(self) -> Json:
         """SIWE: ask for a text, sign it, get a session."""
+        self._headers = {}
         asked = {"address": self.wallet.address, "chain_id": self._chain_id}
         challenge = await self.ask("POST", "/wallet/auth/challenge", asked)
         signed = {"message": challenge["message"], "signature": self.wallet.sign_text(challenge["message"])}

@@ -1,0 +1,1 @@
+"""`wallet conform`: somebody's agent against a real chain and service that misbehave on purpose."""

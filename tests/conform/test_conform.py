@@ -1,0 +1,64 @@
+"""`wallet conform` passes the reference agent, and fails one with a bad habit in the scenario that is meant for it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+GOOD = [sys.executable, str(ROOT / "docs" / "examples" / "agent.py"), "{market}", "{amount}"]
+CARELESS = [sys.executable, str(Path(__file__).parent / "careless.py")]
+
+
+def conform(command: list[str], *only: str, limit: int = 60) -> tuple[int, dict[str, dict[str, object]]]:
+    options = [o for name in only for o in ("--only", name)]
+    done = subprocess.run(
+        [sys.executable, "-m", "server", "conform", "--json", "--limit", str(limit), *options, "--", *command],
+        cwd=ROOT, capture_output=True, text=True, timeout=400, check=False,
+    )  # fmt: skip
+    assert done.stdout.startswith("{"), done.stdout[-2_000:] + done.stderr[-2_000:]
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_the_reference_agent_passes_every_scenario() -> None:
+    code, told = conform(GOOD)
+    assert {name: t["wrong"] for name, t in told.items() if not t["passed"]} == {}
+    assert (code, len(told)) == (0, 8)
+
+
+@pytest.mark.parametrize(
+    ("habit", "scenario", "wrong"),
+    [
+        ("says_nothing", "plain", "0 reports of one action"),
+        ("acts_again", "lost_answer", "not 20 once"),
+        ("new_key_each_time", "lost_answer", "2 reports of one action"),
+        ("no_key", "duplicate_key", "2 reports of one action"),
+        ("says_nothing", "ten_at_once", "0 reports"),
+        ("ignores_refusals", "midnight", "reverted"),
+        ("believes_it_worked", "paused_in_flight", "reported as done"),
+        ("forgets_refusals", "paused_in_flight", "not reported with its transaction"),
+        ("ignores_refusals", "approval_expires", "before the owner decided"),
+        ("ignores_refusals", "at_the_floor", "below the stop line"),
+    ],
+)
+def test_a_bad_habit_fails_where_it_shows(habit: str, scenario: str, wrong: str) -> None:
+    code, told = conform([*CARELESS, habit], scenario, limit=20)
+    assert code == 1
+    assert wrong in "; ".join(map(str, told[scenario]["wrong"]))  # type: ignore[call-overload]  # a list of texts
+
+
+def test_a_command_that_is_none_or_hangs_fails_and_ends() -> None:
+    code, told = conform(["sleep", "600"], "plain", limit=5)
+    assert (code, told["plain"]["passed"]) == (1, False)
+
+
+def test_an_unknown_scenario_is_an_error() -> None:
+    command = [sys.executable, "-m", "server", "conform", "--only", "nothing", "--", "true"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert "at_the_floor" in done.stderr
