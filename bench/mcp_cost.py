@@ -14,10 +14,12 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
-from bench.stage import median
+from bench.stage import KEY, median
 
 ROUNDS, CALLS = 7, 150
+MANDATE = "m_bench00000"
 
 
 async def started(kind: str, transport: str, folder: str) -> tuple[Any, int]:
@@ -29,21 +31,22 @@ async def started(kind: str, transport: str, folder: str) -> tuple[Any, int]:
     return process, int(json.loads(await process.stdout.readline())["port"])
 
 
-async def timed(client: Client) -> float:
+async def timed(client: Client, tool: str = "noop", arguments: dict[str, Any] | None = None) -> float:
     """Seconds a call, one after the other."""
     begin = time.perf_counter()
     for _ in range(CALLS):
-        await client.call_tool("noop", {})
+        told = await client.call_tool(tool, arguments or {})
+        assert not told.is_error, told.structured_content
     return (time.perf_counter() - begin) / CALLS
 
 
-async def compare(transport: str) -> float:
-    """Median over rounds of ours / bare, in turns."""
+async def compare(transport: str) -> dict[str, float]:
+    """Medians over the rounds, in turns: our no-op over the bare one, and a read and a report over it, with all they do."""
     with tempfile.TemporaryDirectory() as folder:
         async with AsyncExitStack() as stack:
             clients: dict[str, Client] = {}
             processes = []
-            for kind in ("bare", "ours"):
+            for kind in ("bare", "ours", "whole"):
                 where: Any
                 if transport == "stdio":
                     env = {"PATH": os.defpath, "PYTHONPATH": os.getcwd(), "HOME": folder}
@@ -54,23 +57,34 @@ async def compare(transport: str) -> float:
                     process, port = await started(kind, transport, folder)
                     processes.append(process)
                     base = f"http://127.0.0.1:{port}"
-                    where = sse_client(base + "/sse") if transport == "sse" else streamable_http_client(base + "/mcp")
+                    headers = {"X-Service-User-Key": KEY} if kind == "whole" else None
+                    if transport == "sse":
+                        where = sse_client(base + "/sse", headers=headers)
+                    else:
+                        inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
+                        where = streamable_http_client(base + "/mcp", http_client=inner)
                 clients[kind] = await stack.enter_async_context(Client(where))
                 await timed(clients[kind])
-            ratios = []
+            ratios: dict[str, list[float]] = {"noop": [], "read": [], "report": []}
             for n in range(ROUNDS):
                 order = ("bare", "ours") if n % 2 else ("ours", "bare")
                 told = {kind: await timed(clients[kind]) for kind in order}
-                ratios.append(told["ours"] / told["bare"])
+                ratios["noop"].append(told["ours"] / told["bare"])
+                ratios["read"].append(await timed(clients["whole"], "mandate_get", {"public_id": MANDATE}) / told["bare"])
+                note = {"public_id": MANDATE, "kind": "note", "payload": {"text": "bench"}}
+                ratios["report"].append(await timed(clients["whole"], "mandate_report_event", note) / told["bare"])
         for process in processes:
             process.terminate()
             await process.wait()
-    return median(ratios)
+    return {name: median(values) for name, values in ratios.items()}
 
 
 async def measure() -> dict[str, tuple[float, str]]:
-    """Ratio of time a call, per transport."""
-    return {
-        f"mcp_noop_{name}_over_bare": (await compare(transport), "ratio of time, at most 1.15")
-        for name, transport in (("stdio", "stdio"), ("sse", "sse"), ("http", "http"))
-    }
+    """Ratios of time a call, per transport."""
+    found = {}
+    for transport in ("stdio", "sse", "http"):
+        told = await compare(transport)
+        found[f"mcp_noop_{transport}_over_bare"] = (told["noop"], "ratio of time, at most 1.15")
+        found[f"mcp_read_{transport}_over_bare_noop"] = (told["read"], "ratio of time, a mandate read")
+        found[f"mcp_report_{transport}_over_bare_noop"] = (told["report"], "ratio of time, an event report")
+    return found

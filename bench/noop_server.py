@@ -1,4 +1,5 @@
-"""A server with one tool that does nothing: `bare` is the SDK's low-level server, `ours` is the whole service's path."""
+"""A server with one tool that does nothing: `bare` is the SDK's low-level server, `ours` is the service's
+path around the same tool, `whole` the service with its catalogue, a mandate and an agent's key."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ from mcp.server.stdio import stdio_server
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
-from bench.stage import staged
+from bench.stage import KEY, staged
 from http_shim.application import build
 from http_shim.asgi_bridge import AsgiBridge
 from server.mcp_http import mcp_app
 from server.mcp_server import build_server
+from tools.catalogue import OPERATIONS
 from tools.operation import Gives, Operation, Reply, Takes
 
 SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -104,11 +106,12 @@ async def main(kind: str, transport: str) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         async with staged(Path(folder)) as stage:
-            ours, _ = build_server(stage.deps, (NOOP,))
+            catalogue = (NOOP, *OPERATIONS) if kind == "whole" else (NOOP,)
+            ours, _ = build_server(stage.deps, catalogue, stdio_key=KEY if kind == "whole" else None)
             if transport == "stdio":
                 await over_stdio(ours)
             else:
-                await over_http(build(stage.deps, (NOOP,), mcp=mcp_app(ours, "http://127.0.0.1")))
+                await over_http(build(stage.deps, catalogue, mcp=mcp_app(ours, "http://127.0.0.1")))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import click
 from domain.ports import SWITCHES
 from domain.refusals import Refused
 from server.settings import Settings
+from storage.backup import NoBackup
 
 T = TypeVar("T")
 HOUSE_KEYS = {"keeper": "kk_", "admin": "dk_"}
@@ -34,6 +35,8 @@ def _run(main: Callable[[], Awaitable[T]]) -> T:
         return asyncio.run(wrapped())
     except Refused as refused:
         raise click.ClickException(f"{refused.code}: {refused.refusal.reason}") from None
+    except (NoBackup, OSError) as error:
+        raise click.ClickException(str(error)) from None
 
 
 def _say(value: Any) -> None:

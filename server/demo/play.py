@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -132,8 +133,7 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
                 await _chapters(stage)
                 story.end(int(time.monotonic() - started))
                 if stay:
-                    _invite(stage)
-                    await anyio.sleep_forever()
+                    await _stay(stage)
             finally:
                 await _leave(stage)
                 stop.set()
@@ -453,6 +453,14 @@ async def _until_settled(s: Stage) -> dict[str, Any]:
             return told
         await anyio.sleep(0.1)
     raise StepFailed("the settlement did not reach the record")
+
+
+async def _stay(s: Stage) -> None:
+    """Serve until SIGTERM or Ctrl-C; then everything that was made goes."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        _invite(s)
+        async for _ in signals:
+            return
 
 
 def _invite(s: Stage) -> None:

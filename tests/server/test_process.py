@@ -145,3 +145,49 @@ def test_switches_and_keys_are_managed_from_the_command_line(tmp_path: Path) -> 
     assert wallet(tmp_path, "keys", "revoke", made["key_id"]).returncode == 0
     assert wallet(tmp_path, "keys", "revoke", made["key_id"]).returncode == 1
     assert json.loads(wallet(tmp_path, "db", "verify").stdout)["ok"] is True
+
+
+@pytest.mark.slow
+def test_what_cannot_be_backed_up_is_said_without_a_traceback(tmp_path: Path) -> None:
+    wallet(tmp_path, "db", "upgrade")
+    copy = str(tmp_path / "copy.sqlite")
+    assert wallet(tmp_path, "db", "backup", copy).returncode == 0
+    again = wallet(tmp_path, "db", "backup", copy)
+    assert again.returncode == 1
+    assert "there already" in again.stderr
+    nowhere = wallet(tmp_path, "db", "backup", str(tmp_path / "no" / "such" / "folder.sqlite"))
+    assert nowhere.returncode == 1
+    assert "Traceback" not in again.stderr + nowhere.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_the_reference_agent_works_against_the_served_demo_which_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    process = await anyio.open_process(
+        [*WALLET, "demo", "--serve", "--port", str(free_port())], env=environment(tmp_path, TMPDIR=str(folder)), cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdout is not None
+    told = ""
+    with anyio.fail_after(90):
+        while "/wallet/agents/me" not in told:
+            told += (await process.stdout.receive()).decode()
+    base = told[told.rindex("http://127.0.0.1") :].partition("/wallet/agents/me")[0]
+    key = told.split("X-Service-User-Key: ")[-1].partition('"')[0]
+    async with ClientSession() as http, http.get(base + "/wallet/agents/me", headers={"X-Service-User-Key": key}) as r:
+        assert (r.status, (await r.json())["name"]) == (200, "Scout")
+    env = {
+        "PATH": os.defpath, "WALLET_BASE": base, "WALLET_KEY": key, "AGENT_PRIVATE_KEY": "0x" + "01" * 32,
+        "RPC_URL": told.split("at http", 1)[1].split()[0].join(["http", ""]),
+    }  # fmt: skip
+    agent = [sys.executable, str(Path(__file__).parents[2] / "docs" / "examples" / "agent.py"), "0x" + "11" * 20, "1"]
+    done = await anyio.run_process(agent, env=env, check=False)
+    # The story's mandate is settled by now: the agent finds that out and ends.
+    assert (done.returncode, b"no working mandate" in done.stderr) == (1, True), done.stderr
+    process.terminate()
+    with anyio.fail_after(20):
+        assert await process.wait() == 0
+    await process.aclose()
+    assert list(folder.iterdir()) == []

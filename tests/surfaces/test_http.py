@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 
+import anyio
 import pytest
 import yaml
 from aiohttp import ClientSession
@@ -131,3 +134,22 @@ async def test_sign_in_is_single_use_and_sessions_end(service: Service) -> None:
             assert r.status == 200
         async with http.get(service.base + "/wallet/auth/session", headers=headers) as r:
             assert r.status == 401
+
+
+async def test_the_worked_examples_of_the_skill_work(service: Service) -> None:
+    async with ClientSession() as http, http.get(service.base + "/wallet/skill.md") as r:
+        text = await r.text()
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 3
+    env = {"PATH": os.environ["PATH"], "KEY": service.key, "MANDATE": service.mandate.id}
+    script = "set -e\n" + "\n".join(
+        b.replace(service.world.deps.config.base_url, service.base).replace("curl -s", "echo; curl -sS") for b in blocks
+    )
+    done = await anyio.run_process(["bash", "-c", script], env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    me, mandate, noted, called, asked = (json.loads(line) for line in done.stdout.decode().split("\n") if line)
+    assert me["agent_id"] == service.mandate.agent.user_id
+    assert mandate["mandate"]["public_id"] == service.mandate.id
+    assert noted["violation"] is False
+    assert called["result"]["structuredContent"]["event"]["kind"] == "note"
+    assert asked["outcome"] in ("landed", "not_seen")
