@@ -155,7 +155,7 @@ def test_what_cannot_be_backed_up_is_said_without_a_traceback(tmp_path: Path) ->
     again = wallet(tmp_path, "db", "backup", copy)
     assert again.returncode == 1
     assert "there already" in again.stderr
-    nowhere = wallet(tmp_path, "db", "backup", str(tmp_path / "no" / "such" / "folder.sqlite"))
+    nowhere = wallet(tmp_path, "db", "backup", str(Path(copy) / "under" / "a-file.sqlite"))
     assert nowhere.returncode == 1
     assert "Traceback" not in again.stderr + nowhere.stderr
 
