@@ -7,6 +7,7 @@ from collections import Counter
 import anyio
 import pytest
 from aiohttp import ClientSession
+from mcp import Client
 
 from tests.surfaces.small import ALICE, BOB, WAYS, connected, small
 
@@ -76,3 +77,35 @@ async def test_another_key_on_a_session_finds_nothing(sqlite_url: str) -> None:
                 headers=accept | {"X-Service-User-Key": key, "Mcp-Session-Id": session},
             ) as r:  # fmt: skip
                 assert r.status == status
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_every_open_connection_hears_that_the_list_changed(sqlite_url: str, way: str) -> None:
+    heard: list[str] = []
+    changed = anyio.Event()
+
+    async def hear(message: object) -> None:
+        name = getattr(getattr(message, "root", message), "method", "")
+        if name == "notifications/tools/list_changed":
+            heard.append(name)
+            changed.set()
+
+    async with small(sqlite_url) as s, connected(way, s.base, {"X-Service-User-Key": ALICE}, message_handler=hear) as client:
+        assert "mandate_keep" in {t.name for t in (await client.list_tools()).tools}
+        async with anyio.create_task_group() as group:
+            if way.endswith("2026"):
+                group.start_soon(_listening, client, changed)
+                await anyio.sleep(0.3)
+            await s.tools.watch()
+            await s.door("off")
+            await s.tools.watch()
+            with anyio.fail_after(5):
+                await changed.wait()
+            group.cancel_scope.cancel()
+        assert "mandate_keep" not in {t.name for t in (await client.list_tools()).tools}
+
+
+async def _listening(client: Client, changed: anyio.Event) -> None:
+    async with client.listen(tools_list_changed=True) as events:
+        async for _ in events:
+            changed.set()
