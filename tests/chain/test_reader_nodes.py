@@ -1,0 +1,180 @@
+"""The reader in front of nodes with limits, bad habits, and many vaults."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from chain.evm import ChainFacts, EvmChain
+from chain.reader import Cursor, Read, Reader
+from domain.refusals import Refused
+from tests.chain.nodes import distorted
+from tests.chain.test_reader_ledger import chain_rows, spend, ticks
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+
+pytestmark = pytest.mark.anyio
+OLD_BLOCKS = 300
+
+
+@pytest.fixture
+async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
+    async with a_world(sqlite_url, evm) as opened:
+        yield opened
+
+
+async def history(world: World) -> Mandated:
+    """A mandate whose rows lie so far back that they are read in ranges."""
+    m = await working(world)
+    for n in range(4):
+        await spend(world, m, f"{n + 1}")
+    for _ in range(OLD_BLOCKS):
+        world.evm.chain.mine()
+    return m
+
+
+async def read_all(world: World, url: str, known: list[str], *, chunk: int = 50) -> tuple[list[str], int]:
+    """(names of the logs in the order read, steps) from the first block to the head."""
+    chain = EvmChain(ChainFacts(CHAIN_ID, url, world.evm.usdc, world.evm.factory, confirmations=0))
+    reader, cursor, found, steps = Reader(chain), None, [], 0
+    reader.chunk = chunk
+    try:
+        while isinstance(told := await reader.step(cursor, known), Read):
+            cursor, steps = told.cursor, steps + 1
+            found += [f"{g.block.number}:{g.log_index}:{g.name}" for g in told.logs]
+        return found, steps
+    finally:
+        await chain.close()
+
+
+def logs_asked(asked: dict[str, Any]) -> dict[str, Any] | None:
+    return asked["params"][0] if asked.get("method") == "eth_getLogs" else None
+
+
+def refused(asked: dict[str, Any], message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32005, "message": message}}
+
+
+async def test_a_range_that_a_provider_refuses_is_halved_until_it_is_answered(world: World) -> None:
+    m = await history(world)
+    whole, _ = await read_all(world, world.evm.url, [m.vault])
+    refusals = 0
+
+    def limited(asked: dict[str, Any], told: Any) -> Any:
+        nonlocal refusals
+        wanted = logs_asked(asked)
+        if wanted and "fromBlock" in wanted and int(wanted["toBlock"], 16) - int(wanted["fromBlock"], 16) >= 8:
+            refusals += 1
+            return refused(asked, "query returned more than 10000 results")
+        return told
+
+    async with distorted(world.evm.chain, limited) as url:
+        found, _ = await read_all(world, url, [m.vault], chunk=2_000)
+    assert refusals
+    assert found == whole
+    assert [name.partition(":")[2].partition(":")[2] for name in found].count("Executed") == 4
+
+
+async def test_a_providers_advice_is_taken(world: World) -> None:
+    m = await history(world)
+    whole, _ = await read_all(world, world.evm.url, [m.vault])
+    ranges: list[tuple[int, int]] = []
+
+    def advising(asked: dict[str, Any], told: Any) -> Any:
+        wanted = logs_asked(asked)
+        if wanted and "fromBlock" in wanted:
+            low, high = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
+            ranges.append((low, high))
+            if high - low > 20:
+                return refused(asked, f"Log response size exceeded. This block range should work: [{hex(low)}, {hex(low + 20)}]")
+        return told
+
+    async with distorted(world.evm.chain, advising) as url:
+        found, _ = await read_all(world, url, [m.vault], chunk=2_000)
+    assert found == whole
+    refused_first = next(r for r in ranges if r[1] - r[0] > 20)
+    assert (refused_first[0], refused_first[0] + 20) in ranges
+
+
+async def test_logs_out_of_order_come_in_order_and_twice_told_ones_are_one_row(world: World) -> None:
+    m = await history(world)
+
+    def disorder(asked: dict[str, Any], told: Any) -> Any:
+        if logs_asked(asked) and isinstance(told, dict) and isinstance(told.get("result"), list):
+            return told | {"result": [*reversed(told["result"]), *told["result"]]}
+        return told
+
+    async with distorted(world.evm.chain, disorder) as url:
+        runner, reader = ticks(world)
+        chain = EvmChain(ChainFacts(CHAIN_ID, url, world.evm.usdc, world.evm.factory, confirmations=0))
+        reader.chain = chain
+        await runner.read_chain(reader)
+        await chain.close()
+    rows = await chain_rows(world, m)
+    assert [e["kind"] for e in rows] == ["deposit", *["move"] * 4]
+    assert [e["payload"]["executed"]["spent"] for e in rows[1:]] == [f"{n}.000000" for n in (1, 2, 3, 4)]
+
+
+async def test_logs_of_other_blocks_than_those_asked_for_are_not_believed(world: World) -> None:
+    m = await history(world)
+
+    def elsewhere(asked: dict[str, Any], told: Any) -> Any:
+        if logs_asked(asked) and isinstance(told, dict) and told.get("result"):
+            return told | {"result": [log | {"blockHash": "0x" + "ab" * 32} for log in told["result"]]}
+        return told
+
+    async with distorted(world.evm.chain, elsewhere) as url:
+        with pytest.raises(Refused) as caught:
+            await read_all(world, url, [m.vault])
+    assert caught.value.code == "chain_unavailable"
+
+
+@pytest.mark.parametrize("vaults", [10, 10_000])
+async def test_a_new_block_costs_as_many_questions_with_10000_vaults_as_with_ten(world: World, vaults: int) -> None:
+    m = await working(world)
+    asked: list[str] = []
+
+    def counting(question: dict[str, Any], told: Any) -> Any:
+        asked.append(question["method"])
+        return told
+
+    known = [m.vault.lower(), *(f"0x{n + 1:040x}" for n in range(vaults - 1))]
+    async with distorted(world.evm.chain, counting) as url:
+        chain = EvmChain(ChainFacts(CHAIN_ID, url, world.evm.usdc, world.evm.factory))
+        head = world.evm.chain.head
+        cursor = Cursor(head.number, "0x" + head.hash.hex())
+        reader = Reader(chain)
+        await reader.step(cursor, known)
+        await spend(world, m, "7")
+        asked.clear()
+        told = await reader.step(cursor, known)
+        await chain.close()
+    assert isinstance(told, Read)
+    assert [g.name for g in told.logs] == ["Executed"]
+    assert len(asked) <= 3
+    assert asked.count("eth_getLogs") == 1
+
+
+@pytest.fixture(scope="module")
+def other_evm() -> Iterator[Evm]:
+    with running_evm() as running:
+        yield running
+
+
+async def test_two_chains_are_read_apart(world: World, other_evm: Evm, sqlite_url: str) -> None:
+    """The same vault addresses on another chain mean nothing here."""
+    m = await working(world)
+    await spend(world, m, "3")
+    runner, reader = ticks(world)
+    await runner.read_chain(reader)
+    before = await chain_rows(world, m)
+    other = EvmChain(ChainFacts(7, other_evm.url, other_evm.usdc, other_evm.factory))
+    # It says that it is chain 31337, and the settings say 7: nothing of it is believed.
+    with pytest.raises(Refused):
+        await Reader(other).step(None, [m.vault])
+    await other.close()
+    assert await chain_rows(world, m) == before
+    kept = await world.store.read(lambda uow: (uow.chainlog.cursor(CHAIN_ID), uow.chainlog.cursor(7)))
+    assert kept[0] is not None
+    assert kept[1] is None
