@@ -14,6 +14,7 @@ from server.conform.proxy import Seen
 from server.conform.stage import Case, Stage
 
 TEN: Final = 10
+PATIENCE_S: Final = 3
 Play = Callable[[Stage], Awaitable[list[str]]]
 
 
@@ -159,6 +160,7 @@ async def approval_expires(stage: Stage) -> list[str]:
         group.start_soon(case.run, "20")
         first = await _waiting(case, but="")
         if first:
+            await anyio.sleep(PATIENCE_S)  # time enough for an agent that does not wait
             if case.transactions():
                 return ["it acted before the owner decided"]
             await stage.forward_to(stage.clock.now() + timedelta(hours=24, seconds=5))
