@@ -56,5 +56,14 @@ def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, Any]]:
     return {
         f.name: {"from": wire(getattr(was, f.name)), "to": wire(getattr(after, f.name))}
         for f in fields(after)
-        if f.name != "updated_at" and getattr(was, f.name) != getattr(after, f.name)
+        if f.name != "updated_at" and not _same(getattr(was, f.name), getattr(after, f.name))
     }
+
+
+def _same(a: Any, b: Any) -> bool:
+    """True for equal values of equal types, at any depth: `1` is not `true` in a JSON setting that only `true` switches on."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return isinstance(a, bool) is isinstance(b, bool) and a == b

@@ -25,16 +25,16 @@ def missing() -> str:
     return ""
 
 
-def install() -> Path:
-    """Install what the lock names, unless it is there; safe in parallel. Errors: CalledProcessError."""
-    lock, done = FOLDER / "package-lock.json", MODULES / ".package-lock.json"
-    with (FOLDER / ".installing").open("w") as held:
+def install(folder: Path = FOLDER) -> Path:
+    """Install what a folder's lock names, unless it is there; safe in parallel. Errors: CalledProcessError."""
+    lock, done = folder / "package-lock.json", folder / "node_modules" / ".package-lock.json"
+    with (folder / ".installing").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         if not done.exists() or done.stat().st_mtime < lock.stat().st_mtime:
             command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-            subprocess.run(command, cwd=FOLDER, check=True, timeout=600, stdout=subprocess.DEVNULL)
+            subprocess.run(command, cwd=folder, check=True, timeout=600, stdout=subprocess.DEVNULL)
             done.touch()
-    return MODULES
+    return folder / "node_modules"
 
 
 def node(script: str, *arguments: str) -> list[str]:

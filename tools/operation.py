@@ -367,6 +367,20 @@ _SECRET_NAMES: Final = frozenset(
 )
 
 
+_SECRET_PARTS: Final = (
+    "privatekey",
+    "secretkey",
+    "apikey",
+    "apisecret",
+    "mnemonic",
+    "passphrase",
+    "seedphrase",
+    "seedwords",
+    "recoveryphrase",
+)
+_SECRET_ENDS: Final = ("secret", "seed", "password", "privkey", "apitoken", "accesstoken", "authtoken", "bearertoken")
+
+
 def refuse_secrets(value: Any, path: str = "") -> None:
     """Refuse a body with a secret-shaped field at any depth, whatever its case and separators (contract 7).
 
@@ -375,7 +389,7 @@ def refuse_secrets(value: Any, path: str = "") -> None:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             plain = re.sub(r"[^a-z0-9]", "", str(name).lower())
-            if plain in _SECRET_NAMES or plain.endswith(("apikey", "privatekey", "secretkey", "mnemonic", "passphrase")):
+            if plain in _SECRET_NAMES or plain.endswith(_SECRET_ENDS) or any(part in plain for part in _SECRET_PARTS):
                 raise Refused(refusal("secret_not_accepted", field=f"{path}{name}"[:80]))
             refuse_secrets(inner, f"{path}{name}.")
     elif isinstance(value, list):

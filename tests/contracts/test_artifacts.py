@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests import npm
 from tests.contracts.harness import FOLDERS, ROOT, USD, World, artifact, selector
 
 CONTRACTS = ROOT / "contracts"
@@ -94,11 +95,13 @@ def test_every_threat_of_the_table_names_tests_that_exist() -> None:
     assert not proven - named
 
 
+@pytest.mark.slow
 @pytest.mark.node
 def test_the_sources_give_the_committed_bytecode() -> None:
     node = shutil.which("node")
-    if node is None or not (CONTRACTS / "node_modules" / "solc").exists():
-        pytest.skip("needs Node 20 and `npm ci` in contracts/")
+    if node is None or shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    npm.install(CONTRACTS)
     done = subprocess.run([node, "build.mjs", "--check"], cwd=CONTRACTS, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
 

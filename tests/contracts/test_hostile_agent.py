@@ -342,6 +342,7 @@ def test_the_worst_known_plan_takes_its_exposure_and_no_more(world: World) -> No
     assert vault.send(w.owner, "withdrawAll").one("Withdrawn")["amount"] == 784 * USD
 
 
+@pytest.mark.slow
 def test_a_hostile_agent_never_beats_its_exposure(world: World) -> None:
     search(world, 6, 20, derandomize=True, phases=[Phase.generate, Phase.target])  # the long search shrinks
 

@@ -82,3 +82,12 @@ def test_only_true_allows_an_overdraft() -> None:
     assert not any(
         Policy(auto_vs_approval=v).allow_overdraft for v in (None, {}, {"allow_overdraft": 1}, {"allow_overdraft": "true"}, [])
     )
+
+
+def test_one_and_true_are_two_settings() -> None:
+    """Only `true` allows an overdraft, so that a change between the two is a change."""
+    one, yes = Policy(auto_vs_approval={"allow_overdraft": 1}), Policy(auto_vs_approval={"allow_overdraft": True})
+    assert (one.allow_overdraft, yes.allow_overdraft) == (False, True)
+    assert set(changes(one, yes)) == set(changes(yes, one)) == {"auto_vs_approval"}
+    assert changes(yes, yes) == {}
+    assert changes(Policy(assets=["USDC", 1]), Policy(assets=["USDC", True])) != {}

@@ -107,7 +107,24 @@ async def test_every_operation_refuses_a_caller_of_another_role(world: World) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["apiKey", "API-SECRET", "private_key", "mnemonic", "Seed Phrase", "passphrase", "binanceApiKey"]
+    "name",
+    [
+        "apiKey",
+        "API-SECRET",
+        "private_key",
+        "mnemonic",
+        "Seed Phrase",
+        "passphrase",
+        "binanceApiKey",
+        "exchange_api_secret",
+        "binanceApiSecret",
+        "wallet_seed",
+        "hmac_secret",
+        "seed_words",
+        "recovery_phrase",
+        "private key pem",
+        "api_token",
+    ],
 )
 async def test_a_secret_is_refused_at_any_depth_and_never_repeated(world: World, name: str) -> None:
     owner, _ = await world.owner()

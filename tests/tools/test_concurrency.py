@@ -42,6 +42,7 @@ async def test_32_calls_with_one_key_write_one_row_and_get_one_answer(both: Worl
     assert other.body["error"] == "idempotency_key_reused"
 
 
+@pytest.mark.slow
 async def test_parallel_execute_calls_never_hand_out_more_than_the_day_cap(both: World) -> None:
     m = await working(both, per_tx_cap_usdc="30", daily_cap_usdc="100")
 
