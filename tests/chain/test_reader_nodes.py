@@ -14,7 +14,7 @@ from tests.chain.nodes import distorted
 from tests.chain.test_reader_ledger import chain_rows, spend, ticks
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 OLD_BLOCKS = 300
 
 

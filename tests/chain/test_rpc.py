@@ -52,6 +52,7 @@ async def test_a_busy_node_is_tried_again_and_says_when(headers: dict[str, str],
     assert len(seen) == tries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body", ["", "not json", "[]", "{}", '{"jsonrpc": "2.0", "id": 1, "error": "x"}', '{"error": null}', "[" * 5_000, "\xff"]
 )

@@ -13,7 +13,7 @@ from storage.verify import verify
 from tests.storage import material as m
 from tests.storage.processes import append_rows, claim_keys
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROWS = 60
 
 

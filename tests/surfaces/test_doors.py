@@ -12,6 +12,7 @@ from tests.surfaces.conftest import Door, Service, opened
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 async def test_an_agent_acts_reports_and_is_refused_the_same_way_everywhere(door: Door) -> None:
     m = door.service.mandate
     market, world = m.world.evm.market, m.world
@@ -107,9 +108,10 @@ async def test_no_key_and_a_wrong_key_are_refusals(service: Service) -> None:
             assert (status, block["error"]) == (401, "unauthenticated")
 
 
-async def test_a_revoked_key_stops_at_once(service: Service) -> None:
+@pytest.mark.parametrize("way", ["sse-2025", "streamable-2025", "streamable-2026"])
+async def test_a_revoked_key_stops_at_once(service: Service, way: str) -> None:
     agent = service.mandate.agent.user_id or ""
-    async with opened("sse-2025", service) as door:
+    async with opened(way, service) as door:
         assert (await door.call("agents_me"))[0] == 200
         await service.world.store.write(lambda uow: uow.identities.revoke_key(agent, "k_test", service.world.clock.now()))
         assert (await door.call("agents_me"))[0] == 401

@@ -58,6 +58,7 @@ async def test_malformed_http_is_refused_in_the_one_shape(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.slow
 async def test_a_body_that_dribbles_is_given_up(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("http_shim.application.BODY_S", 0.2)
     monkeypatch.setattr(asgi_bridge, "BODY_S", 0.2)

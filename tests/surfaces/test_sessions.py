@@ -52,6 +52,7 @@ async def test_200_sessions_at_once_each_see_their_own_and_none_loses_a_write(sq
         assert len(await s.notes()) == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_client_that_goes_away_does_not_undo_its_write(sqlite_url: str, way: str) -> None:
     async with small(sqlite_url) as s, anyio.create_task_group() as group:

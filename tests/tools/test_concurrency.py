@@ -60,6 +60,7 @@ async def test_parallel_execute_calls_never_hand_out_more_than_the_day_cap(both:
     assert float(used["reserved"]) <= 100
 
 
+@pytest.mark.slow
 async def test_ten_approvals_wait_at_the_most(both: World) -> None:
     m = await working(both, approval_above_usdc="1")
 

@@ -127,6 +127,7 @@ async def test_it_is_off_by_default_and_without_an_endpoint(m: Mandated) -> None
     assert (await m.as_owner("owner_fund")).body["capabilities"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
