@@ -25,10 +25,11 @@ from storage.identities import Agent
 from storage.store import open_store
 from storage.verify import verify
 from tools.agents import OPERATIONS as AGENTS
-from tools.auctions import OPERATIONS as AUCTIONS
-from tools.operation import Caller, Deps, Reply, run
-from tools.transfers import OPERATIONS as TRANSFERS
-from tools.transfers import settle_report, take_inbound
+from tools.agents.auctions import OPERATIONS as AUCTIONS
+from tools.agents.transfers import OPERATIONS as TRANSFERS
+from tools.call.operation import Caller, Deps, Reply
+from tools.call.run import run
+from tools.keeper.transfers import settle_report, take_inbound
 
 CHAIN, USDC, OWNER = 84532, "0x" + "cc" * 20, Caller("owner", "u_owner", "u_owner")
 AGENTS_IDS = ("u_one", "u_two")

@@ -28,8 +28,8 @@ from storage.identities import Agent
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.world import START, Clock
-from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
-from tools.signin import hashed
+from tools.call.credentials import hashed
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 
 ALICE, BOB = "ak_" + "a" * 43, "ak_" + "b" * 43
 
