@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.stage import NOW, Stage, median, note, staged
-from storage.hall import HallAgent
-from storage.identities import Agent
+from storage.rows.hall import HallAgent
+from storage.rows.identities import Agent
 from storage.store import sqlite_path
 from tools.call.operation import NOBODY
 from tools.call.run import run

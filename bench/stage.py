@@ -20,7 +20,7 @@ from domain.settings import Switches
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
 from storage import migrate
-from storage.identities import Agent
+from storage.rows.identities import Agent
 from storage.store import Store, open_store
 from tools.call.credentials import hashed
 from tools.call.operation import Caller, Deps

@@ -23,7 +23,7 @@ from domain.rules.case import Book
 from domain.rules.stop_line import at_stop_line
 from domain.times import timestamp
 from server.wiring import Wired
-from storage.chainlog import Staged
+from storage.rows.chainlog import Staged
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller, Reply
 from tools.call.run import run

@@ -24,7 +24,7 @@ from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import Tools, WalletServer, build_server
 from server.wiring import SystemIds
-from storage.identities import Agent
+from storage.rows.identities import Agent
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.world import START, Clock

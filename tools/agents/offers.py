@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from domain.rules.exposure import exposure
-from storage.mandates import after as mandate_after
+from storage.rows.mandates import after as mandate_after
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
 from tools.call.case import load_book

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from domain.refusals import Refused, invalid, refusal
 from domain.times import timestamp
-from storage.identities import Agent, agent_after
+from storage.rows.identities import Agent, agent_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.credentials import hashed

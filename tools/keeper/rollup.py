@@ -12,8 +12,8 @@ from domain.ledger.measured import EMPTY, Day, Record, roll
 from domain.mandates.mandate import Mandate, Status
 from domain.reads.hall import Standing, Subject, Total, facts, hall_row, together
 from domain.settings import Config
-from storage.hall import HallAgent, HallDay
-from storage.identities import Agent
+from storage.rows.hall import HallAgent, HallDay
+from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 

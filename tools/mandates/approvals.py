@@ -8,7 +8,7 @@ from pydantic import Field
 
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.mandates.approvals import decided
-from storage.requests import item_after
+from storage.rows.approvals import item_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate
 from tools.call.fields import Cursor, Limit, OneMandate, Page

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from domain.reads.steps import grouped, instruction, of_events
 from domain.reads.view import mandate_view, summary
-from storage.mandates import after
 from storage.paging import cursor_of, keys_of
+from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.case import Facts, gather_mandate, load_book

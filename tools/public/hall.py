@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.money import Usdc
 from domain.reads.hall import chart, mandate_row, together
 from domain.times import timestamp
-from storage.hall import hall_after
+from storage.rows.hall import hall_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import Cursor, Limit, Page

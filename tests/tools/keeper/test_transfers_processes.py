@@ -13,7 +13,7 @@ from domain.agents.transfers import Delta
 from domain.ports import Chains, SignIn
 from domain.settings import Config
 from server.wiring import SystemIds
-from storage.identities import Agent
+from storage.rows.identities import Agent
 from storage.store import open_store
 from storage.verify import verify
 from tools.agents.transfers import OPERATIONS

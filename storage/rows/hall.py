@@ -12,7 +12,11 @@ from storage.paging import cursor_of, keys_of, not_a_cursor
 from storage.sql import Row, Sql, canonical, first, micros, moment
 
 UNKNOWN: Final = 2**62
+
+
 SLACK_US: Final = 60_000_000
+
+
 # Which way is better; a stored key sorts the best first and the unknown last, so that one plain index serves a page.
 SORTS: Final[Mapping[str, int]] = {
     "days_live": -1, "trades_total": -1, "net_30d": -1, "twr_30d": -1, "drawdown_30d": 1, "working": -1,

@@ -2,66 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.events import Event, NewEvent, Reporter
 from domain.ledger.fold import ACTION_KINDS, fold
-from domain.ledger.state import EMPTY, LedgerState, from_json, to_json
-from domain.money import Usdc
-from storage.sql import Row, Sql, canonical, columns, first, micros, moment
+from domain.ledger.pairing import can_pair
+from domain.ledger.state import EMPTY, LedgerState, from_json
+from storage.rows.books import StateCache, state_text
+from storage.rows.row import COLUMNS, event_of, row_values
+from storage.sql import Row, Sql, columns, first, micros, moment
 
 CHECKPOINT_EVERY: Final = 64
-EVENTS_KEPT: Final = 20_000
-CACHED: Final = 2_048
-STATES_A_MANDATE: Final = 16
+
+
 PAGE: Final = 2_000
-_COLUMNS: Final = (
-    "public_id", "seq", "event_id", "kind", "reported_by", "amount_micros", "tx_hash", "chain_id", "log_index",
-    "block_number", "pairs_with", "payload", "occurred_at", "created_at", "prev_hash", "row_hash",
-)  # fmt: skip
+
+
 _AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
-_INSERT: Final = "INSERT INTO ledger_events " + columns(_COLUMNS)
 
 
-class StateCache:
-    """Folded states by mandate; each is good only for the very row (its hash) that it ends at.
-
-    Several a mandate: while one transaction appends, others still stand at the rows before.
-    """
-
-    def __init__(self) -> None:
-        self._states: OrderedDict[str, tuple[tuple[str, LedgerState], ...]] = OrderedDict()
-        self._events: OrderedDict[str, Event] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def event(self, row: Row) -> Event:
-        """The event behind a row; the newest rows are read again and again, and a row hash names one row for good."""
-        kept = self._events.get(row["row_hash"])
-        if kept is None:
-            kept = _event(row)
-            with self._lock:
-                self._events[row["row_hash"]] = kept
-                while len(self._events) > EVENTS_KEPT:
-                    self._events.popitem(last=False)
-        return kept
-
-    def get(self, public_id: str, row_hash: str) -> LedgerState | None:
-        """The state at that row, if it is kept."""
-        return next((state for of, state in self._states.get(public_id, ()) if of == row_hash), None)
-
-    def put(self, public_id: str, row_hash: str, state: LedgerState) -> None:
-        """Keep a state; the mandate least lately put goes first."""
-        with self._lock:
-            others = tuple(kept for kept in self._states.pop(public_id, ()) if kept[0] != row_hash)
-            self._states[public_id] = ((row_hash, state), *others[: STATES_A_MANDATE - 1])
-            while len(self._states) > CACHED:
-                self._states.popitem(last=False)
+_INSERT: Final = "INSERT INTO ledger_events " + columns(COLUMNS)
 
 
 class Ledger:
@@ -112,7 +75,7 @@ class Ledger:
             event_id, seq + 1, new.kind, new.reported_by, moment(created), new.occurred_at, new.amount_usdc, tx_hash,
             new.chain_id, new.log_index, new.block_number, pair.seq if pair else None, new.payload,
         )  # fmt: skip
-        row = _row(public_id, event, prev_hash)
+        row = row_values(public_id, event, prev_hash)
         self._sql.run(_INSERT, **row)
         self._sql.run(
             "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at WHERE public_id = :public_id",
@@ -147,7 +110,7 @@ class Ledger:
             "WHERE p.public_id = e.public_id AND p.pairs_with = e.seq) ORDER BY seq LIMIT :most",
             public_id=public_id, tx_hash=tx_hash, other=other, most=1 if other == "agent" else PAGE,
         )  # fmt: skip
-        return next((e for e in map(_event, rows) if can_pair(e.kind, e.reported_by, e.payload)), None)
+        return next((e for e in map(event_of, rows) if can_pair(e.kind, e.reported_by, e.payload)), None)
 
     def _checkpoint(self, public_id: str, seq: int, created: int, state: LedgerState) -> None:
         self._sql.run(
@@ -197,7 +160,7 @@ class Ledger:
                 f"ORDER BY seq LIMIT {PAGE}",
                 public_id=public_id, after=state.seq, last=last,
             )  # fmt: skip
-            events = [_event(r) for r in rows]
+            events = [event_of(r) for r in rows]
             pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
             for event in events:
                 state = fold(state, event, pairs.get(event.pairs_with) if event.pairs_with else None)
@@ -214,7 +177,7 @@ class Ledger:
                 seq=seq,
             )
             if row is not None:
-                found[seq] = _event(row)
+                found[seq] = event_of(row)
         return found
 
     def newest(self, public_id: str, limit: int = 50) -> list[Event]:
@@ -238,7 +201,7 @@ class Ledger:
             "ORDER BY created_at DESC, seq DESC LIMIT :most",
             public_id=public_id, at=at, seq=seq, most=limit,
         )  # fmt: skip
-        return [_event(r) for r in rows]
+        return [event_of(r) for r in rows]
 
     def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
         """Rows above a seq (exclusive), oldest first."""
@@ -246,12 +209,12 @@ class Ledger:
             "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq ORDER BY seq LIMIT :most",
             public_id=public_id, seq=seq, most=limit,
         )  # fmt: skip
-        return [_event(r) for r in rows]
+        return [event_of(r) for r in rows]
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""
         return [
-            _event(r)
+            event_of(r)
             for r in self._sql.rows(
                 "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash ORDER BY seq",
                 public_id=public_id, tx_hash=tx_hash.lower(),
@@ -265,12 +228,12 @@ class Ledger:
             "SELECT * FROM ledger_events WHERE event_id = :event_id AND public_id = :public_id",
             event_id=event_id, public_id=public_id,
         )  # fmt: skip
-        return _event(row) if row else None
+        return event_of(row) if row else None
 
     def between(self, public_id: str, since: datetime, until: datetime) -> list[Event]:
         """Rows created from `since`, inclusive, until `until`, exclusive; oldest first."""
         return [
-            _event(r)
+            event_of(r)
             for r in self._sql.rows(
                 "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :since AND created_at < :until "
                 "ORDER BY seq",
@@ -285,7 +248,7 @@ class Ledger:
             "AND log_index IS NOT NULL ORDER BY public_id, seq",
             chain_id=chain_id, block=block,
         )  # fmt: skip
-        return [(r["public_id"], _event(r)) for r in rows]
+        return [(r["public_id"], event_of(r)) for r in rows]
 
     def rows_of(self, public_id: str) -> Iterator[Row]:
         """Every stored row as it is, oldest first: for verification and export."""
@@ -314,69 +277,6 @@ class Ledger:
         return [r["public_id"] for r in rows]
 
 
-def state_text(state: LedgerState) -> str:
-    """A checkpoint's text. Keys keep their order: the fold drops the oldest entries of a full mapping first."""
-    return json.dumps(to_json(state), separators=(",", ":"))
-
-
-def can_pair(kind: Kind, reporter: Reporter, payload: Any) -> bool:
-    """True for a row that can be one half of a pair: an agent's action, or an executed call by the chain."""
-    if reporter is Reporter.CHAIN:
-        return kind is Kind.MOVE and ("executed" in payload or "unwound" in payload)
-    return reporter is Reporter.AGENT and kind in ACTION_KINDS
-
-
 def _week(created: int) -> tuple[int, int]:
     year, week, _ = moment(created).isocalendar()
     return year, week
-
-
-def _row(public_id: str, event: Event, prev_hash: str) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "public_id": public_id,
-        "seq": event.seq,
-        "event_id": event.event_id,
-        "kind": event.kind.value,
-        "reported_by": event.reported_by.value,
-        "amount_micros": event.amount_usdc.micros if event.amount_usdc is not None else None,
-        "tx_hash": event.tx_hash,
-        "chain_id": event.chain_id,
-        "log_index": event.log_index,
-        "block_number": event.block_number,
-        "pairs_with": event.pairs_with,
-        "payload": canonical(dict(event.payload)),
-        "occurred_at": micros(event.occurred_at),
-        "created_at": micros(event.created_at),
-        "prev_hash": prev_hash,
-    }
-    return row | {"row_hash": row_hash(row)}
-
-
-def row_hash(row: Row) -> str:
-    """SHA-256 over the previous hash and the canonical row (contract 5): every column but the hash itself."""
-    told = canonical({n: row[n] for n in _COLUMNS if n != "row_hash"})
-    return hashlib.sha256(told.encode()).hexdigest()
-
-
-def event_of(row: Row) -> Event:
-    """The event behind a stored row."""
-    return _event(row)
-
-
-def _event(row: Row) -> Event:
-    amount = row["amount_micros"]
-    return Event(
-        event_id=row["event_id"],
-        seq=int(row["seq"]),
-        kind=Kind(row["kind"]),
-        reported_by=Reporter(row["reported_by"]),
-        created_at=moment(row["created_at"]),
-        occurred_at=moment(row["occurred_at"]),
-        amount_usdc=None if amount is None else Usdc(int(amount)),
-        tx_hash=row["tx_hash"],
-        chain_id=row["chain_id"],
-        log_index=row["log_index"],
-        block_number=row["block_number"],
-        pairs_with=row["pairs_with"],
-        payload=json.loads(row["payload"]),
-    )

@@ -17,14 +17,22 @@ from storage.paging import cursor_of, keys_of
 from storage.sql import Duplicate, Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros
 
 _MONEY: Final = frozenset({"budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc"})
+
+
 _TIMES: Final = frozenset(
     {"created_at", "signed_at", "accepted_at", "stopped_at", "settled_at", "cancelled_at", "paused_at", "ends_at", "refreshed_at"}
 )
+
+
 _COLUMNS: Final = (
     "public_id", "owner_id", "agent_id", "open_board", "status", "chain_id", "vault_lower", "accepted_at", "created_at",
     "refreshed_at", "proposed_by", "version", "body",
 )  # fmt: skip
+
+
 PARSED: Final = 4_096
+
+
 _SELECT: Final = "SELECT body, version, refreshed_at FROM mandates"
 
 
