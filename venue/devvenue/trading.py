@@ -10,7 +10,7 @@ from venue.devvenue import refusals as say
 from venue.devvenue.accounts import Account
 from venue.devvenue.book import Resting
 from venue.devvenue.checks import check_form, check_order
-from venue.devvenue.decimals import ZERO, canonical, rounded, wire
+from venue.devvenue.decimals import ZERO, rounded, wire
 from venue.devvenue.markets import Market
 from venue.devvenue.records import CANCELED, FILLED, TRIGGERED, Fill, Order, Trigger
 from venue.devvenue.refusals import ASSET_FREE, OrderRefused, Refused
@@ -104,7 +104,7 @@ def _told(order: Order, fills: list[Fill]) -> dict[str, Any]:
         return {"resting": _named(order)}
     total = sum((fill.sz for fill in fills), ZERO)
     average = sum((fill.sz * fill.px for fill in fills), ZERO) / total
-    figures = {"totalSz": canonical(total), "avgPx": wire(rounded(average, 8))}
+    figures = {"totalSz": wire(total), "avgPx": wire(rounded(average, 8))}
     return {"filled": figures | _named(order)}
 
 
