@@ -53,6 +53,8 @@ async def _json(request: web.Request) -> Any:
         raise web.HTTPUnsupportedMediaType(text="Expected request with `Content-Type: application/json`")
     try:
         return json.loads(await request.read(), object_pairs_hook=_unique)
+    except Malformed as error:
+        raise web.HTTPUnprocessableEntity(text=UNDESERIALIZABLE) from error
     except (ValueError, RecursionError) as error:
         raise web.HTTPBadRequest(text=_NOT_PARSED) from error
 
