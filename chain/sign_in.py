@@ -18,7 +18,16 @@ STATEMENT = "Sign in to your delegated-spending wallet. This signature moves no 
 class SiweSignIn:
     """The `SignIn` port (contract 2)."""
 
-    def message(self, *, address: str, chain_id: int, uri: str, nonce: str, issued: datetime, expires: datetime) -> str:
+    def message(
+        self,
+        *,
+        address: str,
+        chain_id: int,
+        uri: str,
+        nonce: str,
+        issued: datetime,
+        expires: datetime,
+    ) -> str:
         """Write the message to sign; its domain is the host of `uri`."""
         parts = urlsplit(uri)
         return SiweMessage(
@@ -40,7 +49,9 @@ class SiweSignIn:
             parsed = SiweMessage.from_message(text)
         except ValueError:
             return None
-        return SignInMessage(parsed.address, parsed.chain_id, parsed.domain, str(parsed.uri), parsed.nonce)
+        return SignInMessage(
+            parsed.address, parsed.chain_id, parsed.domain, str(parsed.uri), parsed.nonce
+        )
 
     def digest(self, text: str) -> str:
         """EIP-191 hash that `personal_sign` signs, 0x hex."""

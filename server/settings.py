@@ -1,4 +1,6 @@
-"""Settings: the environment (WALLET_…) over wallet.toml over defaults; read here and nowhere else."""
+"""Settings: the environment (WALLET_…) over wallet.toml over defaults; read here and nowhere
+else.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ from tools.call.switches import is_on
 
 
 class ChainSettings(BaseModel):
-    """One chain: `WALLET_CHAINS__<id>__RPC_URL`, `__USDC`, `__FACTORY`, `__LENS`, `__CONFIRMATIONS`, `__POLL_S`, …
+    """One chain: `WALLET_CHAINS__<id>__RPC_URL`, `__USDC`, `__FACTORY`, `__LENS`,
+    `__CONFIRMATIONS`, `__POLL_S`, …
 
-    Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory can have logs.
+    Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory
+    can have logs.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -38,7 +42,9 @@ class ChainSettings(BaseModel):
     explorer: str | None = None
     paymaster_url: str | None = None
 
-    @field_validator("rpc_url", "usdc", "factory", "lens", "explorer", "paymaster_url", mode="before")
+    @field_validator(
+        "rpc_url", "usdc", "factory", "lens", "explorer", "paymaster_url", mode="before"
+    )
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return value or None
@@ -48,7 +54,11 @@ class Settings(BaseSettings):
     """What an operator can set. `wallet doctor` prints it, secrets masked."""
 
     model_config = SettingsConfigDict(
-        env_prefix="WALLET_", env_nested_delimiter="__", toml_file="wallet.toml", extra="ignore", env_ignore_empty=True
+        env_prefix="WALLET_",
+        env_nested_delimiter="__",
+        toml_file="wallet.toml",
+        extra="ignore",
+        env_ignore_empty=True,
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
@@ -139,5 +149,7 @@ class Settings(BaseSettings):
 
 
 def _data(override: Path | None, shipped: str) -> Mapping[str, Any]:
-    text = override.read_text() if override else files("server").joinpath("data", shipped).read_text()
+    text = (
+        override.read_text() if override else files("server").joinpath("data", shipped).read_text()
+    )
     return tomllib.loads(text)

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-D, T, S, W, C = "tests/domain/", "tests/tools/", "tests/server/test_", "tests/surfaces/test_", "tests/chain/test_"
+D, T, S, W, C = (
+    "tests/domain/",
+    "tests/tools/",
+    "tests/server/test_",
+    "tests/surfaces/test_",
+    "tests/chain/test_",
+)
 STORAGE, CONTRACTS = "tests/storage/test_", "tests/contracts/test_"
 Entry = tuple[str, tuple[str, ...]]
 

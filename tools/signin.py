@@ -24,7 +24,9 @@ class ChallengeIn(Takes):
     """Who wants to sign in."""
 
     address: Address
-    chain_id: int | None = Field(default=None, ge=1, le=2**53, description="EIP-155 id; default: the service's own")
+    chain_id: int | None = Field(
+        default=None, ge=1, le=2**53, description="EIP-155 id; default: the service's own"
+    )
 
 
 class ChallengeOut(Gives):
@@ -63,7 +65,12 @@ def challenge(uow: UnitOfWork, ask: Ask[ChallengeIn, None]) -> Reply:
     nonce = ask.ids.short("n") + ask.ids.short("x")
     expires = ask.now + CHALLENGE_GOOD_FOR
     text = ask.sign_in.message(
-        address=address, chain_id=chain_id, uri=ask.config.base_url, nonce=nonce, issued=ask.now, expires=expires
+        address=address,
+        chain_id=chain_id,
+        uri=ask.config.base_url,
+        nonce=nonce,
+        issued=ask.now,
+        expires=expires,
     )
     uow.identities.add_challenge(nonce, text, address, chain_id, expires, ask.now)
     return Reply(200, {"message": text, "nonce": nonce, "expires_at": timestamp(expires)})
@@ -90,13 +97,17 @@ def open_session(uow: UnitOfWork, ask: Ask[SessionIn, str]) -> Reply:
     """Open a session for the wallet that signed the service's own text."""
     waiting = uow.identities.take_challenge(ask.facts, ask.now)
     if waiting is None or waiting.message != ask.asked.message:
-        raise _not_signed("the wallet", "the text is not one of ours, was used before, or is older than 5 minutes")
+        raise _not_signed(
+            "the wallet", "the text is not one of ours, was used before, or is older than 5 minutes"
+        )
     user = uow.identities.person(waiting.address, new_id=ask.ids.short("u_"), now=ask.now)
     token = ask.ids.token("ws_")
     expires = ask.now + timedelta(seconds=ask.config.session_s)
     longest = ask.now + timedelta(seconds=ask.config.session_longest_s)
     uow.identities.add_session(hashed(token), user.user_id, ask.now, expires, longest)
-    return Reply(201, {"token": token, "expires_at": timestamp(expires), "user": {"address": user.address}})
+    return Reply(
+        201, {"token": token, "expires_at": timestamp(expires), "user": {"address": user.address}}
+    )
 
 
 def read_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
@@ -115,22 +126,55 @@ def end_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
 
 OPERATIONS: Final = (
     Operation(
-        "auth_challenge", "Start signing in", "Get an EIP-4361 text to sign with your wallet; good for 5 minutes, once.",
-        "open", ("POST", "/wallet/auth/challenge"), ChallengeIn, ChallengeOut, challenge, writes=True, family="sign-in",
+        name="auth_challenge",
+        title="Start signing in",
+        summary="Get an EIP-4361 text to sign with your wallet; good for 5 minutes, once.",
+        auth="open",
+        route=("POST", "/wallet/auth/challenge"),
+        takes=ChallengeIn,
+        gives=ChallengeOut,
+        handler=challenge,
+        writes=True,
+        family="sign-in",
         refusals=("invalid_address", "not_configured"),
     ),
     Operation(
-        "auth_session_open", "Sign in", "Exchange the signed text for a session token.",
-        "open", ("POST", "/wallet/auth/session"), SessionIn, SessionOut, open_session, gather=checked, writes=True,
-        family="sign-in", statuses={201: "The session; its token is shown once"},
+        name="auth_session_open",
+        title="Sign in",
+        summary="Exchange the signed text for a session token.",
+        auth="open",
+        route=("POST", "/wallet/auth/session"),
+        takes=SessionIn,
+        gives=SessionOut,
+        handler=open_session,
+        gather=checked,
+        writes=True,
+        family="sign-in",
+        statuses={201: "The session; its token is shown once"},
         refusals=("invalid_signature", "chain_unavailable", "not_configured"),
     ),
     Operation(
-        "auth_session_read", "Read the session", "Whose session this is and when it ends.",
-        "owner", ("GET", "/wallet/auth/session"), Nothing, SessionOut, read_session, family="sign-in",
+        name="auth_session_read",
+        title="Read the session",
+        summary="Whose session this is and when it ends.",
+        auth="owner",
+        route=("GET", "/wallet/auth/session"),
+        takes=Nothing,
+        gives=SessionOut,
+        handler=read_session,
+        family="sign-in",
     ),
     Operation(
-        "auth_session_end", "Sign out", "End the session at once.",
-        "owner", ("DELETE", "/wallet/auth/session"), Nothing, Done, end_session, writes=True, idempotent=True, family="sign-in",
+        name="auth_session_end",
+        title="Sign out",
+        summary="End the session at once.",
+        auth="owner",
+        route=("DELETE", "/wallet/auth/session"),
+        takes=Nothing,
+        gives=Done,
+        handler=end_session,
+        writes=True,
+        idempotent=True,
+        family="sign-in",
     ),
-)  # fmt: skip
+)

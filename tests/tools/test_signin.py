@@ -15,15 +15,21 @@ pytestmark = pytest.mark.anyio
 
 
 async def challenged(world: World, wallet: Any, **more: Any) -> dict[str, Any]:
-    return await world.ok("auth_challenge", NOBODY, address=wallet.address, chain_id=CHAIN_ID, **more)
+    return await world.ok(
+        "auth_challenge", NOBODY, address=wallet.address, chain_id=CHAIN_ID, **more
+    )
 
 
 async def signed_in(world: World, wallet: Any) -> dict[str, Any]:
     text = (await challenged(world, wallet))["message"]
-    return await world.ok("auth_session_open", NOBODY, message=text, signature=wallet.sign_text(text))
+    return await world.ok(
+        "auth_session_open", NOBODY, message=text, signature=wallet.sign_text(text)
+    )
 
 
-async def who(world: World, credential: str, header: Any = "bearer", *, on_mcp: bool = False) -> Caller | None:
+async def who(
+    world: World, credential: str, header: Any = "bearer", *, on_mcp: bool = False
+) -> Caller | None:
     now = world.clock.now()
     return await world.store.read(lambda uow: resolve(uow, header, credential, now, on_mcp=on_mcp))
 
@@ -36,7 +42,10 @@ async def test_a_wallet_signs_in_reads_its_session_and_signs_out(both: World) ->
     caller = await who(both, opened["token"])
     assert caller is not None
     assert (caller.role, caller.address) == ("owner", wallet.address)
-    assert await both.ok("auth_session_read", caller) == {"expires_at": opened["expires_at"], "user": opened["user"]}
+    assert await both.ok("auth_session_read", caller) == {
+        "expires_at": opened["expires_at"],
+        "user": opened["user"],
+    }
     assert await both.ok("auth_session_end", caller) == {"ok": True}
     assert await who(both, opened["token"]) is None
     assert (await both.do("auth_session_read", caller)).body["error"] == "unauthenticated"
@@ -45,8 +54,15 @@ async def test_a_wallet_signs_in_reads_its_session_and_signs_out(both: World) ->
 async def test_the_same_wallet_is_the_same_person_in_any_case(world: World) -> None:
     wallet = world.wallet()
     first = await who(world, (await signed_in(world, wallet))["token"])
-    told = await world.ok("auth_challenge", NOBODY, address=wallet.address.lower(), chain_id=CHAIN_ID)
-    again = await world.ok("auth_session_open", NOBODY, message=told["message"], signature=wallet.sign_text(told["message"]))
+    told = await world.ok(
+        "auth_challenge", NOBODY, address=wallet.address.lower(), chain_id=CHAIN_ID
+    )
+    again = await world.ok(
+        "auth_session_open",
+        NOBODY,
+        message=told["message"],
+        signature=wallet.sign_text(told["message"]),
+    )
     second = await who(world, again["token"])
     assert first is not None
     assert second is not None
@@ -59,22 +75,34 @@ async def test_a_text_is_good_once_and_for_five_minutes(both: World) -> None:
     signed = {"message": text, "signature": wallet.sign_text(text)}
     both.clock.forward(minutes=4, seconds=59)
     assert (await both.do("auth_session_open", NOBODY, **signed)).status == 201
-    assert (await both.do("auth_session_open", NOBODY, **signed)).body["error"] == "invalid_signature"
+    assert (await both.do("auth_session_open", NOBODY, **signed)).body[
+        "error"
+    ] == "invalid_signature"
     late = (await challenged(both, wallet))["message"]
     both.clock.forward(minutes=5)
-    reply = await both.do("auth_session_open", NOBODY, message=late, signature=wallet.sign_text(late))
+    reply = await both.do(
+        "auth_session_open", NOBODY, message=late, signature=wallet.sign_text(late)
+    )
     assert reply.body["error"] == "invalid_signature"
     assert reply.body["next"][0]["route"] == "POST /wallet/auth/challenge"
 
 
-async def test_only_the_services_own_text_signed_by_its_wallet_opens_a_session(world: World) -> None:
+async def test_only_the_services_own_text_signed_by_its_wallet_opens_a_session(
+    world: World,
+) -> None:
     wallet, other = world.wallet(), world.wallet()
     text = (await challenged(world, wallet))["message"]
     changed = [
         (text, other.sign_text(text)),
         (text + " ", wallet.sign_text(text + " ")),
-        (text.replace("127.0.0.1", "evil.example"), wallet.sign_text(text.replace("127.0.0.1", "evil.example"))),
-        (text.replace(wallet.address, other.address), other.sign_text(text.replace(wallet.address, other.address))),
+        (
+            text.replace("127.0.0.1", "evil.example"),
+            wallet.sign_text(text.replace("127.0.0.1", "evil.example")),
+        ),
+        (
+            text.replace(wallet.address, other.address),
+            other.sign_text(text.replace(wallet.address, other.address)),
+        ),
         ("hello", wallet.sign_text("hello")),
         (text, "0x" + "00" * 65),
         (text, "0x12"),
@@ -82,12 +110,16 @@ async def test_only_the_services_own_text_signed_by_its_wallet_opens_a_session(w
     for message, signature in changed:
         reply = await world.do("auth_session_open", NOBODY, message=message, signature=signature)
         assert (reply.status, reply.body["error"]) == (400, "invalid_signature"), message
-    assert (await world.do("auth_session_open", NOBODY, message=text, signature=wallet.sign_text(text))).status == 201
+    assert (
+        await world.do("auth_session_open", NOBODY, message=text, signature=wallet.sign_text(text))
+    ).status == 201
 
 
 @pytest.mark.parametrize("address", ["", "0x12", "0x" + "zz" * 20, "vitalik.eth"])
 async def test_a_challenge_is_for_an_address(world: World, address: str) -> None:
-    assert (await world.do("auth_challenge", NOBODY, address=address)).body["error"] == "invalid_address"
+    assert (await world.do("auth_challenge", NOBODY, address=address)).body[
+        "error"
+    ] == "invalid_address"
 
 
 async def test_a_session_slides_while_it_is_used_but_ends_after_seven_days(world: World) -> None:
@@ -127,11 +159,16 @@ async def test_each_credential_opens_its_own_door_only(world: World) -> None:
     owner, _ = await world.owner()
     key = (await world.ok("owner_agent_register", owner, name="Scout"))["key"]
     now = world.clock.now()
-    await world.store.write(lambda uow: uow.identities.add_house_key("k_1", "keeper", hashed("kk_house"), now))
-    await world.store.write(lambda uow: uow.identities.add_house_key("k_2", "admin", hashed("dk_house"), now))
+    await world.store.write(
+        lambda uow: uow.identities.add_house_key("k_1", "keeper", hashed("kk_house"), now)
+    )
+    await world.store.write(
+        lambda uow: uow.identities.add_house_key("k_2", "admin", hashed("dk_house"), now)
+    )
     roles = {
         (header, on_mcp): [
-            getattr(await who(world, c, header, on_mcp=on_mcp), "role", None) for c in (token, key, "kk_house", "dk_house")
+            getattr(await who(world, c, header, on_mcp=on_mcp), "role", None)
+            for c in (token, key, "kk_house", "dk_house")
         ]
         for header in ("bearer", "agent_key")
         for on_mcp in (False, True)
@@ -152,6 +189,8 @@ async def test_no_secret_is_stored(world: World) -> None:
     key = (await world.ok("owner_agent_register", owner, name="Scout"))["key"]
     assert len(key) == len("ak_") + 43
     for table in ("sessions", "agent_keys", "agents", "hall_agents"):
-        rows = await world.store.read(lambda uow, t=table: [dict(r) for r in uow.sql.rows(f"SELECT * FROM {t}")])  # type: ignore[misc]  # noqa: S608
+        rows = await world.store.read(
+            lambda uow, t=table: [dict(r) for r in uow.sql.rows(f"SELECT * FROM {t}")]
+        )  # type: ignore[misc]
         assert token not in str(rows)
         assert key not in str(rows)
