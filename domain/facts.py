@@ -166,14 +166,3 @@ VaultFunction = Literal[
     "payAgent",
     "mark",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class SignInMessage:
-    """The facts of an EIP-4361 message."""
-
-    address: str
-    chain_id: int
-    domain: str
-    uri: str
-    nonce: str

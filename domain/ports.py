@@ -14,7 +14,6 @@ from domain.facts import (
     InnerCall,
     Receipt,
     SignerCheck,
-    SignInMessage,
     Simulation,
     VaultFunction,
     VaultState,
@@ -207,8 +206,12 @@ class SignIn(Protocol):
         """Write the message to sign; its domain is the host of `uri`."""
         ...
 
-    def read(self, text: str) -> SignInMessage | None:
-        """Parse a message; None when it is not one."""
+    def nonce(self, text: str) -> str | None:
+        """Find the nonce that anybody's text names, in time linear in it; None where there is none.
+
+        Nothing else of such a text is read: whether it is ours is told by comparing it with the one
+        that was issued.
+        """
         ...
 
     def digest(self, text: str) -> str:

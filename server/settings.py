@@ -4,11 +4,12 @@ else.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
@@ -20,6 +21,9 @@ from pydantic_settings import (
 
 from domain.settings import Config, Switches
 from tools.call.switches import is_on
+
+# Scheme, host, port and path of RFC 3986, with no user, query or fragment.
+_BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
 
 
 class ChainSettings(BaseModel):
@@ -109,6 +113,8 @@ class Settings(BaseSettings):
     def _plain_base(cls, value: str) -> str:
         if not value.startswith(("http://", "https://")):
             raise ValueError("it starts with http:// or https://")
+        if not _BASE_URL.fullmatch(value):
+            raise ValueError("it is a host in ASCII, a port and a path: links are made from it")
         return value.rstrip("/")
 
     @model_validator(mode="after")

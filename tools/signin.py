@@ -9,14 +9,14 @@ from pydantic import Field
 
 from domain.refusals import NextStep, Refused, refusal
 from domain.times import timestamp
+from storage.rows.identities import Challenge
 from storage.unit_of_work import UnitOfWork
 from tools.call.credentials import hashed
 from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 
 CHALLENGE_GOOD_FOR: Final = timedelta(minutes=5)
-
-
+NOT_OURS: Final = "the text is not one that was issued, was used before, or is older than 5 minutes"
 AGAIN: Final = (NextStep("Ask for a new challenge", None, "POST /wallet/auth/challenge"),)
 
 
@@ -80,26 +80,36 @@ def _not_signed(signer: str, why: str) -> Refused:
     return Refused(refusal("invalid_signature", signer=signer, why=why, next=AGAIN))
 
 
-async def checked(deps: Deps, caller: Caller, asked: SessionIn) -> str:
-    """Check the signature before the transaction; gives the nonce of the text it covers."""
-    told = deps.sign_in.read(asked.message)
-    if told is None:
-        raise _not_signed("the wallet", "the text is not a sign-in message")
-    proof = await deps.chains.get(told.chain_id).check_signature(
-        deps.sign_in.digest(asked.message), asked.signature, told.address
-    )
-    if proof is None:
-        raise _not_signed(told.address, "the signature is not this wallet's over this text")
-    return told.nonce
+async def issued(deps: Deps, text: str) -> Challenge:
+    """Find the challenge whose text this is, byte for byte once a form's CR LF is undone.
+
+    Errors: `invalid_signature`, before any chain is asked.
+    """
+    text, now = text.replace("\r\n", "\n"), deps.clock.now()
+    nonce = deps.sign_in.nonce(text)
+    if nonce is None:
+        raise _not_signed("the wallet", NOT_OURS)
+    waiting = await deps.store.read(lambda uow: uow.identities.challenge(nonce, now))
+    if waiting is None or waiting.message != text:
+        raise _not_signed("the wallet", NOT_OURS)
+    return waiting
 
 
-def open_session(uow: UnitOfWork, ask: Ask[SessionIn, str]) -> Reply:
+async def checked(deps: Deps, caller: Caller, asked: SessionIn) -> Challenge:
+    """Check the signature before the transaction; gives the challenge whose text it covers."""
+    waiting = await issued(deps, asked.message)
+    chain, digest = deps.chains.get(waiting.chain_id), deps.sign_in.digest(waiting.message)
+    if await chain.check_signature(digest, asked.signature, waiting.address) is None:
+        raise _not_signed(waiting.address, "the signature is not this wallet's over this text")
+    return waiting
+
+
+def open_session(uow: UnitOfWork, ask: Ask[SessionIn, Challenge]) -> Reply:
     """Open a session for the wallet that signed the service's own text."""
-    waiting = uow.identities.take_challenge(ask.facts, ask.now)
-    if waiting is None or waiting.message != ask.asked.message:
-        raise _not_signed(
-            "the wallet", "the text is not one of ours, was used before, or is older than 5 minutes"
-        )
+    # While the signature was checked, another request may have used it, or its time have run out.
+    waiting = uow.identities.take_challenge(ask.facts.nonce, ask.now)
+    if waiting is None:
+        raise _not_signed("the wallet", NOT_OURS)
     user = uow.identities.person(waiting.address, new_id=ask.ids.short("u_"), now=ask.now)
     token = ask.ids.token("ws_")
     expires = ask.now + timedelta(seconds=ask.config.session_s)

@@ -56,6 +56,7 @@ class Session:
 class Challenge:
     """A sign-in text that waits for its signature."""
 
+    nonce: str
     message: str
     address: str
     chain_id: int
@@ -115,20 +116,25 @@ class Identities:
             expires_at=micros(expires_at),
         )
 
-    def take_challenge(self, nonce: str, now: datetime) -> Challenge | None:
-        """Take a challenge out: it can be used once; None when it is unknown, used or too old."""
+    def challenge(self, nonce: str, now: datetime) -> Challenge | None:
+        """The challenge that waits under a nonce; None when it is unknown, used or too old."""
         row = first(
             self._sql,
-            "SELECT message, address, chain_id FROM challenges WHERE nonce = :nonce AND expires_at > :now",
+            "SELECT nonce, message, address, chain_id FROM challenges WHERE nonce = :nonce AND expires_at > :now",
             nonce=nonce,
             now=micros(now),
         )
-        taken = self._sql.run("DELETE FROM challenges WHERE nonce = :nonce", nonce=nonce)
         return (
-            Challenge(row["message"], row["address"], row["chain_id"])
-            if row and taken == 1
+            Challenge(row["nonce"], row["message"], row["address"], row["chain_id"])
+            if row
             else None
         )
+
+    def take_challenge(self, nonce: str, now: datetime) -> Challenge | None:
+        """Take a challenge out: it can be used once; None when it is unknown, used or too old."""
+        waiting = self.challenge(nonce, now)
+        taken = self._sql.run("DELETE FROM challenges WHERE nonce = :nonce", nonce=nonce)
+        return waiting if taken == 1 else None
 
     def add_session(
         self,

@@ -51,3 +51,31 @@ def test_a_secret_comes_from_the_file_that_is_named(
     assert told.keeper_private_key is not None
     assert told.keeper_private_key.get_secret_value() == "0xabc"
     assert "0xabc" not in repr(told)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8402",
+        "https://wallet.example",
+        "http://[::1]:8402",
+        "https://xn--bcher-kva.example/under/a/path",
+    ],
+)
+def test_a_base_url_is_one_that_links_and_sign_in_texts_can_be_made_from(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("WALLET_BASE_URL", url + "/")
+    assert Settings().base_url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["wallet.example", "ftp://wallet.example", "http://", "https://bücher.example", "https://a.example\nNonce: x", "https://me@a.example",
+            "https://a.example?x", "https://a.example/#x", "https://a .example"]
+)  # fmt: skip
+def test_another_base_url_is_refused_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("WALLET_BASE_URL", url)
+    with pytest.raises(ValueError, match="base_url"):
+        Settings()

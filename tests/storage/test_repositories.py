@@ -160,6 +160,11 @@ async def test_a_challenge_is_taken_once(store: Store) -> None:
     await store.write(
         lambda uow: uow.identities.add_challenge("n2", "text", "0xa", 1, m.later(300), m.NOW)
     )
+    looked = [
+        await store.read(lambda uow: uow.identities.challenge("n2", m.later(299))) for _ in range(2)
+    ]
+    assert [c.message for c in looked if c] == ["text", "text"]
+    assert await store.read(lambda uow: uow.identities.challenge("n2", m.later(300))) is None
     assert await store.write(lambda uow: uow.identities.take_challenge("n2", m.later(300))) is None
 
 
