@@ -1,4 +1,6 @@
-"""What the rules and operations need of the outside world, as the smallest protocols that will do."""
+"""What the rules and operations need of the outside world, as the smallest protocols that will
+do.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from domain.facts import BlockStamp, Call, InnerCall, Receipt, SignerCheck, SignInMessage, Simulation, VaultFunction, VaultState
+from domain.facts import (
+    BlockStamp,
+    Call,
+    InnerCall,
+    Receipt,
+    SignerCheck,
+    Simulation,
+    VaultFunction,
+    VaultState,
+)
 from domain.mandates.targets import Target
 from domain.money import Usdc
 
@@ -36,10 +47,11 @@ class Ids(Protocol):
 
 
 class Chain(Protocol):
-    """One chain. The synchronous methods are pure; the others read a block and may raise `chain_unavailable`.
+    """One chain. The synchronous methods are pure; the others read a block and may raise
+    `chain_unavailable`.
 
-    Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature` still answers for
-    an EOA.
+    Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature`
+    still answers for an EOA.
     """
 
     @property
@@ -67,9 +79,14 @@ class Chain(Protocol):
         ...
 
     async def paymaster_data(
-        self, method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"], user_op: Mapping[str, Any], entry_point: str
+        self,
+        method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
+        user_op: Mapping[str, Any],
+        entry_point: str,
     ) -> dict[str, Any]:
-        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`, `chain_unavailable`."""
+        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`,
+        `chain_unavailable`.
+        """
         ...
 
     @property
@@ -99,7 +116,9 @@ class Chain(Protocol):
         """EIP-712 digest of the typed data, 0x hex."""
         ...
 
-    def create_call(self, message: Mapping[str, Any], targets: Sequence[Target], signature: str) -> Call:
+    def create_call(
+        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+    ) -> Call:
         """Calldata of the factory's create; `message` is the signed typed data's message."""
         ...
 
@@ -116,7 +135,9 @@ class Chain(Protocol):
         ...
 
     async def check_signature(self, digest: str, signature: str, signer: str) -> SignerCheck | None:
-        """Say how `signature` proves `signer`, or None when it does not (EOA, EIP-2098, ERC-1271, ERC-6492)."""
+        """Say how `signature` proves `signer`, or None when it does not (EOA, EIP-2098, ERC-1271,
+        ERC-6492).
+        """
         ...
 
     async def latest(self) -> BlockStamp:
@@ -128,7 +149,9 @@ class Chain(Protocol):
         ...
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
-        """Return the mined transaction, or None when the chain has not seen it; a revert is explained."""
+        """Return the mined transaction, or None when the chain has not seen it; a revert is
+        explained.
+        """
         ...
 
     async def waiting(self, tx_hash: str) -> bool:
@@ -170,12 +193,25 @@ class Chains(Protocol):
 class SignIn(Protocol):
     """EIP-4361 texts (contract 2)."""
 
-    def message(self, *, address: str, chain_id: int, uri: str, nonce: str, issued: datetime, expires: datetime) -> str:
+    def message(
+        self,
+        *,
+        address: str,
+        chain_id: int,
+        uri: str,
+        nonce: str,
+        issued: datetime,
+        expires: datetime,
+    ) -> str:
         """Write the message to sign; its domain is the host of `uri`."""
         ...
 
-    def read(self, text: str) -> SignInMessage | None:
-        """Parse a message; None when it is not one."""
+    def nonce(self, text: str) -> str | None:
+        """Find the nonce that anybody's text names, in time linear in it; None where there is none.
+
+        Nothing else of such a text is read: whether it is ours is told by comparing it with the one
+        that was issued.
+        """
         ...
 
     def digest(self, text: str) -> str:
@@ -190,5 +226,7 @@ class HouseKeeper(Protocol):
     """
 
     async def send(self, call: Call) -> Receipt:
-        """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are replaced."""
+        """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are
+        replaced.
+        """
         ...

@@ -80,7 +80,9 @@ class Wired:
 
 
 @asynccontextmanager
-async def wired(settings: Settings, clock: Clock | None = None, ids: Ids | None = None) -> AsyncIterator[Wired]:
+async def wired(
+    settings: Settings, clock: Clock | None = None, ids: Ids | None = None
+) -> AsyncIterator[Wired]:
     """Open the store and the chains, and close them at the end."""
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))

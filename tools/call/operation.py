@@ -113,13 +113,16 @@ Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
 Effect = Callable[[Deps, Caller, Any], Awaitable[Reply]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Operation:
-    """One thing the service does: an MCP tool, a route, an OpenAPI path and a line of skill.md are made from it.
+    """One thing the service does: an MCP tool, a route, an OpenAPI path and a line of skill.md are
+    made from it.
 
-    `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before it, with none open.
-    An operation with an outside effect has `effect` in place of `handler` and opens its own transactions.
-    `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes, with their meaning.
+    `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before
+    it, with none open. An operation with an outside effect has `effect` in place of `handler` and
+    opens its own transactions.
+    `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
+    with their meaning.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -163,4 +166,8 @@ class Operation:
 
 def reconcile_step(public_id: str) -> NextStep:
     """The next step where something may have been sent: ask, do not send again."""
-    return NextStep("Ask what happened before sending again", "mandate_reconcile", f"GET /wallet/mandates/{public_id}/reconcile")
+    return NextStep(
+        "Ask what happened before sending again",
+        "mandate_reconcile",
+        f"GET /wallet/mandates/{public_id}/reconcile",
+    )
