@@ -48,7 +48,9 @@ def _scheduled_cancel(state: State, account: Account, now: int) -> None:
         state.end(order, "scheduledCancel")
 
 
-def set_prices(state: State, market: Market, mark: Decimal | None, oracle: Decimal | None = None) -> None:
+def set_prices(
+    state: State, market: Market, mark: Decimal | None, oracle: Decimal | None = None
+) -> None:
     """Move the mark and the oracle; triggers start and accounts are liquidated."""
     market.mark = market.mark if mark is None else mark
     market.oracle = market.oracle if oracle is None else oracle
@@ -113,8 +115,12 @@ def halt(state: State, market: Market, *, delist: bool = False) -> None:
 def liquidate(state: State) -> None:
     """Close what is below its maintenance margin: into the book, the rest at the mark."""
     for account in list(state.accounts.values()):
-        for market, position in [(state.markets[coin], held) for coin, held in account.positions.items()]:
-            if not position.is_cross and position.equity(market.mark) < (abs(position.size) * market.mark * market.maintenance):
+        for market, position in [
+            (state.markets[coin], held) for coin, held in account.positions.items()
+        ]:
+            if not position.is_cross and position.equity(market.mark) < (
+                abs(position.size) * market.mark * market.maintenance
+            ):
                 _liquidate(state, account, [(market, position)])
         for dex in state.dexes:
             shared = pool(state, account, dex)

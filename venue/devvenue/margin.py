@@ -91,7 +91,9 @@ def pool(state: State, account: Account, dex: str) -> Pool:
     token = state.collateral(dex)
     dexes = {d for d in state.dexes if account.pooled and state.collateral(d) == token} | {dex}
     held = tuple(
-        (state.markets[coin], position) for coin, position in account.positions.items() if state.markets[coin].dex in dexes
+        (state.markets[coin], position)
+        for coin, position in account.positions.items()
+        if state.markets[coin].dex in dexes
     )
     return Pool(
         cash=account.cash(dex, token),

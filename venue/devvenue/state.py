@@ -126,4 +126,6 @@ class State:
 
 def note_funding(market: Market, at: int) -> None:
     """Append one hour to a market's funding history."""
-    market.funding_rows.append({"coin": market.coin, "fundingRate": market.funding, "premium": market.premium, "time": at})
+    market.funding_rows.append(
+        {"coin": market.coin, "fundingRate": market.funding, "premium": market.premium, "time": at}
+    )

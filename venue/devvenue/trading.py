@@ -26,7 +26,9 @@ class Batch:
     builder: tuple[str, int] | None = None
 
 
-def place_batch(state: State, account: Account, wires: list[dict[str, Any]], batch: Batch) -> list[Any]:
+def place_batch(
+    state: State, account: Account, wires: list[dict[str, Any]], batch: Batch
+) -> list[Any]:
     """Place orders one after another; a status for each, or one for all that never got that far."""
     if batch.builder is not None:
         address, fee = batch.builder
@@ -129,7 +131,9 @@ def run(state: State, account: Account, market: Market, order: Order) -> list[Fi
     return fills
 
 
-def cross(state: State, market: Market, order: Order, liquidation: dict[str, Any] | None = None) -> list[Fill]:
+def cross(
+    state: State, market: Market, order: Order, liquidation: dict[str, Any] | None = None
+) -> list[Fill]:
     """Trade with the other side, best price and oldest first, while the limit allows."""
     side = market.book.opposite(order.is_buy)
     fills: list[Fill] = []
@@ -156,7 +160,9 @@ def _meet(
     entry.sz -= sz
     if entry.sz == 0:
         market.book.side(not order.is_buy).remove(entry)
-    fill = apply_trade(state, order, Trade(px=px, sz=sz, crossed=True, tid=tid, liquidation=liquidation))
+    fill = apply_trade(
+        state, order, Trade(px=px, sz=sz, crossed=True, tid=tid, liquidation=liquidation)
+    )
     if entry.owner is not None and entry.oid is not None:
         rest_traded(state, market, entry, Trade(px=px, sz=sz, crossed=False, tid=tid))
     _note_trade(state, market, order, fill, entry.owner)
@@ -213,7 +219,9 @@ def _release_children(state: State, order: Order, *, filled: bool) -> None:
             state.end(child, CANCELED)
 
 
-def _place_bracket(state: State, account: Account, wires: list[dict[str, Any]], batch: Batch) -> list[Any]:
+def _place_bracket(
+    state: State, account: Account, wires: list[dict[str, Any]], batch: Batch
+) -> list[Any]:
     """A parent with its take profit and stop, which wait for its fill."""
     parent = new_order(state, account, wires[0], Batch("na", batch.builder))
     children = [new_order(state, account, w, batch) for w in wires[1:]]

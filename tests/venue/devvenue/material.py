@@ -106,7 +106,9 @@ class Desk:
         told = self.act(who, {"type": "cancel", "cancels": [{"a": asset, "o": oid}]})
         return told["response"]["data"]["statuses"][0]
 
-    def agent_envelope(self, who: LocalAccount, agent: str, name: str = "", mainnet: bool | None = None) -> dict[str, Any]:
+    def agent_envelope(
+        self, who: LocalAccount, agent: str, name: str = "", mainnet: bool | None = None
+    ) -> dict[str, Any]:
         nonce = self.fresh()
         action = {
             "type": "approveAgent",

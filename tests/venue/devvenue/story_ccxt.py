@@ -49,7 +49,9 @@ def main() -> None:
         {"name": "agentName", "type": "string"},
         {"name": "nonce", "type": "uint64"},
     ]
-    signature = owner.sign_user_signed_action({"HyperliquidTransaction:ApproveAgent": fields}, message)
+    signature = owner.sign_user_signed_action(
+        {"HyperliquidTransaction:ApproveAgent": fields}, message
+    )
     action = {"type": "approveAgent", "signatureChainId": "0x66eee", **message}
     body = {"action": action, "nonce": nonce, "signature": signature}
     assert owner.privatePostExchange(body)["status"] == "ok"
@@ -89,7 +91,11 @@ def main() -> None:
     fills = trader.fetch_my_trades(SYMBOL)[::-1]
     history = trader.publicPostInfo({"type": "historicalOrders"} | user)
     told = {
-        "coins": sorted(m["info"]["name"] for m in markets.values() if m["swap"] and ":" not in m["info"]["name"]),
+        "coins": sorted(
+            m["info"]["name"]
+            for m in markets.values()
+            if m["swap"] and ":" not in m["info"]["name"]
+        ),
         "touch": [plain(book["bids"][0][0]), plain(book["asks"][0][0])],
         "depth": [len(book["bids"]), len(book["asks"])],
         "agent": agent["name"],

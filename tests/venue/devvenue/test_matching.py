@@ -37,7 +37,11 @@ def slowly(steps: list[tuple[bool, bool, int, int, str]]) -> list[tuple[bool, in
     for who, buy, px, sz, tif in steps:
         order = Slow(who, buy, px, sz)
         while order.sz:
-            fits = [other for other in resting if other.buy != buy and (other.px <= px if buy else other.px >= px)]
+            fits = [
+                other
+                for other in resting
+                if other.buy != buy and (other.px <= px if buy else other.px >= px)
+            ]
             if not fits or tif == "Alo":
                 break
             best = min(fits, key=lambda other: other.px if buy else -other.px)
@@ -63,7 +67,10 @@ def test_trades_are_those_of_price_and_time(steps: list[tuple[bool, bool, int, i
         size = canonical(Decimal(sz).scaleb(-5))
         desk.order(ALICE if who else BOB, limit(desk.id("BTC"), buy, str(px), size, tif))
     rested = [
-        (who, f) for who, person in ((True, ALICE), (False, BOB)) for f in desk.ask("userFills", person) if not f["crossed"]
+        (who, f)
+        for who, person in ((True, ALICE), (False, BOB))
+        for f in desk.ask("userFills", person)
+        if not f["crossed"]
     ]
     rested.sort(key=lambda row: row[1]["tid"])
     told = [(who, int(Decimal(f["px"])), int(Decimal(f["sz"]).scaleb(5))) for who, f in rested]
@@ -72,7 +79,9 @@ def test_trades_are_those_of_price_and_time(steps: list[tuple[bool, bool, int, i
 
 @settings(max_examples=40, deadline=None)
 @given(STEPS, COINS)
-def test_no_micro_dollar_appears_or_is_lost(steps: list[tuple[bool, bool, int, int, str]], coin: str) -> None:
+def test_no_micro_dollar_appears_or_is_lost(
+    steps: list[tuple[bool, bool, int, int, str]], coin: str
+) -> None:
     desk = Desk()
     dex, places = ("", 5) if coin == "BTC" else ("xyz", 4)
     for person in (ALICE, BOB):
@@ -98,7 +107,9 @@ def test_no_micro_dollar_appears_or_is_lost(steps: list[tuple[bool, bool, int, i
 
 
 def assert_book_is_what_is_open(desk: Desk, coin: str, dex: str) -> None:
-    rows: list[dict[str, Any]] = [row for person in (ALICE, BOB) for row in desk.ask("openOrders", person, dex=dex)]
+    rows: list[dict[str, Any]] = [
+        row for person in (ALICE, BOB) for row in desk.ask("openOrders", person, dex=dex)
+    ]
     bids, asks = desk.ask("l2Book", coin=coin)["levels"]
     for side, levels in (("B", bids), ("A", asks)):
         standing: dict[str, Decimal] = {}

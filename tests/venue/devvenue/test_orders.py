@@ -91,7 +91,9 @@ def test_a_refusal_has_the_venues_words_and_a_row_in_the_history(
         ("0.123456789", "1", "Order has invalid price."),
     ],
 )
-def test_a_bad_form_is_one_refusal_for_the_whole_batch(desk: Desk, px: str, sz: str, words: str) -> None:
+def test_a_bad_form_is_one_refusal_for_the_whole_batch(
+    desk: Desk, px: str, sz: str, words: str
+) -> None:
     good = btc(desk, True, "60000", "0.001")
     assert desk.orders(ALICE, good, btc(desk, True, px, sz), good) == [{"error": words}]
     assert desk.ask("historicalOrders", ALICE) == []
@@ -111,7 +113,9 @@ def test_a_bad_form_is_one_refusal_for_the_whole_batch(desk: Desk, px: str, sz: 
         ("xyz:XYZ100", "25372.5", False),
     ],
 )
-def test_a_tick_is_five_figures_and_six_decimals_less_the_sizes(desk: Desk, coin: str, px: str, fits: bool) -> None:
+def test_a_tick_is_five_figures_and_six_decimals_less_the_sizes(
+    desk: Desk, coin: str, px: str, fits: bool
+) -> None:
     desk.venue.deposit(ALICE.address, 1_000, "xyz")
     size = "0.01" if Decimal(px) > 1_000 else "5000"
     told = desk.order(ALICE, limit(desk.id(coin), False, px, size, "Gtc"))
@@ -219,7 +223,10 @@ def test_closing_all_needs_no_ten_dollars_but_a_part_does(desk: Desk) -> None:
 
 def test_of_two_that_close_too_much_the_older_is_cancelled(desk: Desk) -> None:
     hold(desk, "0.001")
-    older, newer = (desk.order(ALICE, btc(desk, False, px, "0.001", reduce=True))["resting"]["oid"] for px in ("70000", "71000"))
+    older, newer = (
+        desk.order(ALICE, btc(desk, False, px, "0.001", reduce=True))["resting"]["oid"]
+        for px in ("70000", "71000")
+    )
     assert desk.status(ALICE, older) == "reduceOnlyCanceled"
     told = desk.act(
         ALICE,
@@ -284,7 +291,10 @@ def test_a_bracket_starts_when_its_parent_is_filled_and_one_leg_ends_the_other(d
     assert set(legs) == {"Take Profit Market", "Stop Market"}
     desk.venue.move("BTC", 66_500)
     assert desk.status(ALICE, legs["Take Profit Market"]) == "filled"
-    assert desk.status(ALICE, legs["Stop Market"]) in ("siblingFilledCanceled", "reduceOnlyCanceled")
+    assert desk.status(ALICE, legs["Stop Market"]) in (
+        "siblingFilledCanceled",
+        "reduceOnlyCanceled",
+    )
     assert desk.position(ALICE, "BTC") is None
 
 
@@ -295,7 +305,9 @@ def test_the_switches_of_a_market_have_the_venues_words(desk: Desk) -> None:
     capped = "Order would increase open interest while open interest is capped"
     assert refused(desk, buy) == (capped, "positionIncreaseAtOpenInterestCapRejected")
     desk.venue.prices("BTC", None, 63_000)
-    aggressive = "Order rejected due to price more aggressive than oracle while at open interest cap"
+    aggressive = (
+        "Order rejected due to price more aggressive than oracle while at open interest cap"
+    )
     assert refused(desk, bid) == (aggressive, "tooAggressiveAtOpenInterestCapRejected")
     assert desk.ask("perpsAtOpenInterestCap", dex="") == ["BTC"]
     market.at_oi_cap, market.oi_too_quick = False, True
@@ -378,7 +390,11 @@ def test_a_scheduled_cancel_needs_a_million_and_then_works_ten_times_a_day(desk:
     desk.venue.account(ALICE.address).volume = Decimal(1_000_000)
     for n in range(11):
         oid = desk.order(ALICE, btc(desk, True, "60000", "0.001"))["resting"]["oid"]
-        assert desk.act(ALICE, {"type": "scheduleCancel", "time": desk.now + 4_999})["status"] == "err"
-        assert desk.act(ALICE, {"type": "scheduleCancel", "time": desk.now + 5_000})["status"] == "ok"
+        assert (
+            desk.act(ALICE, {"type": "scheduleCancel", "time": desk.now + 4_999})["status"] == "err"
+        )
+        assert (
+            desk.act(ALICE, {"type": "scheduleCancel", "time": desk.now + 5_000})["status"] == "ok"
+        )
         desk.now += 5_000
         assert desk.status(ALICE, oid) == ("scheduledCancel" if n < 10 else "open")

@@ -23,7 +23,9 @@ from venue.devvenue.signatures import (
     user_signed_digest,
 )
 
-VECTORS: Final[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "signature_vectors.json").read_text())
+VECTORS: Final[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "signature_vectors.json").read_text()
+)
 ME: Final = address(Account.from_key(VECTORS["key"]))
 KINDS: Final = {"ApproveAgent": "approveAgent", "ApproveBuilderFee": "approveBuilderFee"}
 ORDER_OF: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -81,7 +83,9 @@ def test_the_posted_form_does_not_matter_only_the_canonical_one(desk: Desk) -> N
     assert desk.venue.exchange(posted)["response"]["data"]["statuses"][0]["resting"]["oid"]
 
 
-@pytest.mark.parametrize("change", [{"p": "60000.0"}, {"s": "0.0010"}, {"c": "0x" + "AB" * 16}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"p": "60000.0"}, {"s": "0.0010"}, {"c": "0x" + "AB" * 16}], ids=str
+)
 def test_a_signature_over_another_form_is_a_strangers(desk: Desk, change: dict[str, Any]) -> None:
     told = desk.act(ALICE, order_of(desk, **change))
     assert told["status"] == "err"
