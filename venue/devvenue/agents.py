@@ -1,8 +1,8 @@
 """Approving and removing agents and builders, and whom a signature acts for.
 
-Source: venue page 1.3 and transcripts of the venue's testnet: expiry is lazy (an expired key goes on
-trading until it is pruned), a removal, also by rotation, is pending for about five seconds, and a
-key just removed is answered otherwise than one that never was.
+Source: venue page 1.3 and transcripts of the venue's testnet: expiry is lazy (an expired key goes
+on trading until it is pruned), a removal, also by rotation, is pending for about five seconds, and
+a key just removed is answered otherwise than one that never was.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def _orders_margin(state: State, account: Account, dexes: set[str]) -> Decimal:
 def liquidation_price(state: State, account: Account, market: Market) -> Decimal | None:
     """Where a position is liquidated if only its own mark moves; None where it never is.
 
-    Source: the venue's page on liquidations: mark - side x margin available / size / (1 - l x side).
+    Source: the venue's page on liquidations: mark - side x available / size / (1 - l x side).
     """
     position = account.positions[market.coin]
     shared = pool(state, account, market.dex)

@@ -129,4 +129,5 @@ def too_many_requests(used: int, cap: int, volume: Decimal) -> str:
 
 def schedule_gate(volume: Decimal) -> str:
     """scheduleCancel before a million was traded."""
-    return f"Cannot set scheduled cancel time until enough volume traded. Required: $1000000. Traded: ${volume.normalize():f}."
+    gate = "Cannot set scheduled cancel time until enough volume traded. Required: $1000000."
+    return f"{gate} Traded: ${volume.normalize():f}."

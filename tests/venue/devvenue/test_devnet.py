@@ -1,4 +1,4 @@
-"""`wallet devnet --venue`: a chain with a venue beside it, where the chain's accounts have money."""
+"""`wallet devnet --venue`: a chain and a venue, where the chain's accounts have money."""
 
 from __future__ import annotations
 

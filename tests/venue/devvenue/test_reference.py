@@ -1,4 +1,4 @@
-"""The examples that the venue's documents and cassettes show, beside what the local venue answers."""
+"""The examples of the venue's documents and cassettes beside what the local venue answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose signature it is, as the venue sees it: the published vectors, and every way to be a stranger."""
+"""Whose signature it is, as the venue sees it: the published vectors, and ways to be a stranger."""
 
 from __future__ import annotations
 

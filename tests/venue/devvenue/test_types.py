@@ -1,4 +1,4 @@
-"""Each answer of the local venue, checked by TypeScript against the types of @nktkas/hyperliquid."""
+"""Each answer of the local venue, checked against the types of @nktkas/hyperliquid."""
 
 from __future__ import annotations
 
