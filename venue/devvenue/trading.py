@@ -126,7 +126,7 @@ def run(state: State, account: Account, market: Market, order: Order) -> list[Fi
     else:
         entry = Resting(px=order.px, sz=order.sz, oid=order.oid, owner=order.user)
         market.book.side(order.is_buy).add(entry)
-        account.orders[order.oid] = order
+        account.orders[order.oid], order.status_sz = order, order.sz
     prune_reduce_only(state, account, order.coin)
     return fills
 
