@@ -117,7 +117,7 @@ class Order:
         """A row of `historicalOrders`, and the answer of `orderStatus`.
 
         Both are as of the last change of the status: while an order is open, `sz` is what was left
-        when it began to rest, whatever was traded since (the official SDK's issue 141).
+        when it began to rest, whatever was traded since: users of its SDK were caught by that.
         """
         order = self.long()
         if self.status_sz is not None:
