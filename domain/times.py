@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Any
 
 
@@ -21,6 +22,11 @@ def read(text: object) -> datetime | None:
     return at if at is not None and at.tzinfo is not None else None
 
 
+# The rows of a ledger are shown again and again, and writing a time costs more than the rest of
+# showing it.
+_written = lru_cache(maxsize=16_384)(timestamp)
+
+
 class _OnTheWire:
     """Tells pydantic how a time leaves: `timestamp`, and what the schema says of it."""
 
@@ -29,7 +35,7 @@ class _OnTheWire:
 
         schema = handler(source)
         schema["serialization"] = core_schema.plain_serializer_function_ser_schema(
-            timestamp, return_schema=core_schema.str_schema()
+            _written, return_schema=core_schema.str_schema()
         )
         return schema
 
