@@ -14,7 +14,7 @@ from venue.devvenue.markets import Market, quotes
 from venue.devvenue.records import CANCELED, Order, Position
 from venue.devvenue.settle import Trade, apply_trade, pay_funding, sample
 from venue.devvenue.state import DAY_MS, HOUR_MS, State, note_funding
-from venue.devvenue.trading import cross, rest_traded, start_triggered
+from venue.devvenue.trading import cross, rest_traded, start_triggered, uncovered
 
 TRIGGERS_A_DAY: Final = 10
 _ANY_PRICE: Final = (Decimal("0.00000001"), Decimal(10) ** 12)
@@ -82,6 +82,8 @@ def _take(state: State, market: Market, is_buy: bool, px: Decimal, sz: Decimal) 
         entry = side.best()
         if entry is None or entry.owner is None or not side.reaches(entry.px, px):
             break
+        if uncovered(state, market, entry):
+            continue
         traded = min(sz, entry.sz)
         sz, entry.sz = sz - traded, entry.sz - traded
         if entry.sz == 0:

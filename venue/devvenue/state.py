@@ -115,7 +115,7 @@ class State:
     def end(self, order: Order, status: str) -> None:
         """Close an order with a status, and take it out of the book and of the open ones."""
         account = self.accounts[order.user]
-        order.status, order.status_at = status, self.now()
+        order.status, order.status_at, order.status_sz = status, self.now(), order.sz
         account.orders.pop(order.oid, None)
         side = self.markets[order.coin].book.side(order.is_buy)
         for entry in side.queues.get(order.px, ()):

@@ -9,8 +9,9 @@ from typing import Any
 from venue.devvenue import refusals as say
 from venue.devvenue.accounts import Account
 from venue.devvenue.book import Resting
-from venue.devvenue.checks import check_form, check_order
+from venue.devvenue.checks import check_form, check_order, opening_size
 from venue.devvenue.decimals import ZERO, rounded, wire
+from venue.devvenue.margin import pool
 from venue.devvenue.markets import Market
 from venue.devvenue.records import CANCELED, FILLED, TRIGGERED, Fill, Order, Trigger
 from venue.devvenue.refusals import ASSET_FREE, OrderRefused, Refused
@@ -126,7 +127,7 @@ def run(state: State, account: Account, market: Market, order: Order) -> list[Fi
     else:
         entry = Resting(px=order.px, sz=order.sz, oid=order.oid, owner=order.user)
         market.book.side(order.is_buy).add(entry)
-        account.orders[order.oid] = order
+        account.orders[order.oid], order.status_sz = order, order.sz
     prune_reduce_only(state, account, order.coin)
     return fills
 
@@ -144,8 +145,22 @@ def cross(
         if entry.owner == order.user and entry.oid is not None:
             state.end(state.accounts[order.user].orders[entry.oid], "selfTradeCanceled")
             continue
+        if uncovered(state, market, entry):
+            continue
         fills.append(_meet(state, market, order, entry, liquidation))
     return fills
+
+
+def uncovered(state: State, market: Market, entry: Resting) -> bool:
+    """Whether a resting order would open what its account can no longer pay for: it is cancelled."""
+    if entry.owner is None or entry.oid is None:
+        return False
+    account = state.accounts[entry.owner]
+    order = account.orders[entry.oid]
+    if opening_size(account, order) == 0 or pool(state, account, market.dex).available >= 0:
+        return False
+    state.end(order, "marginCanceled")
+    return True
 
 
 def _meet(
