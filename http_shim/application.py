@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
+from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
@@ -139,27 +140,36 @@ async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 def _answered(error: Exception, request: web.Request) -> web.Response:
     """The refusal block of an error that reached the outside."""
-    if isinstance(error, Refused):
-        return answer(refused_reply(error))
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        reply = refused_reply(Refused(refusal("method_not_allowed", method=request.method)))
-        return answer(
-            Reply(reply.status, reply.body, {"Allow": ",".join(sorted(error.allowed_methods))})
-        )
-    if isinstance(error, web.HTTPRequestEntityTooLarge):
-        return answer(refused_reply(Refused(refusal("body_too_large", limit=MAX_BODY))))
-    if isinstance(error, web.HTTPNotFound):
-        return answer(refused_reply(Refused(refusal("not_found", what="route"))))
-    if isinstance(error, web.HTTPException):
-        return answer(refused_reply(invalid("request", error.reason)))
-    if isinstance(error, web.RequestPayloadError):
-        response = answer(refused_reply(invalid("body", "it does not arrive as it was announced")))
-        response.force_close()
-        return response
     if isinstance(error, ConnectionResetError):
         return web.Response(status=499)
-    log.error("request %s failed", request[REQUEST_ID], exc_info=error)
-    return answer(refused_reply(Refused(refusal("internal"))))
+    refused = _as_refused(error)
+    if refused is None:
+        log.error("request %s failed", request[REQUEST_ID], exc_info=error)
+        refused = Refused(refusal("internal"))
+    reply = refused_reply(refused, request.app[DEPS].clock.now())
+    response = answer(reply)
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        response.headers["Allow"] = ",".join(sorted(error.allowed_methods))
+    if isinstance(error, web.RequestPayloadError):
+        response.force_close()
+    return response
+
+
+def _as_refused(error: Exception) -> Refused | None:
+    """What the router, the parser or the reader of bodies refused; None for a fault of ours."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        return Refused(refusal("method_not_allowed", method=error.method))
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return Refused(refusal("body_too_large", limit=MAX_BODY))
+    if isinstance(error, web.HTTPNotFound):
+        return Refused(refusal("not_found", what="route", next=(INDEX, SKILL)))
+    if isinstance(error, web.HTTPException):
+        return invalid("request", error.reason)
+    if isinstance(error, web.RequestPayloadError):
+        return invalid("body", "it does not arrive as it was announced")
+    return None
 
 
 def _route(op: Operation) -> Handler:

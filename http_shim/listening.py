@@ -5,7 +5,9 @@ holds a place by waiting.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
+import socket
 from typing import Any, Final
 
 from aiohttp import web
@@ -14,7 +16,6 @@ from aiohttp.web_protocol import RequestHandler
 from domain.refusals import Refused, invalid, refusal
 from http_shim.application import SECURITY_HEADERS, answer
 from tools.call.operation import Reply
-from tools.call.run import refused_reply
 
 log = logging.getLogger("wallet.http")
 
@@ -23,6 +24,8 @@ MAX_LINE: Final = 160 * 1024
 SHUTDOWN_S: Final = 1
 HEAD_S: Final = 20
 LINGER_S: Final = 1
+BACKLOG: Final = 1_024
+NO_HTTP: Final = "it is not well-formed HTTP"
 # aiohttp's own access log; ours is written where the route is known.
 QUIET: Final[dict[str, Any]] = {"access_log": None}
 
@@ -62,24 +65,16 @@ class Connection(RequestHandler):
         log.info("a request that is no HTTP: %s", type(exc).__name__)
         if request.writer.output_size > 0:
             raise ConnectionError("half an answer is sent already")
-        if status >= 500:
-            reply = refused_reply(Refused(refusal("internal")))
-        else:
-            told = refused_reply(invalid("request", "it is not well-formed HTTP"))
-            reply = Reply(status, told.body)
-        response = answer(reply)
+        fault = Refused(refusal("internal")) if status >= 500 else invalid("request", NO_HTTP)
+        response = answer(Reply(status, fault.refusal.as_json("nobody")))
         response.headers.update(SECURITY_HEADERS)
         response.headers["Server"] = "wallet"
         response.force_close()
         return response
 
 
-class _Site(web.TCPSite):
-    """A TCP site whose connections are ours."""
-
-    def __init__(self, runner: web.AppRunner, host: str, port: int):
-        super().__init__(runner, host, port)
-        self._where = host, port
+class _Site(web.SockSite):
+    """A site whose connections are ours."""
 
     async def start(self) -> None:
         """Open the port."""
@@ -93,17 +88,44 @@ class _Site(web.TCPSite):
                 server, loop=loop, max_line_size=MAX_LINE, lingering_time=LINGER_S, **QUIET
             )
 
-        self._server = await loop.create_server(connection, *self._where, backlog=1_024)
+        self._server = await loop.create_server(connection, sock=self._sock, backlog=BACKLOG)
 
 
-async def listen(app: web.Application, host: str, port: int) -> web.AppRunner:
-    """Serve an application; the caller cleans the runner up. Errors: OSError where the port is not
-    to be had.
+def bound(host: str, port: int) -> socket.socket:
+    """Take the port; nobody is answered on it yet. Errors: OSError where it is not to be had."""
+    family, kind, _, _, where = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, kind)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(where)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def address_of(sock: socket.socket) -> str:
+    """The address at which this machine reaches what is bound; loopback stands for "every one"."""
+    host, port = sock.getsockname()[:2]
+    inside = ipaddress.ip_address(host)
+    if inside.is_unspecified:
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def listen(
+    app: web.Application, host: str, port: int, *, sock: socket.socket | None = None
+) -> web.AppRunner:
+    """Serve an application, on `sock` where it is bound already; the caller cleans the runner up.
+
+    Errors: OSError where the port is not to be had.
     """
     runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=SHUTDOWN_S, access_log=None)
     await runner.setup()
     try:
-        await _Site(runner, host, port).start()
+        await _Site(runner, sock or bound(host, port)).start()
     except BaseException:
         await runner.cleanup()
         raise

@@ -174,6 +174,7 @@ def _texts() -> dict[str, Any]:
         return {status: _answer("The answer", schema, media)}
 
     return {
+        "/": get("index", "service", "Where everything is", ok(free)),
         "/wallet/door": get(
             "door",
             "door",

@@ -97,10 +97,10 @@ class Tools:
             key, arguments = _arguments(op, given)
             caller = await self._caller(ctx)
         except Refused as refused:
-            return refused_reply(refused)
+            return refused_reply(refused, self.deps.clock.now())
         except Exception:
             log.exception("tool %s failed before it ran", op.name)
-            return refused_reply(Refused(refusal("internal")))
+            return refused_reply(Refused(refusal("internal")), self.deps.clock.now())
         return await run(op, self.deps, caller, arguments, key=key, surface="mcp")
 
     async def _caller(self, ctx: Context) -> Caller:

@@ -66,7 +66,7 @@ class Settings(BaseSettings):
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
-    base_url: str = "http://127.0.0.1:8402"
+    base_url: str | None = None
     default_chain_id: int = 84532
     auction_chain_id: int = 84532
     chains: dict[int, ChainSettings] = Field(default_factory=dict)
@@ -110,7 +110,9 @@ class Settings(BaseSettings):
 
     @field_validator("base_url")
     @classmethod
-    def _plain_base(cls, value: str) -> str:
+    def _plain_base(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
         if not value.startswith(("http://", "https://")):
             raise ValueError("it starts with http:// or https://")
         if not _BASE_URL.fullmatch(value):
@@ -133,10 +135,12 @@ class Settings(BaseSettings):
             gas_sponsorship=is_on(self.gas_sponsorship),
         )
 
-    def config(self) -> Config:
-        """The part of the settings that the rules use."""
+    def config(self, address: str | None = None) -> Config:
+        """The part of the settings that the rules use; links begin with `address`, where the
+        service is served, unless a base URL is set.
+        """
         return Config(
-            base_url=self.base_url,
+            base_url=self.base_url or address or Config().base_url,
             default_chain_id=self.default_chain_id,
             auction_chain_id=self.auction_chain_id,
             spread_bps=self.spread_bps,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any, Final
 
 from domain.refusals import REFUSALS
@@ -116,6 +117,18 @@ def rate_limits(config: Config) -> list[dict[str, Any]]:
             "code": "over_daily_cap",
         },
     ]
+
+
+def index(config: Config) -> dict[str, Any]:
+    """The body of `GET /` (contract 1)."""
+    base = config.base_url
+    links = {"skill": "/wallet/skill.md", "openapi": "/openapi.json", "mcp": "/mcp"}
+    links |= {"door": "/wallet/door", "app": "/app"}
+    return {
+        "service": NAME,
+        "version": version("mandate-wallet"),
+        "links": {name: base + path for name, path in links.items()},
+    }
 
 
 def door_body(operations: Sequence[Operation], config: Config) -> dict[str, Any]:

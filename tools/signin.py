@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.refusals import NextStep, Refused, refusal
+from domain.next_steps import NextStep
+from domain.refusals import Refused, refusal
 from domain.times import timestamp
 from storage.rows.identities import Challenge
 from storage.unit_of_work import UnitOfWork

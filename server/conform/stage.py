@@ -260,7 +260,7 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
             async with wired(settings, clock) as parts, ClientSession() as http:
                 server, _ = build_server(parts.deps, OPERATIONS)
                 service = await listen(
-                    build(parts.deps, OPERATIONS, mcp=mcp_app(server, settings.base_url)),
+                    build(parts.deps, OPERATIONS, mcp=mcp_app(server, parts.deps.config.base_url)),
                     "127.0.0.1",
                     0,
                 )

@@ -10,16 +10,13 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from domain.next_steps import OWNER_OR_AGENT, NextStep, Role
 from domain.ports import Chains, Clock, HouseKeeper, Ids, SignIn
-from domain.refusals import NextStep
 from domain.settings import Config, Switches
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 
 Auth = Literal["open", "owner", "agent", "owner_or_agent", "keeper", "admin"]
-
-
-Role = Literal["nobody", "owner", "agent", "keeper", "admin"]
 
 
 Surface = Literal["http", "mcp", "house"]
@@ -170,4 +167,5 @@ def reconcile_step(public_id: str) -> NextStep:
         "Ask what happened before sending again",
         "mandate_reconcile",
         f"GET /wallet/mandates/{public_id}/reconcile",
+        OWNER_OR_AGENT,
     )

@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import anyio
 from pydantic import ValidationError
 
+from domain.next_steps import NextStep, Role
 from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import (
@@ -22,7 +26,6 @@ from tools.call.operation import (
     Handler,
     Operation,
     Reply,
-    Role,
     Surface,
     Takes,
 )
@@ -32,6 +35,7 @@ from tools.call.switches import switches
 log = logging.getLogger("wallet.operation")
 
 
+CHALLENGE: Final = 'Bearer realm="wallet"'
 KEY_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -80,19 +84,27 @@ async def run(
     try:
         return await _run(op, deps, caller, arguments, key, surface)
     except Refused as refused:
-        return refused_reply(refused)
+        return refused_reply(refused, deps.clock.now(), caller.role)
     except Exception:
         log.exception("operation %s failed", op.name)
-        return refused_reply(Refused(refusal("internal")))
+        return refused_reply(Refused(refusal("internal")), deps.clock.now(), caller.role)
 
 
-def refused_reply(refused: Refused) -> Reply:
-    """Dress a refusal: its status, its block, and Retry-After where time helps."""
-    block = refused.refusal.as_json()
-    headers = {}
-    if refused.refusal.kind.status in (429, 503):
-        headers["Retry-After"] = str(refused.refusal.detail.get("retry_after_s", 1))
-    return Reply(refused.refusal.kind.status, block, headers)
+def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Reply:
+    """Dress a refusal: its status, its block with the steps that `role` can take, and the headers
+    that HTTP has for it (contract 1).
+    """
+    found, headers = refused.refusal, {}
+    status = found.kind.status
+    if status in (429, 503):
+        if found.retry_at is None:
+            pause = timedelta(seconds=found.detail.get("retry_after_s", 1))
+            found = replace(found, retry_at=now + pause)
+        left = (found.retry_at or now) - now
+        headers["Retry-After"] = str(max(0, math.ceil(left.total_seconds())))
+    if status == 401:
+        headers["WWW-Authenticate"] = CHALLENGE
+    return Reply(status, found.as_json(role), headers)
 
 
 async def _run(
@@ -193,7 +205,13 @@ def check_role(op: Operation, caller: Caller) -> None:
         return
     if caller.role == "nobody":
         raise Refused(refusal("unauthenticated", needs=_NEEDS[op.auth]))
-    raise Refused(refusal("forbidden", why=f"it needs {_NEEDS[op.auth]}"))
+    raise Refused(refusal("forbidden", why=f"it needs {_NEEDS[op.auth]}", next=(_as_step(op),)))
+
+
+def _as_step(op: Operation) -> NextStep:
+    """The operation as a step of those whom it takes."""
+    route = " ".join(op.route) if op.route else None
+    return NextStep(op.title, op.name if op.on_mcp else None, route, _ROLES[op.auth])
 
 
 def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> Takes:
