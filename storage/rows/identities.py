@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.refusals import Refused, refusal
+from domain.text import shown
 from storage.paging import cursor_of, keys_of
 from storage.sql import Row, Sql, columns, first, maybe_moment, micros, moment
 
@@ -337,5 +338,9 @@ def agent_after(agent: Agent) -> str:
 
 def _agent(row: Row) -> Agent:
     return Agent(
-        row["agent_id"], row["owner_id"], row["name"], row["address"], moment(row["created_at"])
+        row["agent_id"],
+        row["owner_id"],
+        shown(row["name"]),
+        row["address"],
+        moment(row["created_at"]),
     )

@@ -20,7 +20,7 @@ from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
 from tools.call.case import Facts, chain_of, load_book, named_chain, vault_now
-from tools.call.fields import Address, HexData, OneMandate
+from tools.call.fields import Address, HexData, Lines, OneMandate
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
 
@@ -35,7 +35,7 @@ class Execute(OneMandate):
     approval_id: str | None = Field(
         default=None, max_length=64, description="an approved item, when the owner had to be asked"
     )
-    why: str | None = Field(
+    why: Lines | None = Field(
         default=None,
         max_length=2_000,
         description="reason the owner reads when the action needs approval",

@@ -22,7 +22,7 @@ from domain.times import midnight
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
 from tools.call.case import Facts, chain_of, load_book
-from tools.call.fields import OneMandate, TxHash
+from tools.call.fields import Line, OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
 PAYLOAD_KEYS: Final = frozenset(
@@ -94,12 +94,12 @@ class RefusedIn(OneMandate):
         "MandateEnded",
         "server_guard",
     ]
-    source: str | None = Field(
+    source: Line | None = Field(
         default=None,
         max_length=200,
         description="where the refusal came from, for example execute-call",
     )
-    check: str | None = Field(
+    check: Line | None = Field(
         default=None, max_length=200, description="the check or code that failed"
     )
     attempted: dict[str, Any] | None = Field(

@@ -120,6 +120,7 @@ class Operation:
     opens its own transactions.
     `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
     with their meaning.
+    `verbatim` names inputs that are compared byte for byte, and neither stored nor shown.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -139,6 +140,7 @@ class Operation:
     open_world: bool = False
     on_mcp: bool = False
     guards_secrets: bool = False
+    verbatim: frozenset[str] = frozenset()
     family: str = "mandates"
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Done"})
     refusals: tuple[str, ...] = ()

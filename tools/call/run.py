@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -10,10 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
 import anyio
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from domain.next_steps import NextStep, Role
 from domain.refusals import Refused, invalid, refusal
@@ -29,7 +31,7 @@ from tools.call.operation import (
     Surface,
     Takes,
 )
-from tools.call.refused_inputs import refuse_secrets, refuse_unwritable
+from tools.call.refused_inputs import countable, legible, refuse_secrets
 from tools.call.switches import switches
 
 log = logging.getLogger("wallet.operation")
@@ -118,8 +120,10 @@ async def _run(
     if surface == "mcp" and op.behind_door and not await door_is_open(deps):
         raise Refused(refusal("door_off"))
     check_role(op, caller)
-    if op.guards_secrets:
-        refuse_secrets(arguments)
+    countable(arguments)
+    verbatim = {n: arguments[n] for n in op.verbatim if n in arguments}
+    arguments = legible({n: v for n, v in arguments.items() if n not in verbatim}) | verbatim
+    refuse_secrets(arguments)
     asked = validated(op, arguments, strict=surface != "http" or not op.from_query)
     if not op.writes:
         return await _perform(op, deps, caller, asked, arguments, key)
@@ -217,12 +221,28 @@ def _as_step(op: Operation) -> NextStep:
 def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> Takes:
     """Turn raw arguments into the operation's input.
 
+    `strict`: JSON types are kept apart; what a door reads out of a path or a query is text all the
+    same, and read as what its field takes.
     Errors: `invalid_request` with `detail.fields[]` {loc, msg}; `invalid_number` from an amount.
     """
-    refuse_unwritable(arguments)
+    given = dict(arguments)
+    if strict:
+        for name, reads in _text_fields(op).items():
+            if isinstance(given.get(name), str):
+                # What it does not read stays text, which the strict reading names.
+                with contextlib.suppress(ValidationError):
+                    given[name] = reads.validate_python(given[name], strict=False)
     try:
-        return op.takes.model_validate(dict(arguments), strict=strict)
+        return op.takes.model_validate(given, strict=strict)
     except ValidationError as error:
         told = error.errors(include_url=False, include_input=False)
         (loc, msg), *others = [(".".join(map(str, e["loc"])), e["msg"]) for e in told]
         raise invalid(loc, msg, *others) from None
+
+
+@cache
+def _text_fields(op: Operation) -> Mapping[str, TypeAdapter[Any]]:
+    """The inputs of a write that travel in its path or query and are no text."""
+    names = {*op.path_names, *op.in_query} & set(op.takes.model_fields)
+    types: dict[str, Any] = {n: op.takes.model_fields[n].annotation for n in names}
+    return {n: TypeAdapter(kind) for n, kind in types.items() if kind is not str}

@@ -23,7 +23,7 @@ from domain.rules.exposure import exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.case import load_book
-from tools.call.fields import OneMandate
+from tools.call.fields import AgentId, Lines, OneMandate, PublicId
 from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 
 NOTE_MAX: Final = 2_000
@@ -36,7 +36,7 @@ class Terms(Takes):
     """The typed fields of a draft (contract 3); what is left out takes the Standard preset."""
 
     budget_usdc: Usdc
-    purpose: str = Field(default="", max_length=NOTE_MAX, description="the owner's purpose note")
+    purpose: Lines = Field(default="", max_length=NOTE_MAX, description="the owner's purpose note")
     per_tx_cap_usdc: Usdc | None = None
     daily_cap_usdc: Usdc | None = None
     stop_floor_bps: int = Field(
@@ -67,14 +67,16 @@ class Propose(Terms):
 class Correct(Terms):
     """A whole new set of terms for a draft."""
 
-    public_id: str = Field(max_length=64)
+    public_id: PublicId
 
 
 class Note(Takes):
     """A purpose note in plain words."""
 
-    note: str = Field(
-        max_length=NOTE_MAX, description="what the money is for, how much, how long, in plain words"
+    note: Lines = Field(
+        max_length=NOTE_MAX,
+        description="what the money is for, how much, how long, in plain words",
+        examples=["500 USDC for lending, at most 50 per trade, 30 days"],
     )
     save: bool = Field(default=False, description="store the draft; needs an owner session")
 
@@ -82,7 +84,7 @@ class Note(Takes):
 class Assign(OneMandate):
     """Designate the agent."""
 
-    agent_id: str = Field(max_length=64)
+    agent_id: AgentId
 
 
 class DraftOut(Gives):

@@ -12,7 +12,7 @@ from domain.times import timestamp
 from storage.rows.hall import hall_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
-from tools.call.fields import Cursor, Limit, Page
+from tools.call.fields import AgentId, Cursor, Limit, Page
 from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 from tools.keeper.rollup import computed, standings
 
@@ -31,7 +31,7 @@ class HallIn(Takes):
 class HallAgentIn(Takes):
     """Which agent."""
 
-    agent_id: str = Field(max_length=64, description="the agent's id")
+    agent_id: AgentId
 
 
 class HallAgentOut(Gives):
