@@ -21,6 +21,7 @@ from tools.call.run import refused_reply
 
 log = logging.getLogger("wallet.http")
 
+HEALTH: Final = frozenset({"healthz", "readyz", "metrics"})
 DEPS: Final = web.AppKey("deps", Deps)
 METRICS: Final = web.AppKey("metrics", Metrics)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -30,9 +31,9 @@ def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
     """The routes that are not operations and are always on."""
     return [
         web.get("/", _index),
-        web.get("/healthz", _healthz),
-        web.get("/readyz", _readyz),
-        web.get("/metrics", _metrics),
+        web.get("/healthz", _healthz, name="healthz"),
+        web.get("/readyz", _readyz, name="readyz"),
+        web.get("/metrics", _metrics, name="metrics"),
         web.get("/openapi.json", _openapi(operations)),
         web.get("/docs", _docs(operations)),
         web.get("/llms.txt", _llms),

@@ -20,15 +20,17 @@ from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
-from http_shim.identity import identify
+from http_shim.identity import idempotency_key, identify, origin_of
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
 from skill import text
+from tools.call.charges import charge_stranger
 from tools.call.operation import Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run
 
 log = logging.getLogger("wallet.http")
 
+UNCOUNTED: Final = web.AppKey("uncounted", frozenset[str])
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SECURITY_HEADERS: Final = {
@@ -39,13 +41,13 @@ SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 # Other methods are answered by the router: /sse would open a stream for any of them.
-MCP_ROUTES: Final = (
-    ("GET", "/mcp"),
-    ("POST", "/mcp"),
-    ("DELETE", "/mcp"),
-    ("GET", "/sse"),
-    ("POST", "/messages/{tail:.*}"),
-)
+MCP_ROUTES: Final = {
+    "mcp-listen": ("GET", "/mcp"),
+    "mcp-call": ("POST", "/mcp"),
+    "mcp-end": ("DELETE", "/mcp"),
+    "mcp-sse": ("GET", "/sse"),
+    "mcp-messages": ("POST", "/messages/{tail:.*}"),
+}
 MCP_BODY: Final = 4 * 2**20
 
 
@@ -76,6 +78,8 @@ def build(
     """
     app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
     app[DEPS], app[METRICS] = deps, Metrics()
+    # Operations count their own calls, MCP its tools'; health is asked by who runs the service.
+    app[UNCOUNTED] = frozenset({op.name for op in operations} | set(MCP_ROUTES) | about.HEALTH)
     app.on_response_prepare.append(_dress)
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
@@ -94,8 +98,8 @@ def build(
     if mcp is not None:
         bridge = AsgiBridge(mcp)
         app.cleanup_ctx.append(bridge.lifespan)
-        for method, path in MCP_ROUTES:
-            app.router.add_route(method, path, bridge.handle, expect_handler=_expected)
+        for name, (method, path) in MCP_ROUTES.items():
+            app.router.add_route(method, path, bridge.handle, name=name, expect_handler=_expected)
     return app
 
 
@@ -127,6 +131,8 @@ async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
     request_id = request[REQUEST_ID] = _request_id(request)
     started = time.perf_counter()
     try:
+        if request.match_info.route.name not in request.app[UNCOUNTED]:
+            charge_stranger(request.app[DEPS], where_from(request))
         response = await handler(request)
     except Exception as error:
         response = _answered(error, request)
@@ -176,11 +182,18 @@ def _route(op: Operation) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         deps = request.app[DEPS]
         arguments = await _arguments(op, request)
-        caller = await identify(deps, request.headers)
-        key = request.headers.get("Idempotency-Key")
-        return answer(await run(op, deps, caller, arguments, key=key))
+        address = where_from(request)
+        caller = await identify(deps, request.headers, address=address)
+        key = idempotency_key(request.headers)
+        return answer(await run(op, deps, caller, arguments, key=key, address=address))
 
     return handle
+
+
+def where_from(request: web.Request) -> str | None:
+    """The network address that a request counts for."""
+    peer = request.transport.get_extra_info("peername") if request.transport else None
+    return origin_of(request.app[DEPS], peer[0] if peer else None, request.headers)
 
 
 async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 
 from domain.refusals import Refused, invalid, refusal
 from http_shim.application import encoded
-from http_shim.identity import identify, known
+from http_shim.identity import identify, known, origin_of
 from http_shim.parse import bounded, read
 from server.mcp_skill import add_skill
 from skill import text
@@ -95,22 +95,23 @@ class Tools:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
             key, arguments = _arguments(op, given)
-            caller = await self._caller(ctx)
+            address = _address(self.deps, ctx)
+            caller = await self._caller(ctx, address)
         except Refused as refused:
             return refused_reply(refused, self.deps.clock.now())
         except Exception:
             log.exception("tool %s failed before it ran", op.name)
             return refused_reply(Refused(refusal("internal")), self.deps.clock.now())
-        return await run(op, self.deps, caller, arguments, key=key, surface="mcp")
+        return await run(op, self.deps, caller, arguments, key=key, surface="mcp", address=address)
 
-    async def _caller(self, ctx: Context) -> Caller:
+    async def _caller(self, ctx: Context, address: str | None) -> Caller:
         if ctx.request is None:
             return (
                 await known(self.deps, "agent_key", self._stdio_key, on_mcp=True)
                 if self._stdio_key
                 else NOBODY
             )
-        return await identify(self.deps, _headers(ctx), on_mcp=True)
+        return await identify(self.deps, _headers(ctx), on_mcp=True, address=address)
 
     async def watch(self) -> bool:
         """Look at the switch, so that listeners hear of a change that no request has seen."""
@@ -138,6 +139,11 @@ async def _tell(connection: Any) -> None:
             await connection.notify("notifications/tools/list_changed", None)
     except Exception:
         log.debug("a connection could not be told of the changed list", exc_info=True)
+
+
+def _address(deps: Deps, ctx: Context) -> str | None:
+    client = getattr(ctx.request, "client", None)
+    return origin_of(deps, client.host, _headers(ctx)) if client else None
 
 
 def _headers(ctx: Context) -> Mapping[str, str]:

@@ -94,6 +94,18 @@ def client_config(base_url: str) -> dict[str, Any]:
 def rate_limits(config: Config) -> list[dict[str, Any]]:
     """Limits a caller can run into, besides those of its mandates."""
     return [
+        {"what": "reads a key and minute", "limit": config.rate_reads, "code": "rate_limited"},
+        {"what": "writes a key and minute", "limit": config.rate_writes, "code": "rate_limited"},
+        {
+            "what": "requests without a key, an address and minute",
+            "limit": config.rate_anonymous,
+            "code": "rate_limited",
+        },
+        {
+            "what": "drafts and proposals an owner and hour",
+            "limit": config.drafts_per_hour,
+            "code": "rate_limited",
+        },
         {
             "what": "pending approvals a mandate",
             "limit": config.pending_approvals_max,

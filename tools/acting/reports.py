@@ -315,7 +315,6 @@ OPERATIONS: Final = (
         handler=report_event,
         writes=True,
         on_mcp=True,
-        guards_secrets=True,
         idempotency=scope,
         statuses={201: "Stored", 202: "Stored and flagged: violation is true"},
         refusals=(
@@ -341,7 +340,6 @@ OPERATIONS: Final = (
         gather=gather_refusal,
         writes=True,
         on_mcp=True,
-        guards_secrets=True,
         statuses={200: "This transaction was reported already", 201: "Stored"},
         refusals=("not_found", "mandate_not_accepted", "secret_not_accepted", "rate_limited"),
     ),

@@ -140,7 +140,6 @@ OPERATIONS: Final = (
         handler=book,
         writes=True,
         idempotent=True,
-        guards_secrets=True,
         family="keeper",
         statuses={200: "Booked before", 201: "Booked"},
         refusals=("not_found", "conflict", "invalid_number", "secret_not_accepted"),

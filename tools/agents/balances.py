@@ -99,7 +99,6 @@ OPERATIONS: Final = (
         writes=True,
         idempotent=True,
         on_mcp=True,
-        guards_secrets=True,
         family="agents",
         refusals=("not_found", "conflict", "invalid_address"),
     ),

@@ -111,7 +111,11 @@ def wallet_of(ask: Ask[Any, Any], text: str) -> str:
 
 def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
     """Register an agent and mint its first key."""
-    name = ask.asked.name
+    name, most, owner_id = ask.asked.name, ask.config.agents_per_owner, ask.caller.user_id or ""
+    if most:
+        uow.identities.user(owner_id, lock=True)
+        if uow.identities.count_agents_of(owner_id, most) >= most:
+            raise Refused(refusal("rate_limited", why=f"An owner has {most} agents at the most."))
     address = wallet_of(ask, ask.asked.address) if ask.asked.address is not None else None
     agent = Agent(ask.ids.short("u_"), ask.caller.user_id or "", name, address, ask.now)
     uow.identities.add_agent(agent)
@@ -228,7 +232,6 @@ OPERATIONS: Final = (
         gives=Registered,
         handler=register,
         writes=True,
-        guards_secrets=True,
         family="agents",
         statuses={201: "The agent and its key"},
         refusals=("invalid_address",),
@@ -254,7 +257,6 @@ OPERATIONS: Final = (
         gives=NewKey,
         handler=add_key,
         writes=True,
-        guards_secrets=True,
         family="agents",
         statuses={201: "The key, shown once"},
         refusals=("not_found", "conflict"),

@@ -116,7 +116,6 @@ OPERATIONS: Final = (
         handler=report,
         writes=True,
         on_mcp=True,
-        guards_secrets=True,
         family="transfers",
         idempotency=scope,
         statuses={201: "The report"},

@@ -15,6 +15,10 @@ from domain.ports import Chains, Clock, HouseKeeper, Ids, SignIn
 from domain.settings import Config, Switches
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
+from tools.call.rates import Rates
+
+# What a call weighs against the rate limits that reads much, or asks a chain.
+HEAVY: Final = 5
 
 Auth = Literal["open", "owner", "agent", "owner_or_agent", "keeper", "admin"]
 
@@ -64,6 +68,7 @@ class Deps:
     sign_in: SignIn
     defaults: Switches = field(default_factory=Switches)
     keeper: HouseKeeper | None = None
+    rates: Rates = field(default_factory=Rates)
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -120,7 +125,8 @@ class Operation:
     opens its own transactions.
     `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
     with their meaning.
-    `verbatim` names inputs that are compared byte for byte, and neither stored nor shown.
+    `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
+    compared byte for byte, and neither stored nor shown.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -135,11 +141,11 @@ class Operation:
     gather: Gather | None = None
     effect: Effect | None = None
     writes: bool = False
+    weight: int = 1
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
     on_mcp: bool = False
-    guards_secrets: bool = False
     verbatim: frozenset[str] = frozenset()
     family: str = "mandates"
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Done"})

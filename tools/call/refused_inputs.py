@@ -111,8 +111,8 @@ def secret_name(names: Sequence[str]) -> int | None:
     """
     seen = folded("\n".join(n.replace("\n", " ") for n in names))
     joined = re.sub(r"[^\w\n@$!|]+|_+", "", seen)
-    for letters in (_NO_SIGNS, *_AS_LETTERS):
-        plain = joined.translate(letters)
+    plains = [joined.translate(_NO_SIGNS), *(joined.translate(table) for table in _AS_LETTERS)]
+    for plain in plains:
         found = _NAMES.search(plain)
         if found is not None:
             return plain.count("\n", 0, found.start())

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from domain.next_steps import NextStep, Role
 from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
+from tools.call.charges import charge, charge_refusal
 from tools.call.operation import (
     Ask,
     Auth,
@@ -78,15 +79,21 @@ async def run(
     *,
     key: str | None = None,
     surface: Surface = "http",
+    address: str | None = None,
 ) -> Reply:
-    """Run one call: role, validation, gathering, one transaction, reply.
+    """Run one call: rate, role, validation, gathering, one transaction, reply. `address` is the
+    network address that it came from, where there is one.
 
     Errors: none; every refusal becomes its block, anything else is logged and answered `internal`.
     """
     try:
+        charge(deps, caller, address, op, deps.clock.now())
         return await _run(op, deps, caller, arguments, key, surface)
     except Refused as refused:
-        return refused_reply(refused, deps.clock.now(), caller.role)
+        now = deps.clock.now()
+        if refused.code != "rate_limited":
+            charge_refusal(deps, caller, address, op, now)
+        return refused_reply(refused, now, caller.role)
     except Exception:
         log.exception("operation %s failed", op.name)
         return refused_reply(Refused(refusal("internal")), deps.clock.now(), caller.role)

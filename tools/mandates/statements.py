@@ -11,7 +11,7 @@ from domain.reads.statement import Span, Week, last_full_week, statement, togeth
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.fields import OneMandate
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
 
 WEEK_FIELD: Final[Any] = Field(
     default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week"
@@ -92,6 +92,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates/{public_id}/statement"),
         takes=StatementIn,
         gives=StatementOut,
+        weight=HEAVY,
         handler=one,
         family="statements",
         refusals=("not_found",),
@@ -104,6 +105,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/me/statement"),
         takes=AllIn,
         gives=AllOut,
+        weight=HEAVY,
         handler=every,
         family="statements",
     ),

@@ -13,7 +13,7 @@ from storage.rows.hall import hall_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import AgentId, Cursor, Limit, Page
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
 from tools.keeper.rollup import computed, standings
 
 Sort = Literal["days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working"]
@@ -131,6 +131,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/hall"),
         takes=HallIn,
         gives=Page,
+        weight=HEAVY,
         handler=hall,
         on_mcp=True,
         family="hall",
@@ -143,6 +144,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/hall/proof"),
         takes=ProofIn,
         gives=Proof,
+        weight=HEAVY,
         handler=proof,
         family="hall",
     ),
@@ -154,6 +156,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/hall/{agent_id}"),
         takes=HallAgentIn,
         gives=HallAgentOut,
+        weight=HEAVY,
         handler=hall_agent,
         on_mcp=True,
         family="hall",
