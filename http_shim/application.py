@@ -48,7 +48,7 @@ MCP_ROUTES: Final = {
     "mcp-sse": ("GET", "/sse"),
     "mcp-messages": ("POST", "/messages/{tail:.*}"),
 }
-MCP_BODY: Final = 4 * 2**20
+MCP_BODY: Final = 2**20
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:

@@ -52,6 +52,11 @@ def credential_of(headers: Mapping[str, str]) -> tuple[Header, str] | None:
     return "bearer", token.strip()
 
 
+def has_credential(headers: Mapping[str, str]) -> bool:
+    """True where a request brings something that may be a credential."""
+    return KEY_HEADER in headers or "Authorization" in headers
+
+
 def idempotency_key(headers: Mapping[str, str]) -> str | None:
     """The key of a repeatable write. Errors: `invalid_request` for two of them."""
     found = _all(headers, "Idempotency-Key")

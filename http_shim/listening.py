@@ -24,6 +24,7 @@ MAX_LINE: Final = 160 * 1024
 SHUTDOWN_S: Final = 1
 HEAD_S: Final = 20
 LINGER_S: Final = 1
+KEPT_S: Final = 75  # a connection on which nothing is asked
 BACKLOG: Final = 1_024
 NO_HTTP: Final = "it is not well-formed HTTP"
 # aiohttp's own access log; ours is written where the route is known.
@@ -31,15 +32,29 @@ QUIET: Final[dict[str, Any]] = {"access_log": None}
 
 
 class Connection(RequestHandler):
-    """A connection that answers malformed HTTP with a refusal, and gives a first request only so
-    long to arrive.
+    """A connection that answers malformed HTTP with a refusal, and gives the head of each request
+    only so long to arrive.
     """
 
     _late: asyncio.TimerHandle | None = None
+    _waits_for: int = -1
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock of the first request."""
         super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Start the clock of a further request at its first byte."""
+        super().data_received(data)
+        idle = self._current_request is None and not self._messages
+        if idle and self._waits_for != self._request_count:
+            self._wait()
+
+    def _wait(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        self._waits_for = self._request_count
         self._late = asyncio.get_running_loop().call_later(HEAD_S, self._give_up)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -49,7 +64,7 @@ class Connection(RequestHandler):
         super().connection_lost(exc)
 
     def _give_up(self) -> None:
-        if self._request_count == 0:
+        if self._request_count == self._waits_for:
             self.force_close()
 
     def handle_error(
@@ -85,7 +100,12 @@ class _Site(web.SockSite):
 
         def connection() -> Connection:
             return Connection(
-                server, loop=loop, max_line_size=MAX_LINE, lingering_time=LINGER_S, **QUIET
+                server,
+                loop=loop,
+                max_line_size=MAX_LINE,
+                lingering_time=LINGER_S,
+                keepalive_timeout=KEPT_S,
+                **QUIET,
             )
 
         self._server = await loop.create_server(connection, sock=self._sock, backlog=BACKLOG)

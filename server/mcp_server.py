@@ -17,10 +17,11 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 
 from domain.refusals import Refused, invalid, refusal
 from http_shim.application import encoded
-from http_shim.identity import identify, known, origin_of
+from http_shim.identity import has_credential, identify, known, origin_of
 from http_shim.parse import bounded, read
 from server.mcp_skill import add_skill
 from skill import text
+from tools.call.charges import charge_stranger
 from tools.call.describe import hints, tool_input, tool_output
 from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run
@@ -41,6 +42,7 @@ class WalletServer(Server[Any]):
     not.
     """
 
+    deps: Deps
     open_requests: int = 0
 
     def create_initialization_options(
@@ -70,6 +72,8 @@ class Tools:
 
     async def list(self, ctx: Context, params: Any) -> t.ListToolsResult:
         """The tools that this caller can use now: the switch is read each time."""
+        if ctx.request is not None and not has_credential(_headers(ctx)):
+            self._charge(ctx)
         # The SDK keeps no public register of its connections; a session lives for one request only.
         self._connections.add(ctx.session._connection)
         door = await self.watch()
@@ -112,6 +116,14 @@ class Tools:
                 else NOBODY
             )
         return await identify(self.deps, _headers(ctx), on_mcp=True, address=address)
+
+    def _charge(self, ctx: Context) -> None:
+        """Count a stranger's listing. Errors: MCPError, with the refusal block as data."""
+        try:
+            charge_stranger(self.deps, _address(self.deps, ctx))
+        except Refused as refused:
+            block = dict(refused_reply(refused, self.deps.clock.now()).body)
+            raise MCPError(t.INTERNAL_ERROR, block["reason"], {"refusal": block}) from None
 
     async def watch(self) -> bool:
         """Look at the switch, so that listeners hear of a change that no request has seen."""
@@ -237,6 +249,7 @@ def build_server(
         on_list_resource_templates=_no_templates,
         on_subscriptions_listen=ListenHandler(tools.bus),
     )
+    server.deps = deps
     # Its spans go nowhere without an exporter, and cost 3 to 14% of a call.
     server.middleware.clear()
 
