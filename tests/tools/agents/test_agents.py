@@ -256,6 +256,25 @@ async def test_offers_wait_until_they_are_accepted(world: World) -> None:
     assert {r["mandate"]["public_id"] for r in rows} == {board.id}
 
 
+async def test_offers_that_name_the_agent_come_before_the_open_board(both: World) -> None:
+    named = [await drafted(both)]
+    agent = named[0].agent
+    strangers: list[str] = []
+    owner, _ = await both.owner()
+    for _ in range(5):
+        both.clock.forward(seconds=1)
+        draft = {"budget_usdc": "5", "open_board": True}
+        told = await both.ok("owner_mandate_create", owner, **draft)
+        strangers.insert(0, told["public_id"])
+    seen: list[str] = []
+    cursor = None
+    for _ in range(3):
+        page = await both.ok("agent_offers", agent, agent_id=agent.user_id, limit=2, cursor=cursor)
+        seen += [row["mandate"]["public_id"] for row in page["items"]]
+        cursor = page["next_cursor"]
+    assert (seen, cursor) == ([named[0].id, *strangers], None)
+
+
 async def test_times_are_told_to_the_millisecond(world: World) -> None:
     owner, _ = await world.owner()
     world.clock.forward(microseconds=123_456)
