@@ -158,6 +158,14 @@ class World:
             "agent", told["agent_id"], owner.user_id, wallet.address, "Scout", hashed(told["key"])
         ), wallet
 
+    async def prove(self, agent: Caller, wallet: LocalWallet) -> None:
+        """Let a wallet sign that it is the agent's."""
+        named = {"agent_id": agent.user_id, "chain_id": CHAIN_ID, "address": wallet.address}
+        asked = await self.ok("agent_deposit_address", agent, **named)
+        signature = wallet.sign_typed(asked["typed_data"])
+        told = await self.ok("agent_deposit_address", agent, **named, signature=signature)
+        assert told["proven"]
+
     async def mint(self, to: str, amount: str) -> None:
         data = codec.calldata("TestUSDC", "mint", (to, Usdc.parse(amount)))
         await self.wallets[0].send(Call(CHAIN_ID, self.evm.usdc, data))

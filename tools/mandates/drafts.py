@@ -178,7 +178,7 @@ def _agent_in(uow: UnitOfWork, agent_id: str, chain_id: int) -> tuple[str, str |
     policy = uow.policies.get(agent_id)
     if policy is None or not policy.accepts_mandates:
         raise Refused(refusal("agent_not_accepting"))
-    return agent.name, uow.transfers.deposit_address(agent_id, chain_id) or agent.address
+    return agent.name, uow.addresses.address(agent_id, chain_id) or agent.address
 
 
 def _checksummed(ask: Ask[Any, Any], address: str | None) -> str | None:
@@ -192,7 +192,7 @@ def address_on_file(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> str | No
     agent = uow.identities.agent(m.agent_id)
     return _checksummed(
         ask,
-        uow.transfers.deposit_address(m.agent_id, m.chain_id) or (agent.address if agent else None),
+        uow.addresses.address(m.agent_id, m.chain_id) or (agent.address if agent else None),
     )
 
 
