@@ -13,7 +13,7 @@ from pydantic import Field
 from domain.ledger.state import EMPTY
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import MAX_HORIZON_DAYS, Mandate, Status
-from domain.mandates.markets import from_config, resolve, validate_targets
+from domain.mandates.markets import from_config, named, resolve, validate_targets
 from domain.mandates.purpose.draft import parse_note
 from domain.mandates.states import Action, moved
 from domain.mandates.targets import DEFAULT_TARGETS, Target
@@ -34,7 +34,7 @@ NOTE_MAX: Final = 2_000
 BUDGET_MAX: Final = Usdc(10**18)
 
 
-class Terms(Takes):
+class Propose(Takes):
     """The typed fields of a draft (contract 3); what is left out takes the Standard preset."""
 
     budget_usdc: Usdc
@@ -59,11 +59,12 @@ class Terms(Takes):
     on_floor: Literal["keep", "close"] = "keep"
     chain_id: int | None = Field(default=None, ge=1, le=2**53)
     agent_id: str | None = Field(default=None, max_length=64)
+
+
+class Terms(Propose):
+    """An owner's typed fields; to open the board is the owner's alone (contract 3)."""
+
     open_board: bool = False
-
-
-class Propose(Terms):
-    """A draft that an agent proposes to its owner."""
 
 
 class Correct(Terms):
@@ -110,7 +111,7 @@ class MandateOut(Gives):
     exposure: dict[str, Any]
 
 
-def caps(terms: Terms) -> tuple[Usdc, Usdc]:
+def caps(terms: Propose) -> tuple[Usdc, Usdc]:
     """(per action, per day) with 0 < per action <= per day <= budget <= 1e12 (contract 3).
 
     The Standard preset takes 10% and 30% of the budget, or less where the other cap was given
@@ -140,7 +141,7 @@ def caps(terms: Terms) -> tuple[Usdc, Usdc]:
     return per_tx, per_day
 
 
-def payout(terms: Terms) -> tuple[str, int]:
+def payout(terms: Propose) -> tuple[str, int]:
     """(kind, bps) of the payout rule."""
     rule = terms.payout_rule
     if rule is None:
@@ -155,13 +156,17 @@ def payout(terms: Terms) -> tuple[str, int]:
     return kind, bps
 
 
-def targets(terms: Terms, ask: Ask[Any, Any], chain_id: int) -> tuple[Target, ...]:
-    """The allowed targets: as given, and what the named markets stand for."""
+def targets(terms: Propose, ask: Ask[Any, Any], chain_id: int) -> tuple[Target, ...]:
+    """The allowed targets: as given, and what the named markets stand for; their labels are the
+    service's own.
+    """
     listed: tuple[Target, ...] = ()
+    markets = from_config(ask.config.markets)
     if terms.allowed_targets is not None:
-        listed = validate_targets(terms.allowed_targets, ask.chains.address)
+        given = validate_targets(terms.allowed_targets, ask.chains.address)
+        listed = named(given, markets, chain_id)
     if terms.markets:
-        found = resolve(terms.markets, from_config(ask.config.markets), chain_id)
+        found = resolve(terms.markets, markets, chain_id)
         listed = tuple(dict.fromkeys((*(listed or DEFAULT_TARGETS), *found)))
     return listed if terms.allowed_targets is not None or terms.markets else DEFAULT_TARGETS
 
@@ -177,7 +182,7 @@ def _agent_in(uow: UnitOfWork, agent_id: str, chain_id: int) -> tuple[str, str |
     policy = uow.policies.get(agent_id)
     if policy is None or not policy.accepts_mandates:
         raise Refused(refusal("agent_not_accepting"))
-    return agent.name, uow.transfers.deposit_address(agent_id, chain_id) or agent.address
+    return agent.name, uow.addresses.address(agent_id, chain_id) or agent.address
 
 
 def _checksummed(ask: Ask[Any, Any], address: str | None) -> str | None:
@@ -191,13 +196,14 @@ def address_on_file(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> str | No
     agent = uow.identities.agent(m.agent_id)
     return _checksummed(
         ask,
-        uow.transfers.deposit_address(m.agent_id, m.chain_id) or (agent.address if agent else None),
+        uow.addresses.address(m.agent_id, m.chain_id) or (agent.address if agent else None),
     )
 
 
-def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Terms) -> Mandate:
+def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Propose) -> Mandate:
     """The draft with a whole new set of terms."""
-    if terms.agent_id is not None and terms.open_board:
+    opens = isinstance(terms, Terms) and terms.open_board
+    if terms.agent_id is not None and opens:
         raise invalid("open_board", "a named agent and the open board exclude each other")
     per_tx, per_day = caps(terms)
     kind, bps = payout(terms)
@@ -223,14 +229,15 @@ def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Terms) -> Ma
         agent_id=terms.agent_id,
         agent_name=name,
         agent_address=_checksummed(ask, address),
-        open_board=terms.open_board,
+        open_board=opens,
+        from_board=m.from_board and terms.agent_id == m.agent_id,
         accepted_at=m.accepted_at if terms.agent_id == m.agent_id else None,
         frame=None,
     )
 
 
 def _blank(
-    ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Terms
+    ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Propose
 ) -> Mandate:
     return Mandate(
         public_id,
@@ -319,6 +326,7 @@ def assign(uow: UnitOfWork, ask: Ask[Assign, None]) -> Reply:
         agent_name=name,
         agent_address=_checksummed(ask, address),
         open_board=False,
+        from_board=m.from_board and same,
         accepted_at=m.accepted_at if same else None,
         frame=None,
     )
@@ -337,12 +345,12 @@ def cancel(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
 
 
 def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
-    """Accept a mandate that names the caller, or one of the open board; of two racing agents one
-    wins.
+    """Accept a mandate that names the caller, or one of the open board, which closes it; of two
+    racing agents one wins.
     """
     m = uow.mandates.get(ask.asked.public_id, lock=True)
     me = ask.caller.user_id
-    if m is not None and m.open_board and m.agent_id not in (None, me):
+    if m is not None and m.from_board and m.agent_id not in (None, me):
         raise Refused(refusal("conflict", why="Another agent has accepted this mandate."))
     if m is None or not sees(ask.caller, m):
         raise not_found()
@@ -367,6 +375,8 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
         agent_id=me,
         agent_name=name,
         agent_address=_checksummed(ask, address),
+        open_board=False,
+        from_board=m.from_board or m.open_board,
         accepted_at=ask.now,
         frame=frame,
         paused_at=ask.now if m.agent_id is None and m.vault_address else m.paused_at,
