@@ -1,0 +1,1 @@
+"""What is agreed: the mandate, its terms, and how they are said."""

@@ -1,0 +1,1 @@
+"""The purpose note: plain words into terms, whole clauses or nothing."""
