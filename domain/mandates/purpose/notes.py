@@ -28,7 +28,7 @@ DEFAULT_MARKETS: Final = ({"kind": "vault"}, {"kind": "x402", "hosts": []})
 SILENT: Final = "the note does not say"
 ALWAYS: Final = "0.000001"
 _TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
-    "budget": v.BUDGET, "budget_bare": v.BUDGET, "tx": v.TX, "tx_share": v.TX, "day": v.DAY, "day_share": v.DAY, "lost": v.FLOOR,
+    "budget": v.BUDGET, "budget_bare": v.BUDGET, "tx": v.TX, "tx_share": v.TX, "day": v.DAY, "day_share": v.DAY, "tx_or": v.TX, "day_or": v.DAY, "lost": v.FLOOR,
     "lost_all": v.FLOOR, "half_lost": v.FLOOR, "left": v.FLOOR, "line": v.FLOOR, "close_there": v.ON_FLOOR, "close_then": v.ON_FLOOR,
     "keep_there": v.ON_FLOOR, "keep_then": v.ON_FLOOR, "fee": v.FEE, "no_fee": v.FEE, "ask": v.ASK, "ask_from": v.ASK,
     "ask_never": v.ASK, "ask_always": v.ASK, "span": v.DAYS, "week": v.DAYS, "fortnight": v.DAYS, "month": v.DAYS, "year": v.DAYS,
@@ -38,6 +38,9 @@ _FIXED: Final[Mapping[str, Any]] = MappingProxyType({
     "lost_all": BPS, "half_lost": BPS // 2, "close_there": "close", "close_then": "close", "keep_there": "keep", "keep_then": "keep",
     "week": 7, "fortnight": 14, "month": 30, "year": 365,
 })  # fmt: skip
+_MONEY_WORDS: Final = frozenset(
+    "spend spending cap caps limit limits budget allowance use invest total ceiling spends using capped limited costs spent".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,14 @@ class _Settling:
             return self.on_markets(s)
         if s.figure is None or s.figure.value is None:
             return _Claim(term, None, s.figure.why if s.figure else "it holds no figure", (None,))
+        if action == "day" and s.figure.kind == "NUM" and not self.counts_money(s):
+            return _Claim(term, None, "it can mean an amount or how often", (str(Usdc(s.figure.value)),))
         return self.of_figure(term, action, s.figure.kind, s.figure.value)
+
+    def counts_money(self, s: Statement) -> bool:
+        """True where a mere number per day is an amount: it says so, or stands beside a cap per action."""
+        said = set(s.text.lower().replace(":", " ").split())
+        return bool(said & _MONEY_WORDS) or any(x.action in ("tx", "tx_share") for x in self.reading.statements)
 
     def of_figure(self, term: str, action: str, kind: str, value: int) -> _Claim:
         if term == v.DAYS:

@@ -15,7 +15,7 @@ MACROS: Final[Mapping[str, str]] = {
     "val": "MONEY | NUM | PCT | BPS",
     "is": "is | of | at | to | : | = | is : | is set to | set to | set at | - | should be | will be | must be | is at | shall be",
     "act": "trade | trades | action | actions | transaction | transactions | tx | txs | txn | purchase | purchases | order | orders | payment"
-    " | payments | buy | move | call | swap | swaps | deposit | request | query | read | transfer | bet | bets | operation | spend | invoice",
+    " | payments | buy | move | call | swap | swaps | deposit | request | query | read | transfer | bet | bets | operation | invoice | item | article | paper | report | dataset | lookup | search | sale | file",
     "per_act": "( per | a | an | each | every | any | / | for each | on each | for every | on every | for any | on any ) ( single | individual )? <act>"
     " | ( in | on | for ) ( one | a | a single | any one | any single | a given | any given ) <act> | at a time | at one time | at once | in one go | each time | apiece",
     "per_day": "( per | a | each | every | any | / | in a | in one | in any | on a | on any | in any one | on any one | for any | within a ) ( single | given | calendar )? day | daily | over a day",
@@ -44,7 +44,7 @@ MACROS: Final[Mapping[str, str]] = {
     " | we're down | it's down | you're down | i'm down | we've lost | it's lost | you've lost | it has lost over | we are down by | it's down by | we're down by | loses over | declines by | has fallen | has dropped | has fallen by | has dropped by | ever loses | have gone down | 's down | shrinks by | sheds | 're down",
     "by_more": "by | more than | over | by more than | by over | at least | in total | a total of",
     "ofbud": "( <budget_of> | in total | overall | altogether | in all | total | from the start | from <my> start )",
-    "loss_noun": "loss | losses | drawdown | draw down | overall loss | total loss | total losses | overall losses | overall drawdown | total drawdown",
+    "loss_noun": "loss | losses | drawdown | draw down | dd | downside | overall loss | total loss | total losses | overall losses | overall drawdown | total drawdown",
     "close_all": "( close | sell | liquidate | exit | unwind | sell off | close out ) ( everything | all | it all | all ( of )? ( <my> )? ( open )? positions | ( <my> )? ( open )? positions | every position | all open trades | all holdings | everything open | out )",
     "keep_all": "( keep | hold | leave | hold on to ) ( all )? ( <my> )? ( open )? ( positions | holdings ) ( open | as they are | untouched | alone | as is )? | ( do not | don't | never ) ( sell | close | liquidate ) ( anything | <my> positions | any positions | positions | open positions | any position )",
     "line": "stop line | floor | stop loss | stop | stop level | line",
@@ -73,12 +73,12 @@ MACROS: Final[Mapping[str, str]] = {
 
 ACTIONS: Final[Mapping[str, str]] = {
     "budget": """
-        ( <my>? ( total | overall | whole | full | max | maximum | entire | initial | starting | trading | spending | agent's )? budget | total | total budget | grand total | allowance | overall limit | total limit | budget cap | budget limit | total spend | total spending | overall budget | overall cap | total cap | max spend in total | capital | starting capital | initial capital | trading capital ) ( for ( this | everything | you | the agent | it | the whole thing | all of it | <what> ) )? ( <is> | is <max> | is capped at | is limited to | up to | max )? <amt> ( in total | total | overall | max | maximum | altogether | at most | only | to start with | to start )? <for_what>?
+        <my>? ( ( total | overall | whole | full | max | maximum | entire | initial | starting | trading | spending | agent's )? budget | total | total budget | grand total | allowance | overall limit | total limit | budget cap | budget limit | total spend | total spending | overall budget | overall cap | total cap | max spend in total | max spend | maximum spend | max total spend | maximum total spend | max total | maximum total | spending limit in total | money | capital | starting capital | initial capital | trading capital ) ( for ( this | everything | you | the agent | it | the whole thing | all of it | <what> ) )? ( <is> | is <max> | is capped at | is limited to | up to | max )? <amt> ( in total | total | overall | max | maximum | altogether | at most | only | to start with | to start )? <for_what>?
         ( a | with a | on a | you have a | it has a | there is a | there's a | set a | the agent has a | here is a | here's a | i give you a | i am giving you a | set the | set my | give it a | give the agent a | give you a | i set a | i'm setting a | with | make the | work with a | have a | use a | within a ) ( total | overall | max | maximum | fixed | small | strict | hard | initial | starting | spending )? budget ( of | to | at | is | : )? ( up to | max | at most | exactly )? <amt> ( in total | total )? <for_what>?
         ( MONEY | NUM ) ( is | as | for ) ( the | my | your | a )? ( total | whole | full | overall )? budget
         MONEY ( budget | total budget | total | in total | in all | altogether | overall | allowance | of budget | of capital | capital | all in | max in total | budget in total | total max | spending budget | mandate | trading budget | maximum in total | tops in total ) <for_what>?
         NUM ( budget | total budget | in total | in all | altogether | overall | total ) <for_what>?
-        ( ( you | the agent | it | the bot | agent )? ( <may> )? ( spend | use | invest | trade | deploy | commit | manage | work with | trade with | invest up to | handle ) | the agent gets | you get | give <you> | i give <you> | i will give <you> | i'll give <you> | i am giving <you> | i'm giving <you> | giving <you> | here is | here are | here's | you have | the agent has | it has | <you> may have | fund it with | fund <you> with | fund this with | start with | starting with | i want to invest | i want to spend | i want to put | i'd like to invest | i'd like to spend | i would like to invest | i would like to spend | i want you to spend | i want you to manage | i want you to invest | i want you to use | i want you to trade | manage | trade with | work with | allocate | i allocate | deploy | i am allocating | i'm allocating | put | i am putting | i'm putting | put in | i put in | i am putting in | i'm putting in | i deposit | deposit | i will deposit | i'll deposit | i will fund | we allocate | we give <you> | with | using | there is | there's | you can have | you're getting | you are getting | you will have | you'll have | i set aside | i have set aside | i've set aside | set aside | hand <you> | let it spend | let the agent spend | let the bot spend | allow the agent to spend | allow it to spend | allow <you> to spend | you're allowed to spend | the agent is allowed to spend | i authorize | i authorise | authorize | authorise | budgeting ) ( up to | a total of | a maximum of | at most | exactly | only | a budget of | no more than | an amount of | up to a total of | not more than | just | the | these | this | about no more than )? ( MONEY ) ( in total | total | altogether | at most | overall | max | maximum | in all | and no more | only )? ( to work )? <for_what>? ( in total | overall | altogether )?
+        ( ( you | the agent | it | the bot | agent )? ( <may> )? ( spend | use | invest | trade | deploy | commit | manage | work with | trade with | invest up to | handle ) | the agent gets | you get | give <you> | i give <you> | i will give <you> | i'll give <you> | i am giving <you> | i'm giving <you> | giving <you> | here is | here are | here's | i trust <you> with | trust <you> with | i'll fund it with | i will fund it with | i fund it with | i will fund the vault with | grow | grow the | grow my | on | on a budget of | lend | supply | stake | park | place | lend out | let's start with | let's use | we start with | start off with | you start with | it starts with | you will manage | you'll manage | you manage | the agent manages | the agent will manage | the agent will have | i'm funding it with | i'm funding this with | funding | i'm lending you | lending you | i'll give it | i'll give the agent | i'm putting in | i am depositing | i'm depositing | i've deposited | i have deposited | take | take the | take my | take these | you can use | you may use | you can invest | you may invest | you can trade with | you may trade with | <you> can work with | you have access to | <you> can have | the agent has access to | you have up to | loaded with | my agent gets | my agent has | invest my | invest the | manage my | manage the | use my | use the | for a total of | with a total of | totalling | totaling | in total | overall | give it | we have | i am starting with | i'm starting with | you have a total of | <you> <may> <spendv> | feel free to spend | spend at most | spend | we're giving <you> | we are giving <you> | experiment with | play with | you have a float of | pay out at most | keep spending under | keep total spending under | keep the total under | keep the total below | keep total spending below | keep the total spend under | keep overall spending under | keep overall spending below | keep all spending under | you have | the agent has | it has | <you> may have | fund it with | fund <you> with | fund this with | start with | starting with | i want to invest | i want to spend | i want to put | i'd like to invest | i'd like to spend | i would like to invest | i would like to spend | i want you to spend | i want you to manage | i want you to invest | i want you to use | i want you to trade | manage | trade with | work with | allocate | i allocate | deploy | i am allocating | i'm allocating | put | i am putting | i'm putting | put in | i put in | i am putting in | i'm putting in | i deposit | deposit | i will deposit | i'll deposit | i will fund | we allocate | we give <you> | with | using | there is | there's | you can have | you're getting | you are getting | you will have | you'll have | i set aside | i have set aside | i've set aside | set aside | hand <you> | let it spend | let the agent spend | let the bot spend | let the agent use | let the agent manage | let the agent trade with | let the agent trade | let it use | let it manage | let it trade with | let it trade | allow the agent to spend | allow it to spend | allow <you> to spend | you're allowed to spend | the agent is allowed to spend | i authorize | i authorise | authorize | authorise | budgeting ) ( up to | a total of | a maximum of | at most | exactly | only | a budget of | no more than | an amount of | up to a total of | not more than | just | the | these | this | about no more than )? ( MONEY ) ( in total | total | altogether | at most | overall | max | maximum | in all | and no more | only )? ( to work )? <for_what>? ( in total | overall | altogether )?
         ( spend | invest | i give <you> | you have | you get | use | you can spend | you may spend | the agent may spend | the agent can spend ) ( up to | a total of | a maximum of | at most | only | no more than )? NUM ( in total | altogether | overall | in all ) <for_what>?
         ( spend | invest | i give <you> ) ( up to | a total of )? NUM <for_what>
         invest NUM
@@ -91,7 +91,7 @@ ACTIONS: Final[Mapping[str, str]] = {
         for ( up to | at most | a total of )? MONEY ( in total | total )?
     """,
     "budget_bare": """
-        MONEY ( only | total | max | maximum )? <for_what>?
+        MONEY ( only | total )? <for_what>?
     """,
     "tx": """
         ( and | with | <you> | you <may> | <you> <may> )? ( <spendv> | risk )? <max>? <amt> <maxtail>? ,? <per_act> <maxtail>?
@@ -100,19 +100,23 @@ ACTIONS: Final[Mapping[str, str]] = {
         no ( single | one | individual )? <act> ( is | are | may be | should be | can be | must be | to be | may exceed | should exceed | can exceed | over | above | larger | bigger | exceeding | more | to exceed | of more | goes | may go | should go | shall exceed | must exceed | should cost | may cost | costing | shall be | worth ) ( larger | bigger | more | greater | higher )? ( than | over | above )? <amt>
         ( max | maximum | largest | biggest | highest | the max | the maximum | the largest | my max ) ( single | individual | allowed )? <act> ( size | amount | value | spend | cost )? <is>? <amt>
         ( max | maximum | the max | the maximum ) ( spend | amount | size | cost | limit | spending )? <per_act> <is>? <amt>
-        ( <act> | single <act> | individual <act> ) ( size | amount )? ( cap | limit | max | maximum | ceiling | size ) <is>? ( max )? <amt>
-        ( <act> | single <act> | individual <act> ) ( capped at | limited to | of at most | of up to | of no more than | up to | under | no larger than | no bigger than | max | at most | never above | never over | must be under | must stay under | should stay under | must not exceed | should not exceed | no more than ) <amt> ( each | apiece | per trade )?
+        ( <act> | single <act> | individual <act> ) ( size | amount )? ( cap | limit | ceiling | size ) <is>? ( max )? <amt>
+        ( single <act> | individual <act> | <act> size | <act> amount ) ( max | maximum ) <is>? <amt>
+        ( trades | actions | transactions | purchases | orders | payments | swaps | bets | single <act> | individual <act> | <act> size | <act> sizes ) ( capped at | limited to | of at most | of up to | of no more than | up to | under | no larger than | no bigger than | max | at most | never above | never over | must be under | must stay under | should stay under | must not exceed | should not exceed | no more than ) <amt> ( each | apiece | per trade )?
         ( cap | limit | caps | limits | spending cap | spending limit | spend limit | spend cap | a cap | a limit | the cap | the limit | set the cap | set a cap | set a limit | set the limit | ceiling | hard cap | hard limit ) ( <per_act> ) <is>? <amt>
         ( a | the | my | with a | set a | set the | caps of | cap of | limit of | limits of | limits : | caps : | a limit of | a cap of )? <amt> ( cap | limit | max | maximum | ceiling ) ( <per_act> | for each <act> | on each <act> | on single <act> | for single <act> | on every <act> | on individual <act> | on <act> )
         ( caps | limits | cap | limit ) ( of | : | are | at | = ) <amt> <per_act>
-        ( a | the | my | with a | set a | set the | my | our )? ( per )? ( <act> ) ( cap | limit | max | maximum | budget | spending limit | spend limit ) <is>? <amt>
-        ( a | the | my | with a | set a | set the )? ( per )? ( <act> ) ( cap | limit | max | maximum ) ( of | to | at ) <amt>
+        ( a | the | my | with a | set a | set the | my | our )? ( per )? ( <act> ) ( cap | limit | budget | spending limit | spend limit ) <is>? <amt>
+        ( a | the | my | with a | set a | set the | my | our )? ( per <act> ) ( max | maximum ) <is>? <amt>
+        ( a | the | my | with a | set a | set the )? ( per )? ( <act> ) ( cap | limit | maximum ) ( of | to | at ) <amt>
         ( a | an | the | with a | with an )? <amt> ( per )? ( <act> ) ( cap | limit | max | maximum | size limit )
         ( cap | limit | keep | restrict ) ( each | every | any | all | individual | single | the | my )? ( single | individual )? <act> ( size | sizes )? ( to | at | under | below | within | at or below | at or under | to at most | to a maximum of | to no more than | to max | down to at most | smaller than ) ( most )? <amt> ( each | apiece | max | or less | at most )?
         ( make | place | do | take | execute ) ( no | only ) <act> ( over | above | bigger than | larger than | of up to | up to | of at most | below | under | of more than ) <amt>
         ( never | do not | don't ) ( make | place | do | open | execute | approve | take | send | put through ) ( a | any | a single | any single )? <act> ( over | above | bigger than | larger than | of more than | exceeding | that is more than | that costs more than | worth more than | for more than ) <amt>
         ( in | with | using ) ( <act> | chunks | tranches | steps ) of ( at most | up to | no more than | max | maximum ) <amt> ( each )?
         <max> <amt> each
+        the most ( <you> )? ( <may> )? ( ever )? ( <spendv> | risk ) ( in | on | per | for ) ( one | a | a single | any | any one | any single | each )? <act> is <amt>
+        ( <you> )? ( must | should | may | can ) ( not | never ) ( <spendv> | exceed ) ( more than | over )? <amt> ( in | on | for )? <per_act>
     """,
     "tx_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
@@ -143,6 +147,8 @@ ACTIONS: Final[Mapping[str, str]] = {
         ( daily | each day's | a day's ) ( spending | spend | total | totals | purchases | trades ) ( must | should | may | can )? ( not exceed | stay under | stay below | be at most | never exceed | add up to at most ) <amt>
         no more than <amt> ( should | may | can | is to | must )? ( be spent | leave | go out | be used | be traded | be moved ) <per_day>
         spend <amt> ( or less )? <per_day>
+        the most ( <you> )? ( <may> )? ( ever )? <spendv> ( in | on | per | for ) ( one | a | a single | any | any one | any single | each )? day is <amt>
+        ( <you> )? ( must | should | may | can ) ( not | never ) ( <spendv> | exceed ) ( more than | over )? <amt> ( in | on )? <per_day>
         ( no day | no single day ) ( over | above | with more than | may exceed | should exceed | can exceed ) <amt>
     """,
     "day_share": """
@@ -153,6 +159,12 @@ ACTIONS: Final[Mapping[str, str]] = {
         <per_day> PCT <budget_of>
         ( a | the )? ( daily | per day ) ( cap | limit | max | budget ) <is>? PCT ( <budget_of> )?
         ( <not> ) ( <spendv> ) ( more than | over ) PCT <budget_of> ( in | on )? <per_day>
+    """,
+    "tx_or": """
+        ( or | nor ) ( more than | over )? <amt> ( in total )? ( <per_act> )
+    """,
+    "day_or": """
+        ( or | nor ) ( more than | over )? <amt> ( in total )? ( <per_day> )
     """,
     "lost": """
         <not> ( <you> )? ( ever )? lose ( more than | over | beyond | in excess of ) <val> <ofbud>?
@@ -186,6 +198,9 @@ ACTIONS: Final[Mapping[str, str]] = {
         ( a | the | with a )? BPS stop ( line | level )?
         ( the | a | my | set a | set the | with a )? stop ( line | level )? <is>? <share> ( below | under | beneath ) ( the | my )? ( budget | start | starting value | initial value | starting capital | initial budget | starting balance )
         <halt> ( <when> ) <subj> ( is | are | falls | drops | goes | gets | 's )? <val> ( below | under ) ( the | my | its )? ( budget | start | starting value | initial value | starting capital | initial budget | starting balance | initial balance | starting point )
+        <halt> ( <when> ) ( more than | over ) <val> ( is | has been | are | have been | gets | of it is | of the budget is | of the money is ) ( lost | gone )
+        ( <when> ) ( more than | over ) <val> ( is | has been | are | have been | gets ) ( lost | gone ) ,? <halt>
+        ( <when> ) ( i | we | you | it ) ( lose | loses | have lost | has lost ) <by_more>? <val> <ofbud>? ,? ( then )? ( please )? ( it's over | it is over | that's it | we're done | we stop | shut it down | pull the plug | call it a day )
         risk ( at most | no more than | up to | a maximum of | max | only ) <val> ( in total | overall | of the total | of the budget in total | altogether )
     """,
     "lost_all": """
@@ -208,7 +223,7 @@ ACTIONS: Final[Mapping[str, str]] = {
         <halt> ( <when> ) ( i | we | you | it ) ( have | has ) ( less than | under | only | below ) <amt> ( left | remaining )
         ( <when> ) <subj>? <fall> ( <below> | down to | to ) <amt> ,? ( then )? ( please )? <halt>
         ( <when> ) <subj>? <fall> ( <below> | down to | to ) PCT <budget_of> ,? ( then )? ( please )? <halt>
-        <halt> ( below | under ) MONEY
+        <halt> ( below | under ) <amt>
         <halt> ( below | under ) PCT <budget_of>
         <halt> at PCT <budget_of>
         <not> ( let )? <subj>? ( ever )? ( go | fall | drop | get | sink | dip | be | going | falling | dropping ) <below> <val> ( <budget_of> )?
@@ -285,8 +300,8 @@ ACTIONS: Final[Mapping[str, str]] = {
         ( approval | approvals | asking | ask ) ( threshold | amount | limit | line | level ) <is>? <amt>
         ( set | the | a | my )? ( approval | asking ) ( threshold | amount | limit | line ) <is>? <amt>
         ( require | requires | needs | need ) ( my | an | explicit )? ( approval | confirmation | permission | sign off ) ( <objw> ){0,5} ( <over> ) <amt>
-        ( nothing | no <act> | no single <act> | no payment | no purchase ) ( <over> ) <amt> ( without | unless with | before ) ( asking me | asking | <approval> | my approving it | checking with me | asking me first ) ( first )?
-        ( never | do not | don't | must not | you must not | you may not | may not ) ( <spendv> | make | place | do | go | pay ) ( anything | <act> | a <act> | any <act> | amounts )? ( <over> ) <amt> ( without | before ) ( asking me | asking | <approval> | checking with me | asking me first ) ( first )?
+        ( nothing | no <act> | no single <act> | no payment | no purchase | no trades ) ( <over> | costing more than | of more than | worth more than ) <amt> ( goes through | happens | may happen | is allowed | goes out | should happen | leaves )? ( without | unless with | before ) ( asking me | asking | <approval> | my approving it | checking with me | asking me first ) ( first )?
+        ( never | do not | don't | must not | you must not | you may not | may not ) ( <spendv> | make | place | do | go | pay | buy | book | order | purchase | sign | execute | commit to | accept | take | send | enter | open | transfer | approve | swap ) ( anything | <act> | a <act> | any <act> | amounts | a single <act> | sums | a payment | trades )? ( <over> | worth more than | of more than | costing more than | for more than | larger than ) <amt> ( without | before ) ( asking me | asking | <approval> | checking with me | asking me first ) ( first )?
         ( <you> <may> | you | feel free to ) ( <spendv> | act | go | trade | make purchases | decide ) ( freely | alone )? ( up to ) <amt> without ( asking | asking me | <approval> | checking with me | asking first )
         ( up to ) <amt> ( you can | you may | you needn't | you don't need to | you do not need to | no need to | the agent may | the agent can ) ( act alone | ask | act on your own | decide alone | decide yourself | act without asking | go ahead without asking | decide on your own | go ahead )
         ( no approval | no approvals | no need for approval | approval is not needed | no approval needed | no approval is needed ) up to <amt>
@@ -368,7 +383,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "markets": """
         ( please )? ( only | just )? ( trade | use | buy | invest in | put it in | put it into | put it all in | put it all into | invest it in | deploy it in | put the money in | put the money into | put everything in | put everything into | work in | stick to | trade in | trade on | lend on | lend in | deposit into | deposit in | supply to | invest the money in | use only | trade only | invest only in | only invest in | only use | only trade | work with | supply it to | lend it on | place it in | earn on | earn yield on | earn yield in | earn interest on | run on | stay in ) ( only | just )? MARKET ( only )?
         ( allowed )? ( market | markets | venue | venues | targets | target ) ( : | = | is | are | allowed : )? ( only )? MARKET ( only )?
-        ( in | into | on | with | via | through | using | for ) ( only )? MARKET ( only )?
+        ( in | into | on | to | with | via | through | using | for ) ( only )? MARKET ( only )?
         ( to | to be | and )? ( put it | put | invest | trade | use | lend | buy | deposit | invested | used | lent | deposited | supply | work | put to work ) ( in | into | on | with | to )? ( only )? MARKET ( only )?
         ( i want you to | i would like you to | i'd like you to | i want to | i'd like to | your job is to | the agent should | you should | help me ) ( trade | use | buy | invest in | work in | trade in | trade on | lend on | lend in | deposit into ) ( only )? MARKET ( only )?
         MARKET only
@@ -403,11 +418,19 @@ ACTIONS: Final[Mapping[str, str]] = {
         ( do not | don't ) ( chase | gamble | overtrade )
     """,
     "lead": """
-        ( please | also | and also | then | make sure to | make sure you | make sure that | make sure that you | be sure to | remember to | remember that | note that | i want you to | i would like you to | i'd like you to | you should | you must | you have to | the agent should | the agent must | the agent has to | it should | it must | you need to | the agent needs to | you | the agent | additionally | finally | further | furthermore | moreover | in addition | as well as | with | plus | next | but | but please | and please | and make sure to | kindly | importantly | of course | always | yes | ok | okay | so | hi | hello | hey | thanks | thank you )
+        ( please | also | and also | then | make sure to | make sure you | make sure that | make sure that you | be sure to | remember to | remember that | note that | i want you to | i would like you to | i'd like you to | you should | you must | you have to | the agent should | the agent must | the agent has to | it should | it must | you need to | the agent needs to | you | the agent | additionally | finally | further | furthermore | moreover | in addition | as well as | with | plus | next | but | but please | and please | and make sure to | kindly | importantly | of course | always | i want the agent to | i'd like the agent to | i would like the agent to | let the agent | let it | let the bot | have the agent | i want my agent to | i need the agent to | i need you to | do it | do this | run it | run this | let's start small : | let's start small | leave it there | leave it in | keep it there | keep it in there | hold it | hold it there | as for limits : | the agent can | the agent may | you can | you may | it can | it may | i will let you | just | simply | my agent should | my agent can | the bot should | the bot can | the bot must | and then | so please | in short : | in short | overall : | in total : | yes | ok | okay | so | hi | hello | hey | thanks | thank you )
         ( limits | rules | terms | mandate | task | caps | conditions | instructions | constraints | details | settings | summary | parameters | the limits | the rules | the terms | my limits | my rules | my terms | our terms | mandate terms | hard limits | risk limits | guardrails | budget and limits | limits are | the limits are | spending limits | caps are | risk | money | guard rails | boundaries | ground rules | the deal | deal ) ( : )
     """,
+    "about": """
+        ( on | for | to | towards ) W{1,8}
+        for ( me | us )
+        ( to <pverb> ) ( W | and ){0,8}
+    """,
+    "manner": """
+        ( thanks | thank you | please | cheers | many thanks | thanks a lot | from now on | starting today | starting now | from today | from today on | as agreed | as discussed | ok | okay | no exceptions | without exception | no exceptions please | at all times | at any time | ever | for sure | of course | period | under any circumstances | no matter what )
+    """,
     "purpose": """
-        ( please | i want you to | i would like you to | i'd like you to | your task is to | your job is to | the task is to | the job is to | the goal is to | you should | you are to | help me | help me to | i want to | we want to | i need to | i need you to | i want an agent to | i want my agent to | i need an agent to | i am looking for an agent to | the agent should | the agent will | the agent is to | it should | let the agent | let it | use it to | use this to | use the money to | use the budget to | use them to | have the agent | i'd like to | i would like to | we need to | to | and | an agent to | this is to | this budget is to | the purpose is to | purpose : | task : | goal : | job : | purpose : to | task : to )? <pverb> ( W | and | , ){0,14}
+        ( please | i want you to | i would like you to | i'd like you to | your task is to | your job is to | the task is to | the job is to | the goal is to | you should | you are to | help me | help me to | i want to | we want to | i need to | i need you to | i want an agent to | i'd like an agent to | i'd like the agent to | i want the agent to | i would like the agent to | i'd like my agent to | we want an agent to | the agent needs to | my agent should | my agent will | let my agent | i want my agent to | i need an agent to | i am looking for an agent to | the agent should | the agent will | the agent is to | it should | let the agent | let it | use it to | use this to | use the money to | use the budget to | use them to | have the agent | i'd like to | i would like to | we need to | to | and | an agent to | this is to | this budget is to | the purpose is to | purpose : | task : | goal : | job : | purpose : to | task : to )? <pverb> ( W | and | , ){0,14}
         ( for | this is for | it is for | it's for | purpose : | task : | goal : | job : ) ( W ){1,8}
     """,
 }  # fmt: skip

@@ -22,7 +22,9 @@ from domain.mandates.purpose.tokens import BAD, DATE, MARKET, MONEY, NUM, PCT, S
 MAX_SENTENCE: Final = 90
 MAX_PHRASE: Final = 28
 MAX_READINGS: Final = 3
-QUIET: Final = frozenset({"talk", "lead", "purpose"})
+QUIET: Final = frozenset({"talk", "lead", "purpose", "about", "manner"})
+AMOUNTS: Final = frozenset({"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"})
+NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
 TIMES: Final = frozenset({"span", "week", "fortnight", "month", "year"})
 
@@ -196,7 +198,7 @@ class _Sentence:
             found, cost = self.phrases(at)
             steps += cost
             for way, (price, paths) in list(best[at].items()):
-                if self.tokens[at].kind in v.JOINS:
+                if self.tokens[at].kind in v.JOINS or (way == "for" and self.tokens[at].kind == ":"):
                     self.reach(best, at + 1, "open", price, paths, _Piece("join", at, at + 1))
                 for end, action in found:
                     to = self.follows(way, action, at, paths)
@@ -255,6 +257,9 @@ class _Sentence:
     def follows(self, way: str, action: str, at: int, paths: list[_Path]) -> str:
         """How the place behind a phrase is reached, or an empty text where the phrase cannot stand here."""
         if action in QUIET:
+            if action in ("about", "manner"):
+                fits = action == "manner" or all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
+                return "said" if way == "said" and fits else ""
             return {"lead": "open", "purpose": "for", "talk": "said"}[action] if way == "open" else ""
         if way == "free":
             return ""
@@ -267,9 +272,18 @@ class _Sentence:
         # "100 USDC a week" is an amount in a time, not an amount and a time.
         if action in TIMES and way != "open" and self.tokens[at].kind in ("a", "an", "one"):
             return ""
+        if action in ("tx_or", "day_or") and not all(self.negated(p) for p in paths):
+            return ""
         if action in ("close_then", "keep_then") and not any(a in SETS_FLOOR for p in paths for a, _ in p.said[-1:]):
             return ""
         return "said"
+
+    def negated(self, path: _Path) -> bool:
+        """True behind a cap that is said as what must not be: there "or" adds a second one."""
+        last = path.pieces[-1] if path.pieces else None
+        if last is None or last.action not in ("tx", "day"):
+            return False
+        return any(t.kind in NEGATED for t in self.tokens[last.start : last.end])
 
     def may_be_bare(self, paths: list[_Path]) -> bool:
         """A mere amount is the budget at the start of a sentence or behind something read, not behind words without a sense."""
