@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.stage import NOW, Stage, median, note, staged
-from storage.hall import HallAgent
-from storage.identities import Agent
+from storage.rows.hall import HallAgent
+from storage.rows.identities import Agent
 from storage.store import sqlite_path
+from tools.call.operation import NOBODY
+from tools.call.run import run
 from tools.catalogue import OPERATIONS
-from tools.hall import refresh
-from tools.operation import NOBODY, run
+from tools.keeper.rollup import refresh
 
 SMALL, LARGE, READS = 100, 10_000, 60
 ROWS_AN_AGENT = 100
@@ -41,9 +42,15 @@ async def fill(stage: Stage, agents: int) -> None:
 def other(shape: HallAgent, agent_id: str, n: int) -> HallAgent:
     """A row like the shape, with facts of its own."""
     facts = {
-        k: (n * 7_919) % 997 if v is not None or k in ("days_live", "trades_total") else None for k, v in shape.facts.items()
+        k: (n * 7_919) % 997 if v is not None or k in ("days_live", "trades_total") else None
+        for k, v in shape.facts.items()
     }
-    return replace(shape, agent_id=agent_id, facts=facts, body={**shape.body, "agent_id": agent_id, "name": f"Agent {n}"})
+    return replace(
+        shape,
+        agent_id=agent_id,
+        facts=facts,
+        body={**shape.body, "agent_id": agent_id, "name": f"Agent {n}"},
+    )
 
 
 def copy_rows(stage: Stage, agents: int) -> None:
@@ -85,7 +92,11 @@ async def measure() -> dict[str, tuple[float, str]]:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         async with staged(Path(one)) as small, staged(Path(two)) as large:
             for stage, agents in ((small, SMALL), (large, LARGE)):
-                await stage.store.write(lambda uow: uow.ledger.append("m_bench00000", note(1), event_id="ev_seed", now=NOW))
+                await stage.store.write(
+                    lambda uow: uow.ledger.append(
+                        "m_bench00000", note(1), event_id="ev_seed", now=NOW
+                    )
+                )
                 await fill(stage, agents)
             times: dict[int, list[float]] = {SMALL: [], LARGE: []}
             for _ in range(READS):

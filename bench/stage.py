@@ -13,17 +13,17 @@ from pathlib import Path
 
 from chain.evm import EvmChains
 from chain.sign_in import SiweSignIn
-from domain.events import Kind, NewEvent, Reporter
-from domain.mandate import Mandate, Status
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.ports import Switches
+from domain.settings import Switches
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
 from storage import migrate
-from storage.identities import Agent
+from storage.rows.identities import Agent
 from storage.store import Store, open_store
-from tools.operation import Caller, Deps
-from tools.signin import hashed
+from tools.call.credentials import hashed
+from tools.call.operation import Caller, Deps
 
 KEY = "ak_" + "b" * 43
 NOW = datetime.now(UTC)
@@ -47,7 +47,15 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     store = await open_store(url)
     chains = EvmChains([])
     settings = Settings(door="on")
-    deps = Deps(store, chains, SystemClock(), SystemIds(), settings.config(), SiweSignIn(), Switches(door=True))
+    deps = Deps(
+        store,
+        chains,
+        SystemClock(),
+        SystemIds(),
+        settings.config(),
+        SiweSignIn(),
+        Switches(door=True),
+    )
     agent = Agent("u_bench", "u_owner", "Bench", "0x" + "11" * 20, NOW)
 
     def fill(uow) -> None:  # type: ignore[no-untyped-def]
@@ -78,7 +86,13 @@ def note(n: int) -> NewEvent:
     """A small report."""
     amount = Usdc(1_000_000 + n)
     kind = (Kind.BUY, Kind.SELL, Kind.NOTE, Kind.FEE)[n % 4]
-    return NewEvent(kind, Reporter.AGENT, NOW, amount, payload={"position": {"id": f"p{n % 7}"}, "text": "bench"})
+    return NewEvent(
+        kind=kind,
+        reported_by=Reporter.AGENT,
+        occurred_at=NOW,
+        amount_usdc=amount,
+        payload={"position": {"id": f"p{n % 7}"}, "text": "bench"},
+    )
 
 
 async def rate(call: Callable[[int], Awaitable[object]], *, workers: int, calls: int) -> float:

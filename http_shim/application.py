@@ -1,4 +1,6 @@
-"""The aiohttp application: every route of the catalogue, the door, health, metrics, and MCP on the same port."""
+"""The aiohttp application: every route of the catalogue, the door, health, metrics, and MCP on the
+same port.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
@@ -21,7 +23,8 @@ from http_shim.identity import identify
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
 from skill import text
-from tools.operation import Deps, Operation, Reply, door_is_open, invalid, refused_reply, run
+from tools.call.operation import Deps, Operation, Reply
+from tools.call.run import door_is_open, refused_reply, run
 
 log = logging.getLogger("wallet.http")
 
@@ -64,15 +67,21 @@ def answer(reply: Reply) -> web.Response:
     )
 
 
-def build(deps: Deps, operations: Sequence[Operation], *, mcp: Asgi | None = None) -> web.Application:
-    """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and /messages/."""
+def build(
+    deps: Deps, operations: Sequence[Operation], *, mcp: Asgi | None = None
+) -> web.Application:
+    """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and
+    /messages/.
+    """
     app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
     app[DEPS], app[METRICS] = deps, Metrics()
     app.on_response_prepare.append(_dress)
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
         if op.route is not None:
-            app.router.add_route(op.route[0], op.route[1], _route(op), name=op.name, expect_handler=_expected)
+            app.router.add_route(
+                op.route[0], op.route[1], _route(op), name=op.name, expect_handler=_expected
+            )
     app.add_routes(
         [
             web.get("/wallet/door", _door(operations)),
@@ -134,15 +143,17 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
         return answer(refused_reply(error))
     if isinstance(error, web.HTTPMethodNotAllowed):
         reply = refused_reply(Refused(refusal("method_not_allowed", method=request.method)))
-        return answer(Reply(reply.status, reply.body, {"Allow": ",".join(sorted(error.allowed_methods))}))
+        return answer(
+            Reply(reply.status, reply.body, {"Allow": ",".join(sorted(error.allowed_methods))})
+        )
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return answer(refused_reply(Refused(refusal("body_too_large", limit=MAX_BODY))))
     if isinstance(error, web.HTTPNotFound):
         return answer(refused_reply(Refused(refusal("not_found", what="route"))))
     if isinstance(error, web.HTTPException):
-        return answer(refused_reply(Refused(invalid("request", error.reason))))
+        return answer(refused_reply(invalid("request", error.reason)))
     if isinstance(error, web.RequestPayloadError):
-        response = answer(refused_reply(Refused(invalid("body", "it does not arrive as it was announced"))))
+        response = answer(refused_reply(invalid("body", "it does not arrive as it was announced")))
         response.force_close()
         return response
     if isinstance(error, ConnectionResetError):
@@ -167,18 +178,18 @@ async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:
     query: dict[str, Any] = {}
     for name, value in request.query.items():
         if name in query:
-            raise Refused(invalid(name[:80], "given twice in the query"))
+            raise invalid(name[:80], "given twice in the query")
         query[name] = value
     body: dict[str, Any] = {}
     if not op.from_query:
         unknown = sorted(set(query) - op.in_query)
         if unknown:
-            raise Refused(invalid(unknown[0][:80], "not a query parameter of this route"))
+            raise invalid(unknown[0][:80], "not a query parameter of this route")
         body = await _body(request)
     path = dict(request.match_info)
     clash = sorted((set(query) | set(body)) & set(path))
     if clash:
-        raise Refused(invalid(clash[0], "it is given in the path"))
+        raise invalid(clash[0], "it is given in the path")
     return {**query, **body, **path}
 
 
@@ -192,12 +203,17 @@ async def _body(request: web.Request) -> dict[str, Any]:
         raise web.RequestPayloadError("late") from None
     if len(raw) > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
-    if raw.strip() and "Content-Type" in request.headers and request.content_type != "application/json":
-        raise Refused(invalid("content-type", "application/json is needed"))
+    if (
+        raw.strip()
+        and "Content-Type" in request.headers
+        and request.content_type != "application/json"
+    ):
+        raise invalid("content-type", "application/json is needed")
     return parsed(raw)
 
 
-# -- the door ------------------------------------------------------------------------------------------------------
+# -- the door
+# ------------------------------------------------------------------------------------------------------
 
 
 def _behind_door(make: Callable[[Deps], web.Response]) -> Handler:
@@ -211,11 +227,19 @@ def _behind_door(make: Callable[[Deps], web.Response]) -> Handler:
 
 
 def _door(operations: Sequence[Operation]) -> Handler:
-    return _behind_door(lambda d: answer(Reply(402, text.door_body(operations, d.config), {"X-Wallet-Door": "mandate"})))
+    return _behind_door(
+        lambda d: answer(
+            Reply(402, text.door_body(operations, d.config), {"X-Wallet-Door": "mandate"})
+        )
+    )
 
 
 def _skill(operations: Sequence[Operation]) -> Handler:
-    return _behind_door(lambda d: web.Response(text=text.skill_md(operations, d.config), content_type="text/markdown"))
+    return _behind_door(
+        lambda d: web.Response(
+            text=text.skill_md(operations, d.config), content_type="text/markdown"
+        )
+    )
 
 
 def _tools(operations: Sequence[Operation]) -> Handler:

@@ -15,14 +15,15 @@ from mcp import MCPError
 from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid, refusal
 from http_shim.application import encoded
 from http_shim.identity import identify, known
 from http_shim.parse import bounded, read
 from server.mcp_skill import add_skill
 from skill import text
-from tools.describe import hints, tool_input, tool_output
-from tools.operation import NOBODY, Caller, Deps, Operation, Reply, door_is_open, invalid, refused_reply, run
+from tools.call.describe import hints, tool_input, tool_output
+from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply
+from tools.call.run import door_is_open, refused_reply, run
 
 log = logging.getLogger("wallet.mcp")
 
@@ -36,7 +37,9 @@ Context = ServerRequestContext[Any, Any]
 
 
 class WalletServer(Server[Any]):
-    """Advertises tools.listChanged to clients of the 2025 era too, which the SDK's default does not."""
+    """Advertises tools.listChanged to clients of the 2025 era too, which the SDK's default does
+    not.
+    """
 
     open_requests: int = 0
 
@@ -70,7 +73,11 @@ class Tools:
         # The SDK keeps no public register of its connections; a session lives for one request only.
         self._connections.add(ctx.session._connection)
         door = await self.watch()
-        shown = [op for op in self.operations if (door or not op.behind_door) and not (_reads_only(ctx) and op.writes)]
+        shown = [
+            op
+            for op in self.operations
+            if (door or not op.behind_door) and not (_reads_only(ctx) and op.writes)
+        ]
         return t.ListToolsResult(tools=[_tool(op) for op in shown], ttl_ms=0, cache_scope="private")
 
     async def call(self, ctx: Context, params: t.CallToolRequestParams) -> t.CallToolResult:
@@ -98,7 +105,11 @@ class Tools:
 
     async def _caller(self, ctx: Context) -> Caller:
         if ctx.request is None:
-            return await known(self.deps, "agent_key", self._stdio_key, on_mcp=True) if self._stdio_key else NOBODY
+            return (
+                await known(self.deps, "agent_key", self._stdio_key, on_mcp=True)
+                if self._stdio_key
+                else NOBODY
+            )
         return await identify(self.deps, _headers(ctx), on_mcp=True)
 
     async def watch(self) -> bool:
@@ -108,7 +119,9 @@ class Tools:
         return door
 
     async def _saw(self, door: bool) -> None:
-        """Remember the switch; tell every open connection when it differs from what was seen last."""
+        """Remember the switch; tell every open connection when it differs from what was seen
+        last.
+        """
         before, self._door = self._door, door
         if before in (None, door):
             return
@@ -133,7 +146,11 @@ def _headers(ctx: Context) -> Mapping[str, str]:
 
 
 def _reads_only(ctx: Context) -> bool:
-    return _headers(ctx).get(READONLY, "").strip().lower() in ("1", "true", "yes", "on") if ctx.request is not None else False
+    return (
+        _headers(ctx).get(READONLY, "").strip().lower() in ("1", "true", "yes", "on")
+        if ctx.request is not None
+        else False
+    )
 
 
 @cache
@@ -156,7 +173,8 @@ def _tool(op: Operation) -> t.Tool:
 
 
 def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """(idempotency key, the rest); an object that a host sent as JSON text is read, what it sent as null is left out.
+    """(idempotency key, the rest); an object that a host sent as JSON text is read, what it sent
+    as null is left out.
 
     Errors: as for a body over HTTP.
     """
@@ -164,7 +182,7 @@ def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dic
     bounded(arguments)
     key = arguments.pop("idempotency_key", None) if op.idempotency is not None else None
     if key is not None and not isinstance(key, str):
-        raise Refused(invalid("idempotency_key", "a string is needed"))
+        raise invalid("idempotency_key", "a string is needed")
     properties = tool_input(op)["properties"]
     for name, value in arguments.items():
         kind = properties.get(name, {}).get("type")
@@ -172,7 +190,7 @@ def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dic
             try:
                 arguments[name] = read(value)
             except Refused:
-                raise Refused(invalid(name, "an object is needed, or one as JSON text")) from None
+                raise invalid(name, "an object is needed, or one as JSON text") from None
     return key, {n: v for n, v in arguments.items() if v is not None}
 
 
@@ -196,7 +214,9 @@ async def _no_templates(ctx: Context, params: Any) -> t.ListResourceTemplatesRes
     return t.ListResourceTemplatesResult(resource_templates=[], ttl_ms=0, cache_scope="private")
 
 
-def build_server(deps: Deps, operations: Sequence[Operation], *, stdio_key: str | None = None) -> tuple[WalletServer, Tools]:
+def build_server(
+    deps: Deps, operations: Sequence[Operation], *, stdio_key: str | None = None
+) -> tuple[WalletServer, Tools]:
     """The server and its tools; `stdio_key` is the agent key where there are no headers."""
     tools = Tools(deps, operations, stdio_key)
     server = WalletServer(

@@ -16,7 +16,7 @@ from chain.sign_in import SiweSignIn
 from domain.ports import Clock, Ids
 from server.settings import ChainSettings, Settings
 from storage.store import open_store
-from tools.operation import Deps
+from tools.call.operation import Deps
 
 
 class SystemClock:
@@ -80,7 +80,9 @@ class Wired:
 
 
 @asynccontextmanager
-async def wired(settings: Settings, clock: Clock | None = None, ids: Ids | None = None) -> AsyncIterator[Wired]:
+async def wired(
+    settings: Settings, clock: Clock | None = None, ids: Ids | None = None
+) -> AsyncIterator[Wired]:
     """Open the store and the chains, and close them at the end."""
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))

@@ -1,1 +1,1 @@
-"""What is agreed: the mandate, its terms, and how they are said."""
+"""What is agreed: the mandate and its moves, targets, clauses, terms, approvals."""

@@ -1,1 +1,1 @@
-"""The purpose note: plain words into terms, whole clauses or nothing."""
+"""From an owner's plain words to the terms of a draft."""

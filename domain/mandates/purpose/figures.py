@@ -26,7 +26,20 @@ SPAN_HOURS: Final = frozenset({"h", "hr", "hrs", "hour", "hours"})
 MONTHS: Final = {
     name[:length]: at + 1
     for at, name in enumerate(
-        ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+        (
+            "january",
+            "february",
+            "march",
+            "april",
+            "may",
+            "june",
+            "july",
+            "august",
+            "september",
+            "october",
+            "november",
+            "december",
+        )
     )
     for length in (3, 4 if name == "september" else 3, len(name))
 }

@@ -67,7 +67,9 @@ def foreign(words: Iterable[str], known: frozenset[str] | set[str]) -> str:
     """Why these words are no plain English, or an empty text. `known`: what the phrases hold."""
     strangers = friends = 0
     for word in words:
-        if (word in FOREIGN and word not in known and word not in _KNOWN) or (not word.isascii() and word not in _ACCENTED):
+        if (word in FOREIGN and word not in known and word not in _KNOWN) or (
+            not word.isascii() and word not in _ACCENTED
+        ):
             return f'"{word}" is no word of plain English'
         if word in known or word in _KNOWN or _stem(word) in _KNOWN:
             friends += 1

@@ -26,10 +26,16 @@ SPEAKS: Final[Mapping[str, tuple[str, ...]]] = {
     word: terms
     for terms, text in (
         ((BUDGET,), "budget budgets allowance budgeted"),
-        ((BUDGET, TX, DAY), "cap caps capped limit limits limited maximum max ceiling unlimited limitless"),
+        (
+            (BUDGET, TX, DAY),
+            "cap caps capped limit limits limited maximum max ceiling unlimited limitless",
+        ),
         ((TX,), "per-trade"),
         ((DAY,), "daily"),
-        ((FLOOR,), "stop stops stopping stopped halt floor lose loses losing loss losses drawdown stoploss stop-loss risk risking reserve"),
+        (
+            (FLOOR,),
+            "stop stops stopping stopped halt floor lose loses losing loss losses drawdown stoploss stop-loss risk risking reserve",
+        ),
         ((FLOOR, ON_FLOOR), "keep keeps keeping"),
         ((ON_FLOOR,), "close sell liquidate unwind exit selling closing"),
         ((FEE,), "fee fees commission commissions profit profits gain gains payout reward"),
@@ -38,7 +44,10 @@ SPEAKS: Final[Mapping[str, tuple[str, ...]]] = {
             "ask asks asking asked approve approves approved approval approvals approving confirm confirmation permission consent consult"
             " autonomous autonomously authorize authorization authorise authorisation sign-off",
         ),
-        ((DAYS,), "until till deadline expire expires expiry forever indefinitely horizon duration"),
+        (
+            (DAYS,),
+            "until till deadline expire expires expiry forever indefinitely horizon duration",
+        ),
         ((AIM,), "aim target goal double apy apr"),
     )
     for word in text.split()
@@ -47,10 +56,16 @@ SPEAKS: Final[Mapping[str, tuple[str, ...]]] = {
 LEANS: Final[Mapping[str, tuple[str, ...]]] = {
     word: terms
     for terms, text in (
-        ((BUDGET,), "total altogether overall spend invest give use fund deposit allocate money capital have trade"),
+        (
+            (BUDGET,),
+            "total altogether overall spend invest give use fund deposit allocate money capital have trade",
+        ),
         ((TX,), "each apiece single once"),
         ((DAY,), "day"),
-        ((FLOOR,), "fall falls drop drops down left below under leave preserve safe untouched aside lost falling dropped"),
+        (
+            (FLOOR,),
+            "fall falls drop drops down left below under leave preserve safe untouched aside lost falling dropped",
+        ),
         ((FEE,), "share cut percentage"),
         ((ASK,), "check ok okay notify tell warn alert"),
         ((DAYS,), "days weeks week month months year years end ends by before"),
@@ -66,7 +81,7 @@ EACH: Final = _words("per a an each every any / single one")
 # The note takes something back, or does not mean it: nothing of it is read.
 TAKEN_BACK: Final = _words(
     "kidding joke joking joked ignore disregard forget scratch nevermind opposite example eg hypothetical hypothetically suppose supposing"
-    " pretend imagine previous previously instructions actually correction sorry oops mistake mistaken wrong rather cancel typo lol haha"
+    " pretend imagine previous previously instructions actually correction sorry oops mistake mistaken wrong cancel typo lol haha"
     " translate sarcasm false untrue lie sarcastic fake hmm wait undecided unsure instead draft dreams wish wished wishes quote quoted"
     " anymore changed revised reconsidered superseded void obsolete outdated formerly used-to april-fools reverse reversed contrary swap-them"
     " roleplay fiction fictional story novel poem lyrics jailbreak override overridden"
@@ -104,7 +119,9 @@ _MORE: Final = _words(
 )
 RESERVED: Final = frozenset(SPEAKS) | TAKEN_BACK | BENDS | OTHER | _MORE
 # Number words that are no figure of their own: a clause with one of them and unread is unclear.
-VAGUE: Final = _words("half twice double triple quarter third few couple several dozen dozens hundreds thousands millions billion hundred thousand million grand")
+VAGUE: Final = _words(
+    "half twice double triple quarter third few couple several dozen dozens hundreds thousands millions billion hundred thousand million grand"
+)
 JOINS: Final = _words(", and & + ( ) - then")
 STOPS: Final = frozenset(".!?;\n•·*…")
 CONNECTS: Final = _words(

@@ -1,0 +1,75 @@
+"""An agent's policy, which only its owner writes, and the log of its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from domain.money import Usdc
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Spec 2.13. JSON fields are kept as given; None is "not set".
+
+    Units: caps USDC, *_bps ten-thousandths, `credit_budget_daily` credits of 0.01 USDC.
+    """
+
+    assets: Any = None
+    venues: Any = None
+    networks: Any = None
+    stop_conditions: Any = None
+    per_tx_cap_usdc: Usdc | None = None
+    total_cap_usdc: Usdc | None = None
+    hold_ratio: Any = None
+    min_net_bps: int | None = None
+    max_cost_bps: int | None = None
+    slippage_bps: int | None = None
+    credit_budget_daily: int | None = None
+    auto_vs_approval: Any = None
+    accepts_mandates: bool = False
+    updated_at: datetime | None = None
+
+    @property
+    def allow_overdraft(self) -> bool:
+        """True where `auto_vs_approval.allow_overdraft` is exactly true."""
+        return (
+            isinstance(self.auto_vs_approval, Mapping)
+            and self.auto_vs_approval.get("allow_overdraft") is True
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields but `updated_at`, amounts as 6-decimal strings."""
+        return {f.name: wire(getattr(self, f.name)) for f in fields(self) if f.name != "updated_at"}
+
+
+def wire(value: Any) -> Any:
+    """Text of an amount; everything else as it is."""
+    return str(value) if isinstance(value, Usdc) else value
+
+
+def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, Any]]:
+    """What a save changed: `{field: {from, to}}`; amounts compare by value, a first policy lists
+    what it sets.
+
+    Source: spec 2.13 (policy change log).
+    """
+    was = before or Policy()
+    return {
+        f.name: {"from": wire(getattr(was, f.name)), "to": wire(getattr(after, f.name))}
+        for f in fields(after)
+        if f.name != "updated_at" and not _same(getattr(was, f.name), getattr(after, f.name))
+    }
+
+
+def _same(a: Any, b: Any) -> bool:
+    """True for equal values of equal types, at any depth: `1` is not `true` in a JSON setting that
+    only `true` switches on.
+    """
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return isinstance(a, bool) is isinstance(b, bool) and a == b

@@ -1,0 +1,56 @@
+"""Ways in: estimates, best first, with a link that a wallet reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from server.settings import Settings
+from tests.world import CHAIN_ID, World
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def rails(world: World) -> World:
+    shipped = Settings().config().deposit_rails
+    world.deps = replace(world.deps, config=replace(world.deps.config, deposit_rails=shipped))
+    return world
+
+
+async def test_routes_are_estimates_cheapest_first_and_unknown_costs_last(rails: World) -> None:
+    told = await rails.ok("deposit_routes", amount="1000", chain="8453", source_chain="1")
+    assert [r["id"] for r in told["items"]] == ["cctp-standard", "cctp-fast", "exchange"]
+    assert {r["quoted"] for r in told["items"]} == {False}
+    assert told["items"][1]["fee_usdc"] == {"low": "0.100000", "high": "0.100000"}
+    assert told["items"][2]["fee_usdc"] is None
+    assert all(r["sources"] and r["as_of"] for r in told["items"])
+
+
+async def test_a_missing_destination_is_filled_from_the_settings(rails: World) -> None:
+    told = await rails.ok("deposit_routes")
+    assert told["destination"]["chain"] == CHAIN_ID
+    assert told["destination"]["asset"] == "USDC"
+
+
+async def test_a_recipient_gets_an_eip_681_link_and_a_qr_code(rails: World) -> None:
+    told = await rails.ok("deposit_routes", amount="12.5", recipient=rails.evm.market)
+    assert (
+        told["link"]
+        == f"ethereum:{rails.evm.usdc}@{CHAIN_ID}/transfer?address={rails.evm.market}&uint256=12500000"
+    )
+    assert told["qr_svg"].startswith("<?xml")
+
+
+async def test_wrong_questions_are_refused(rails: World) -> None:
+    assert (await rails.do("deposit_routes", amount="0")).body["error"] == "invalid_request"
+    assert (await rails.do("deposit_routes", amount="x")).body["error"] == "invalid_number"
+    assert (await rails.do("deposit_routes", asset="DOGE")).body["error"] == "invalid_request"
+    assert (await rails.do("deposit_routes", recipient="0x12")).body["error"] == "invalid_address"
+
+
+async def test_assets_and_markets_are_listed_with_their_source(rails: World) -> None:
+    assets = await rails.ok("deposit_assets")
+    assert {a["asset"] for a in assets["items"]} == {"USDC"}
+    assert all(a["source"].startswith("https://") for a in assets["items"])
