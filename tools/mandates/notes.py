@@ -12,10 +12,10 @@ from domain.ledger.state import EMPTY
 from domain.mandates.clauses import clauses
 from domain.mandates.markets import from_config, resolve
 from domain.mandates.purpose.draft import Draft, parse_note
-from domain.settings import Config
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book
 from domain.rules.exposure import exposure
+from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 from tools.mandates.drafts import NOTE_MAX, Terms, applied, blank, new_draft

@@ -81,6 +81,7 @@ def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
         )
         return Reply(200, _terms_body(uow, ask, m, data, chain.digest(data), m.signed.version))
     moved(m, Action.SIGN)
+    _clear(m)
     on_file = address_on_file(uow, ask, m)
     fresh = replace(m, agent_address=on_file)
     _signable(fresh, chain)
@@ -105,13 +106,14 @@ def _terms_body(
     }
 
 
-def _signable(m: Mandate, chain: Chain) -> None:
-    """What the typed data needs and the draft may lack.
-
-    Errors: `draft_unclear` for a note that its owner has not made clear, `invalid_request`.
-    """
+def _clear(m: Mandate) -> None:
+    """Refuse terms that a note left open until their owner says in typed fields what is meant."""
     if m.needs_review:
         raise Refused(refusal("draft_unclear"))
+
+
+def _signable(m: Mandate, chain: Chain) -> None:
+    """What the typed data needs and the draft may lack."""
     faults: list[tuple[str, str]] = []
     if m.agent_id is not None and m.agent_address is None:
         faults.append(
@@ -156,6 +158,7 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
     if m.status is not Status.DRAFT:
         raise Refused(refusal("mandate_signed", status=m.status.value))
     status = moved(m, Action.SIGN)
+    _clear(m)
     if m.frame is None or stale(m, ask.now):
         raise Refused(refusal("terms_expired"))
     if address_on_file(uow, ask, m) != m.agent_address:
@@ -243,6 +246,7 @@ OPERATIONS: Final = (
             "not_found",
             "mandate_signed",
             "wrong_status",
+            "draft_unclear",
             "terms_expired",
             "invalid_signature",
             "conflict",

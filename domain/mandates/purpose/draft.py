@@ -8,39 +8,20 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from domain.mandates.mandate import MAX_HORIZON_DAYS
 from domain.mandates.purpose import vocabulary as v
+from domain.mandates.purpose.claims import FEE_KIND, TERM_OF, Basis, Claim
 from domain.mandates.purpose.statements import Reading, Statement, Unread, read
-from domain.money import BPS, Usdc
+from domain.money import Usdc
 
 NOTE_MAX: Final = 2_000
-MAX_BUDGET: Final = 10**18
-MAX_FEE_BPS: Final = 5_000
-TARGET_MAX_BPS: Final = 1_000_000
 TX_BPS: Final = 1_000
 DAY_BPS: Final = 3_000
-FEE_KIND: Final = "share_of_verified_gain"
 PRESET: Final[Mapping[str, Any]] = MappingProxyType({
     v.BUDGET: "500.000000", v.FLOOR: 2000, v.DAYS: 30, v.FEE: {"kind": FEE_KIND, "bps": 1000}, v.ASK: None, v.ON_FLOOR: "keep",
     v.AIM: None,
 })  # fmt: skip
 DEFAULT_MARKETS: Final = ({"kind": "vault"}, {"kind": "x402", "hosts": []})
 SILENT: Final = "the note does not say"
-ALWAYS: Final = "0.000001"
-_TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
-    "budget": v.BUDGET, "budget_bare": v.BUDGET, "tx": v.TX, "tx_share": v.TX, "day": v.DAY, "day_share": v.DAY, "tx_or": v.TX, "day_or": v.DAY, "lost": v.FLOOR,
-    "lost_all": v.FLOOR, "half_lost": v.FLOOR, "left": v.FLOOR, "line": v.FLOOR, "close_there": v.ON_FLOOR, "close_then": v.ON_FLOOR,
-    "keep_there": v.ON_FLOOR, "keep_then": v.ON_FLOOR, "fee": v.FEE, "no_fee": v.FEE, "ask": v.ASK, "ask_from": v.ASK,
-    "ask_never": v.ASK, "ask_always": v.ASK, "span": v.DAYS, "week": v.DAYS, "fortnight": v.DAYS, "month": v.DAYS, "year": v.DAYS,
-    "until": v.DAYS, "before": v.DAYS, "aim": v.AIM, "aim_money": v.AIM, "markets": v.MARKETS,
-})  # fmt: skip
-_FIXED: Final[Mapping[str, Any]] = MappingProxyType({
-    "lost_all": BPS, "half_lost": BPS // 2, "close_there": "close", "close_then": "close", "keep_there": "keep", "keep_then": "keep",
-    "week": 7, "fortnight": 14, "month": 30, "year": 365,
-})  # fmt: skip
-_MONEY_WORDS: Final = frozenset(
-    "spend spending cap caps limit limits budget allowance use invest total ceiling spends using capped limited costs spent".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +76,6 @@ class Draft:
         return bool(self.unclear)
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """What a statement comes to on a given budget: a value, or why it has none and what it could be."""
-
-    term: str
-    value: Any = None
-    why: str = ""
-    could_be: tuple[Any, ...] = ()
-    known: bool = True
-
-
 def parse_note(
     note: str,
     *,
@@ -131,187 +101,64 @@ def parse_note(
 
 @dataclass(slots=True)
 class _Settling:
-    """Statements on their way to terms: what contradicts or leans on something unsure falls back to the preset."""
+    """Statements on their way to terms: what contradicts itself, or leans on something unsure, falls
+    back to the preset.
+    """
 
     reading: Reading
     closed: Mapping[str, str]
     doubts: dict[str, str] = field(default_factory=dict)
-    budget: Usdc = field(default_factory=lambda: Usdc.parse(PRESET[v.BUDGET]))
-    named: bool = False
-    claims: list[tuple[Statement, _Claim]] = field(default_factory=list)
+    basis: Basis = Basis(Usdc.parse(PRESET[v.BUDGET]), False, False, MappingProxyType({}))
+    claims: list[tuple[Statement, Claim]] = field(default_factory=list)
 
     def draft(self) -> Draft:
+        """The draft, once no claim is in doubt that was not before."""
         for one in self.reading.unread:
-            for term in (*one.terms, *(_TERM_OF[p.action] for p in one.parts)):
+            for term in (*one.terms, *(TERM_OF[p.action] for p in one.parts)):
                 self.doubts.setdefault(term, f"“{_short(one.text)}” is unclear")
         # Each round only adds doubts, of which there are as many as terms.
         while True:
             self.measure()
             found = self.contradictions()
             if not found:
-                break
+                return self.told()
             self.doubts.update(found)
-        return self.told()
 
     def measure(self) -> None:
         """Every statement's claim, on the budget as far as that is sure."""
-        budgets = {
-            self.claim(s).value for s in self.reading.statements if _TERM_OF[s.action] == v.BUDGET
-        }
-        self.named = v.BUDGET not in self.doubts and len(budgets) == 1 and None not in budgets
-        self.budget = Usdc.parse(next(iter(budgets)) if self.named else PRESET[v.BUDGET])
-        self.claims = [(s, self.claim(s)) for s in self.reading.statements]
+        said = self.reading.statements
+        caps = any(s.action in ("tx", "tx_share") for s in said)
+        self.basis = Basis(Usdc.parse(PRESET[v.BUDGET]), False, caps, self.closed)
+        budgets = {self.basis.claim(s).value for s in said if TERM_OF[s.action] == v.BUDGET}
+        if v.BUDGET not in self.doubts and len(budgets) == 1 and None not in budgets:
+            self.basis = Basis(Usdc.parse(budgets.pop()), True, caps, self.closed)
+        self.claims = [(s, self.basis.claim(s)) for s in said]
 
     def contradictions(self) -> dict[str, str]:
         """Terms, not in doubt before, whose statements do not go together, and why."""
         found: dict[str, str] = {}
-        said: dict[str, list[Any]] = {}
-        for statement, claim in self.claims:
+        first: dict[str, Any] = {}
+        only = any(" only" in f" {s.text.lower()}" for s, c in self.claims if c.term == v.MARKETS)
+        for _, claim in self.claims:
+            same = first.setdefault(claim.term, claim.value) == claim.value
             if claim.why:
                 found[claim.term] = claim.why
-            elif not (claim.term == v.MARKETS and " only" not in f" {statement.text.lower()}"):
-                values = said.setdefault(claim.term, [])
-                values.append(claim.value) if claim.value not in values else None
-            if (
-                claim.term == v.MARKETS
-                and said.get(v.MARKETS)
-                and any(c.value != claim.value for _, c in self.claims if c.term == v.MARKETS)
-            ):
-                found[v.MARKETS] = "the note names markets in two ways"
-        found |= {
-            term: "the note says two things about it"
-            for term, values in said.items()
-            if len(values) > 1
-        }
-        if not any(term not in self.doubts for term in found):
-            found |= self.disorder()
-        return {term: why for term, why in found.items() if term not in self.doubts}
+            elif not same and (claim.term != v.MARKETS or only):
+                found.setdefault(claim.term, "the note says two things about it")
+        new = {term: why for term, why in found.items() if term not in self.doubts}
+        return new or self.disorder()
 
     def disorder(self) -> dict[str, str]:
-        """Caps that are not 0 < per action <= per day <= budget."""
-        stated = {
-            c.term: Usdc.parse(c.value)
-            for _, c in self.claims
-            if c.term in (v.TX, v.DAY) and c.value and c.term not in self.doubts
-        }
-        per_tx, per_day = stated.get(v.TX), stated.get(v.DAY)
-        if per_tx is not None and per_day is not None and per_tx > per_day:
-            return dict.fromkeys((v.TX, v.DAY), "the cap per action is above the cap per day")
-        over = [term for term, amount in stated.items() if amount > self.budget]
-        if not over:
-            return {}
-        why = (
-            "it is above the budget"
-            if self.named
-            else f"it is above the budget that is assumed, {self.budget} USDC"
-        )
-        return dict.fromkeys([*over, v.BUDGET], why) if self.named else dict.fromkeys(over, why)
-
-    # -- what a statement comes to
-
-    def claim(self, s: Statement) -> _Claim:
-        """The value of a statement."""
-        term, action = _TERM_OF[s.action], s.action
-        if action in _FIXED:
-            return _Claim(term, _FIXED[action])
-        if action == "ask_never":
-            return _Claim(term, None)
-        if action == "ask_always":
-            return _Claim(
-                term,
-                None,
-                "no amount stands for always: the smallest that can be asked above is 0.000001",
-                (ALWAYS,),
-            )
-        if action == "no_fee":
-            return _Claim(term, _fee(0))
-        if term == v.MARKETS:
-            return self.on_markets(s)
-        if s.figure is None or s.figure.value is None:
-            return _Claim(term, None, s.figure.why if s.figure else "it holds no figure", (None,))
-        if action == "day" and s.figure.kind == "NUM" and not self.counts_money(s):
-            return _Claim(
-                term, None, "it can mean an amount or how often", (str(Usdc(s.figure.value)),)
-            )
-        return self.of_figure(term, action, s.figure.kind, s.figure.value)
-
-    def counts_money(self, s: Statement) -> bool:
-        """True where a mere number per day is an amount: it says so, or stands beside a cap per action."""
-        said = set(s.text.lower().replace(":", " ").split())
-        return bool(said & _MONEY_WORDS) or any(
-            x.action in ("tx", "tx_share") for x in self.reading.statements
-        )
-
-    def of_figure(self, term: str, action: str, kind: str, value: int) -> _Claim:
-        if term == v.DAYS:
-            days = value - (action == "before")
-            return (
-                _Claim(term, days)
-                if 1 <= days <= MAX_HORIZON_DAYS
-                else _no(term, f"it is not between 1 and {MAX_HORIZON_DAYS} days")
-            )
-        if term == v.FEE:
-            return (
-                _Claim(term, _fee(value))
-                if value <= MAX_FEE_BPS
-                else _no(term, "the fee is at most 50% of verified gain")
-            )
-        if term == v.FLOOR:
-            return self.stop_line(action, kind, value)
-        if term == v.AIM:
-            return self.aim(action, value)
-        if action in ("tx_share", "day_share"):
-            if not self.named:
-                return _no(term, "it is a share of a budget that the note does not name")
-            value = self.budget.share_down(value).micros if value <= BPS else 0
-        if action == "ask_from":
-            value -= 1
-        if not 0 < value <= MAX_BUDGET:
-            return _no(term, "it is not above 0 and up to 1e12 USDC")
-        return _Claim(term, str(Usdc(value)))
-
-    def stop_line(self, action: str, kind: str, value: int) -> _Claim:
-        """The loss that stops the mandate, in basis points, rounded towards stopping earlier."""
-        share = kind in ("PCT", "BPS")
-        if not share and not self.named:
-            return _no(v.FLOOR, "it is an amount of a budget that the note does not name")
-        whole = BPS if share else self.budget.micros
-        lost, left = value * BPS // whole, (whole - value) * BPS // whole
-        if not 0 < value < whole and not (share and value == BPS and action == "lost"):
-            return _no(v.FLOOR, "it is not inside the budget")
-        if action == "lost":
-            return _Claim(v.FLOOR, lost)
-        if action == "left":
-            return _Claim(v.FLOOR, left)
-        # A line at most of the budget can only be what is left; below half of it, or as a share, it may be what is lost.
-        if not share and 2 * value > whole:
-            return _Claim(v.FLOOR, left)
-        return _Claim(
-            v.FLOOR,
-            None,
-            "it can mean what is lost or what is left",
-            tuple(dict.fromkeys((lost, left))),
-        )
-
-    def aim(self, action: str, value: int) -> _Claim:
-        if action == "aim_money":
-            if not self.named:
-                return _no(v.AIM, "it is a gain on a budget that the note does not name")
-            value = value * BPS // self.budget.micros
-        return (
-            _Claim(v.AIM, value)
-            if 0 < value <= TARGET_MAX_BPS
-            else _no(v.AIM, "it is not between 0.01% and 100 times the budget")
-        )
-
-    def on_markets(self, s: Statement) -> _Claim:
-        found = list(dict.fromkeys(s.figure.markets)) if s.figure else []
-        shut = [f"{m} cannot be used: {self.closed[m]}" for m in found if m in self.closed]
-        if shut or not found:
-            return _Claim(
-                v.MARKETS, None, "; ".join(shut) or "two markets have this name", (found or None,)
-            )
-        return _Claim(v.MARKETS, found)
+        """Caps that are not 0 < per action <= per day <= budget, where they are not in doubt."""
+        caps = {c.term: c.value for _, c in self.claims if c.term in (v.TX, v.DAY)}
+        stated = {t: Usdc.parse(value) for t, value in caps.items() if t not in self.doubts}
+        if len(stated) == 2 and stated[v.TX] > stated[v.DAY]:
+            return dict.fromkeys(stated, "the cap per action is above the cap per day")
+        over = [term for term, amount in stated.items() if amount > self.basis.budget]
+        if over and self.basis.named:
+            return dict.fromkeys([*over, v.BUDGET], "a cap is above the budget")
+        why = f"it is above the budget that is assumed, {self.basis.budget} USDC"
+        return dict.fromkeys(over, why)
 
     # -- the answer
 
@@ -349,7 +196,7 @@ class _Settling:
         """What an unread clause may mean: what its parts would say alone, and the terms that its words speak of."""
         found = []
         for part in parts:
-            claim = self.claim(part)
+            claim = self.basis.claim(part)
             found += [CouldBe(claim.term, value) for value in claim.could_be or (claim.value,)]
         named = {c.term for c in found}
         found += [CouldBe(term, None) for term in terms if term not in named]
@@ -396,14 +243,6 @@ class _Settling:
                 Assumed("allowed_targets", list(DEFAULT_MARKETS), f"{why}; the default targets")
             )
         return terms
-
-
-def _fee(bps: int) -> dict[str, Any]:
-    return {"kind": FEE_KIND, "bps": bps}
-
-
-def _no(term: str, why: str) -> _Claim:
-    return _Claim(term, None, why, (None,))
 
 
 def _short(text: str, most: int = 80) -> str:

@@ -62,34 +62,43 @@ def foreign(text: str) -> bool:
 
 
 def spoken(words: Sequence[str]) -> Decimal | None:
-    """The number that words stand for, read strictly: hundreds under thousands under millions, each part once."""
-    total, current, ceiling, last = 0, 0, 10**9, 10**9
-    at = 0
+    """The number that words stand for, read strictly: hundreds under thousands under millions, each
+    once; None where they are no one number (`twenty fifteen`).
+    """
+    total, ceiling = 0, 10**9
+    group: list[str] = []
     for word in words:
-        at += 1
-        if word == "and":
-            if last < 100 or at == len(words):
-                return None
+        if SCALES.get(word, 0) < 1_000:
+            group.append(word)
             continue
-        if word in SMALL:
-            value = SMALL[word]
-            if value >= last or (last < 100 and (last < 20 or value > 9 or value == 0)):
-                return None
-            current, last = current + value, value
-        elif word == "a":
-            if at != 1 or len(words) == 1:
-                return None
-            current, last = 1, 1
-        elif word == "hundred":
-            if not 1 <= current <= 99 or current % 10 == 0 and current > 10:
-                return None
-            current, last = current * 100, 100
-        else:
-            size = SCALES[word]
-            if current == 0 or size >= ceiling:
-                return None
-            total, current, ceiling, last = total + current * size, 0, size, size
-    return Decimal(total + current)
+        size, count = SCALES[word], _below_a_thousand(group)
+        if count is None or count == 0 or size >= ceiling:
+            return None
+        total, ceiling, group = total + count * size, size, []
+    rest = _below_a_thousand(group[1:] if total and group[:1] == ["and"] else group)
+    if rest is None:
+        return None if group else Decimal(total)
+    return Decimal(total + rest)
+
+
+def _below_a_thousand(words: Sequence[str]) -> int | None:
+    """`a`, `twelve hundred`, `one hundred and five`, `twenty five`, `seven`."""
+    if "hundred" in words:
+        at = words.index("hundred")
+        count = 1 if list(words[:at]) == ["a"] else _below_a_hundred(words[:at])
+        rest = words[at + 1 :]
+        tail = _below_a_hundred(rest[1:] if rest[:1] == ["and"] else rest) if rest else 0
+        return None if not count or tail is None else count * 100 + tail
+    return 1 if list(words) == ["a"] else _below_a_hundred(words)
+
+
+def _below_a_hundred(words: Sequence[str]) -> int | None:
+    values = [SMALL.get(w, -1) for w in words]
+    if len(values) == 1 and values[0] >= 0:
+        return values[0]
+    if len(values) == 2 and values[0] >= 20 and 1 <= values[1] <= 9:
+        return values[0] + values[1]
+    return None
 
 
 def micros(number: Decimal, *, cents: bool = False) -> int | None:

@@ -17,7 +17,7 @@ AIM: Final = "target_bps"
 MARKETS: Final = "markets"
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -73,26 +73,43 @@ LEANS: Final[Mapping[str, tuple[str, ...]]] = {
     )
     for word in text.split()
 }
-ACTS: Final = _words(
+ACTS: Final = words(
     "trade trades action actions transaction transactions tx purchase purchases order orders payment payments buy swap swaps call request"
     " query transfer bet operation move position"
 )
-EACH: Final = _words("per a an each every any / single one")
+EACH: Final = words("per a an each every any / single one")
 # The note takes something back, or does not mean it: nothing of it is read.
-TAKEN_BACK: Final = _words(
+TAKEN_BACK: Final = words(
     "kidding joke joking joked ignore disregard forget scratch nevermind opposite example eg hypothetical hypothetically suppose supposing"
     " pretend imagine previous previously instructions actually correction sorry oops mistake mistaken wrong cancel typo lol haha"
-    " translate sarcasm false untrue lie sarcastic fake hmm wait undecided unsure instead draft dreams wish wished wishes quote quoted"
+    " translate sarcasm false untrue lie sarcastic fake hmm undecided unsure instead dreams wish wished wishes quote quoted"
     " anymore changed revised reconsidered superseded void obsolete outdated formerly used-to april-fools reverse reversed contrary swap-them"
-    " roleplay fiction fictional story novel poem lyrics jailbreak override overridden"
+    " roleplay jailbreak override overridden"
 )
 # What was said does not hold always, or not alone: the sentence it stands in is not read, nor the one before it.
-BENDS: Final = _words(
+BENDS: Final = words(
     "except unless otherwise but or however although though excluding besides excepting apart aside only not instead whereas while"
     " maybe perhaps possibly probably either neither nor never no if when whenever else alternatively yet still nope"
 )
+# At the start of a sentence these bend the sentence before it.
+EXCEPTS: Final = words(
+    "except unless otherwise but or however although though excluding besides excepting apart only"
+    " instead alternatively else yet whereas not-if unlike"
+)
+# So do these in a sentence of at most so many words: "Not on weekends.", "Maybe 800."
+SHORT: Final = {
+    "not": 4,
+    "never": 2,
+    "no": 1,
+    "nope": 4,
+    "maybe": 5,
+    "perhaps": 5,
+    "probably": 5,
+    "possibly": 5,
+}
+ABBREVIATED: Final = words("max min approx incl excl tx")
 # Words that cannot stand in a free place: they bend, count, name a time, another person or another thing.
-OTHER: Final = _words(
+OTHER: Final = words(
     "gas network venue venue's venues exchange exchanges exchange's broker platform protocol bank slippage spread tax taxes vat inflation price prices priced"
     " rent salary mortgage invoice subscription miner miners sister brother friend friend's friends wife husband mother father mom dad boss"
     " neighbour neighbor colleague cousin uncle aunt son daughter landlord birthday accountant yesterday ago historically fees-of shipping"
@@ -100,7 +117,7 @@ OTHER: Final = _words(
     " sister's brother's wife's husband's boss's landlord's bob bob's alice alice's another others somebody someone anybody anyone everybody"
     " he she him his her hers they them their theirs people customers customer client clients competitor competitors"
 )
-_MORE: Final = _words(
+_MORE: Final = words(
     "not no never none nothing neither nor cannot can't don't dont doesn't didn't won't wouldn't shouldn't isn't aren't wasn't mustn't couldn't"
     " haven't hasn't without avoid avoiding n't if unless except when while until till but or only than maybe perhaps probably possibly instead"
     " otherwise though although however after before because once whenever during since least most more less fewer over under above below per"
@@ -119,11 +136,11 @@ _MORE: Final = _words(
 )
 RESERVED: Final = frozenset(SPEAKS) | TAKEN_BACK | BENDS | OTHER | _MORE
 # Number words that are no figure of their own: a clause with one of them and unread is unclear.
-VAGUE: Final = _words(
+VAGUE: Final = words(
     "half twice double triple quarter third few couple several dozen dozens hundreds thousands millions billion hundred thousand million grand"
 )
-JOINS: Final = _words(", and & + ( ) - then")
+JOINS: Final = words(", and & + ( ) - then")
 STOPS: Final = frozenset(".!?;\n•·*…")
-CONNECTS: Final = _words(
+CONNECTS: Final = words(
     "with using for at up over within spending no max maximum never until till during on by not capped limited don't do through under"
 )
