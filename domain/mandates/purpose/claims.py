@@ -20,7 +20,7 @@ ALWAYS: Final = "0.000001"
 TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
     "budget": v.BUDGET, "budget_bare": v.BUDGET, "tx": v.TX, "tx_share": v.TX, "tx_or": v.TX,
     "day": v.DAY, "day_share": v.DAY, "day_or": v.DAY, "lost": v.FLOOR,
-    "lost_all": v.FLOOR, "half_lost": v.FLOOR, "left": v.FLOOR, "line": v.FLOOR, "close_there": v.ON_FLOOR, 
+    "lost_all": v.FLOOR, "half_lost": v.FLOOR, "left": v.FLOOR, "line": v.FLOOR, "stop_at": v.FLOOR, "close_there": v.ON_FLOOR, 
     "close_then": v.ON_FLOOR,
     "keep_there": v.ON_FLOOR, "keep_then": v.ON_FLOOR, "fee": v.FEE, "no_fee": v.FEE, "ask": v.ASK, "ask_from": v.ASK,
     "ask_never": v.ASK, "ask_always": v.ASK, "span": v.DAYS, "week": v.DAYS, "fortnight": v.DAYS, "month": v.DAYS, "year": v.DAYS,
@@ -131,7 +131,7 @@ class Basis:
         if action == "left":
             return Claim(v.FLOOR, left)
         # A line at most of the budget can only be what is left; below half of it, or as a share, it may be what is lost.
-        if not share and 2 * value > whole:
+        if action == "line" and not share and 2 * value > whole:
             return Claim(v.FLOOR, left)
         return Claim(
             v.FLOOR,

@@ -20,6 +20,8 @@ PRESET: Final[Mapping[str, Any]] = MappingProxyType({
     v.BUDGET: "500.000000", v.FLOOR: 2000, v.DAYS: 30, v.FEE: {"kind": FEE_KIND, "bps": 1000}, v.ASK: None, v.ON_FLOOR: "keep",
     v.AIM: None,
 })  # fmt: skip
+_ASSUMED: Final = Usdc.parse(PRESET[v.BUDGET])
+_AMOUNTS: Final = frozenset({v.BUDGET, v.TX, v.DAY})
 DEFAULT_MARKETS: Final = ({"kind": "vault"}, {"kind": "x402", "hosts": []})
 SILENT: Final = "the note does not say"
 
@@ -108,7 +110,7 @@ class _Settling:
     reading: Reading
     closed: Mapping[str, str]
     doubts: dict[str, str] = field(default_factory=dict)
-    basis: Basis = Basis(Usdc.parse(PRESET[v.BUDGET]), False, False, MappingProxyType({}))
+    basis: Basis = field(default_factory=lambda: Basis(_ASSUMED, False, False, {}))
     claims: list[tuple[Statement, Claim]] = field(default_factory=list)
 
     def draft(self) -> Draft:
@@ -128,7 +130,7 @@ class _Settling:
         """Every statement's claim, on the budget as far as that is sure."""
         said = self.reading.statements
         caps = any(s.action in ("tx", "tx_share") for s in said)
-        self.basis = Basis(Usdc.parse(PRESET[v.BUDGET]), False, caps, self.closed)
+        self.basis = Basis(_ASSUMED, False, caps, self.closed)
         budgets = {self.basis.claim(s).value for s in said if TERM_OF[s.action] == v.BUDGET}
         if v.BUDGET not in self.doubts and len(budgets) == 1 and None not in budgets:
             self.basis = Basis(Usdc.parse(budgets.pop()), True, caps, self.closed)
@@ -140,11 +142,13 @@ class _Settling:
         first: dict[str, Any] = {}
         only = any(" only" in f" {s.text.lower()}" for s, c in self.claims if c.term == v.MARKETS)
         for _, claim in self.claims:
-            same = first.setdefault(claim.term, claim.value) == claim.value
+            # Said twice, an amount may be one for each of two things.
+            again = claim.term in first and claim.term in _AMOUNTS
+            same = first.setdefault(claim.term, claim.value) == claim.value and not again
             if claim.why:
                 found[claim.term] = claim.why
             elif not same and (claim.term != v.MARKETS or only):
-                found.setdefault(claim.term, "the note says two things about it")
+                found.setdefault(claim.term, "the note speaks of it twice")
         new = {term: why for term, why in found.items() if term not in self.doubts}
         return new or self.disorder()
 

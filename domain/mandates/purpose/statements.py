@@ -150,7 +150,8 @@ class _Sentence:
 
     def _bends_the_one_before(self) -> bool:
         first = self.tokens[0].kind
-        if first in v.EXCEPTS:
+        said_no = first in ("no", "nope") and [t.kind for t in self.tokens[1:2]] == [","]
+        if first in v.EXCEPTS or said_no:
             return True
         if first in ("if", "when", "whenever", "while"):
             return not any(t.kind in v.JOINS or t.kind in v.OTHER for t in self.tokens)

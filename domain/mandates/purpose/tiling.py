@@ -12,8 +12,8 @@ from typing import Final
 
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
-from domain.mandates.purpose.macros import MACROS, OTHERS
-from domain.mandates.purpose.phrases import ACTIONS
+from domain.mandates.purpose.phrases import ACTIONS, lines
+from domain.mandates.purpose.phrases.macros import MACROS, OTHERS
 from domain.mandates.purpose.tokens import MARKET, Token
 
 MAX_PHRASE: Final = 28
@@ -21,17 +21,19 @@ MAX_READINGS: Final = 3
 UNREAD: Final = "unread"
 JOIN: Final = "join"
 IDLE: Final = "idle"
-QUIET: Final = frozenset({"talk", "lead", "purpose", "about", "manner", JOIN, IDLE, UNREAD})
+QUIET: Final = frozenset({"talk", "lead", "must", "purpose", "about", "manner", JOIN, IDLE, UNREAD})
 AMOUNTS: Final = frozenset(
     {"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"}
 )
 TIMES: Final = frozenset({"span", "week", "fortnight", "month", "year"})
+# What "you must" makes an order of, not a limit: "you must spend 50 USDC a day".
+SPENDS: Final = frozenset({"budget", "tx", "day", "tx_share", "day_share"})
 SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
 NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # Places of a sentence: OPEN is its start, and what is behind a joining word; SAID is behind a
 # statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement.
 OPEN, SAID, FOR, LOOSE = "open", "said", "for", "loose"
-_BEHIND: Final = {"lead": OPEN, "purpose": FOR, "talk": SAID}
+_BEHIND: Final = {"lead": OPEN, "must": OPEN, "purpose": FOR, "talk": SAID}
 _Price = tuple[int, int]
 
 
@@ -63,9 +65,9 @@ class Grammar:
 @lru_cache(1)
 def grammar() -> Grammar:
     """The phrases, compiled once."""
-    lines = [(a, line.strip()) for a, text in ACTIONS.items() for line in text.strip().splitlines()]
-    built = Automaton([line for _, line in lines], {**MACROS, **OTHERS})
-    return Grammar(built, tuple(action for action, _ in lines))
+    phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
+    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS})
+    return Grammar(built, tuple(action for action, _ in phrases))
 
 
 def is_word(token: Token) -> bool:
@@ -145,6 +147,7 @@ class Tiling:
             way == LOOSE
             or (way == FOR and kind not in v.CONNECTS)
             or (action == "budget_bare" and (way != OPEN or not _may_be_bare(paths[0])))
+            or (action in SPENDS and any(p.pieces and p.pieces[-1].action == "must" for p in paths))
             or (action in ("other", "ask_always") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))

@@ -18,6 +18,7 @@ MARKETS: Final = "markets"
 
 
 def words(text: str) -> frozenset[str]:
+    """A list of words, written as one text."""
     return frozenset(text.split())
 
 
@@ -41,7 +42,8 @@ SPEAKS: Final[Mapping[str, tuple[str, ...]]] = {
         ((FEE,), "fee fees commission commissions profit profits gain gains payout reward"),
         (
             (ASK,),
-            "ask asks asking asked approve approves approved approval approvals approving confirm confirmation permission consent consult"
+            "ask asks asking asked approve approves approved approval approvals approving confirm "
+            "confirmation permission consent consult"
             " autonomous autonomously authorize authorization authorise authorisation sign-off",
         ),
         (
@@ -74,27 +76,30 @@ LEANS: Final[Mapping[str, tuple[str, ...]]] = {
     for word in text.split()
 }
 ACTS: Final = words(
-    "trade trades action actions transaction transactions tx purchase purchases order orders payment payments buy swap swaps call request"
-    " query transfer bet operation move position"
+    "trade trades action actions transaction transactions tx purchase purchases order orders "
+    "payment payments buy swap swaps call request query transfer bet operation move position"
 )
 EACH: Final = words("per a an each every any / single one")
 # The note takes something back, or does not mean it: nothing of it is read.
 TAKEN_BACK: Final = words(
-    "kidding joke joking joked ignore disregard forget scratch nevermind opposite example eg hypothetical hypothetically suppose supposing"
-    " pretend imagine previous previously instructions actually correction sorry oops mistake mistaken wrong cancel typo lol haha"
-    " translate sarcasm false untrue lie sarcastic fake hmm undecided unsure instead dreams wish wished wishes quote quoted"
-    " anymore changed revised reconsidered superseded void obsolete outdated formerly used-to april-fools reverse reversed contrary swap-them"
-    " roleplay jailbreak override overridden"
+    "kidding joke joking joked ignore disregard forget scratch nevermind opposite example eg "
+    "hypothetical hypothetically suppose supposing pretend imagine previous previously "
+    "instructions actually correction sorry oops mistake mistaken wrong cancel typo lol haha "
+    "translate sarcasm false untrue lie sarcastic fake hmm undecided unsure instead dreams wish "
+    "wished wishes quote quoted anymore changed revised reconsidered superseded void obsolete "
+    "outdated formerly used-to april-fools reverse reversed contrary swap-them roleplay jailbreak "
+    "override overridden"
 )
 # What was said does not hold always, or not alone: the sentence it stands in is not read, nor the one before it.
 BENDS: Final = words(
-    "except unless otherwise but or however although though excluding besides excepting apart aside only not instead whereas while"
-    " maybe perhaps possibly probably either neither nor never no if when whenever else alternatively yet still nope"
+    "except unless otherwise but or however although though excluding besides excepting apart "
+    "aside only not instead whereas while maybe perhaps possibly probably either neither nor "
+    "never no if when whenever else alternatively yet still nope"
 )
 # At the start of a sentence these bend the sentence before it.
 EXCEPTS: Final = words(
-    "except unless otherwise but or however although though excluding besides excepting apart only"
-    " instead alternatively else yet whereas not-if unlike"
+    "except unless otherwise but or however although though excluding besides excepting apart "
+    "only instead alternatively else yet whereas not-if unlike"
 )
 # So do these in a sentence of at most so many words: "Not on weekends.", "Maybe 800."
 SHORT: Final = {
@@ -110,37 +115,49 @@ SHORT: Final = {
 ABBREVIATED: Final = words("max min approx incl excl tx")
 # Words that cannot stand in a free place: they bend, count, name a time, another person or another thing.
 OTHER: Final = words(
-    "gas network venue venue's venues exchange exchanges exchange's broker platform protocol bank slippage spread tax taxes vat inflation price prices priced"
-    " rent salary mortgage invoice subscription miner miners sister brother friend friend's friends wife husband mother father mom dad boss"
-    " neighbour neighbor colleague cousin uncle aunt son daughter landlord birthday accountant yesterday ago historically fees-of shipping"
-    " income pension loan electricity insurance savings weather-forecast temperature born age aged old kids children"
-    " sister's brother's wife's husband's boss's landlord's bob bob's alice alice's another others somebody someone anybody anyone everybody"
-    " he she him his her hers they them their theirs people customers customer client clients competitor competitors"
+    "gas network venue venue's venues exchange exchanges exchange's broker platform protocol bank "
+    "slippage spread tax taxes vat inflation price prices priced rent salary mortgage invoice "
+    "subscription miner miners sister brother friend friend's friends wife husband mother father "
+    "mom dad boss neighbour neighbor colleague cousin uncle aunt son daughter landlord birthday "
+    "accountant yesterday ago historically fees-of shipping income pension loan electricity "
+    "insurance savings weather-forecast temperature born age aged old kids children sister's "
+    "brother's wife's husband's boss's landlord's bob bob's alice alice's another others somebody "
+    "someone anybody anyone everybody he she him his her hers they them their theirs people "
+    "customers customer client clients competitor competitors"
 )
 _MORE: Final = words(
-    "not no never none nothing neither nor cannot can't don't dont doesn't didn't won't wouldn't shouldn't isn't aren't wasn't mustn't couldn't"
-    " haven't hasn't without avoid avoiding n't if unless except when while until till but or only than maybe perhaps probably possibly instead"
-    " otherwise though although however after before because once whenever during since least most more less fewer over under above below per"
-    " each every any all both half twice double triple quarter quarterly third thirds tenth fifth few couple several dozen dozens hundreds"
-    " thousands millions many much some-of monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays"
-    " saturdays sundays weekend weekends weekday weekdays january february march april june july august september october november december"
-    " jan feb mar apr jun jul aug sep sept oct nov dec today tomorrow tonight yesterday now later soon day days week weeks weekly month months"
-    " monthly year years yearly annual annually hour hours hourly minute minutes fortnight daily night morning evening midnight first second"
-    " then also hundred thousand million grand billion percent bps usdc usd dollars dollar bucks cents euro euros zero nil same different"
-    " which whose that's where unlike ignore up down about around roughly approximately almost nearly exactly plus minus times"
-    " remaining rest remainder left leftover excluding including include exclude already still yet last next arbitrum optimism polygon solana"
-    " mainnet sepolia testnet uniswap compound curve hyperliquid binance coinbase kraken gmx dydx polymarket kalshi lido pendle yearn robinhood"
-    " should must may might could would can will shall was were had has been said says say told thinks spent lent borrowed owe owes"
-    " two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty"
-    " forty fifty sixty seventy eighty ninety"
+    "not no never none nothing neither nor cannot can't don't dont doesn't didn't won't wouldn't "
+    "shouldn't isn't aren't wasn't mustn't couldn't haven't hasn't without avoid avoiding n't if "
+    "unless except when while until till but or only than maybe perhaps probably possibly instead "
+    "otherwise though although however after before because once whenever during since least most "
+    "more less fewer over under above below per each every any all both half twice double triple "
+    "quarter quarterly third thirds tenth fifth few couple several dozen dozens hundreds "
+    "thousands millions many much some-of monday tuesday wednesday thursday friday saturday "
+    "sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays weekend weekends "
+    "weekday weekdays january february march april june july august september october november "
+    "december jan feb mar apr jun jul aug sep sept oct nov dec today tomorrow tonight yesterday "
+    "now later soon day days week weeks weekly month months monthly year years yearly annual "
+    "annually hour hours hourly minute minutes fortnight daily night morning evening midnight "
+    "first second then also hundred thousand million grand billion percent bps usdc usd dollars "
+    "dollar bucks cents euro euros zero nil same different which whose that's where unlike ignore "
+    "up down about around roughly approximately almost nearly exactly plus minus times remaining "
+    "rest remainder left leftover excluding including include exclude already still yet last next "
+    "arbitrum optimism polygon solana mainnet sepolia testnet uniswap compound curve hyperliquid "
+    "binance coinbase kraken gmx dydx polymarket kalshi lido pendle yearn robinhood should must "
+    "may might could would can will shall was were had has been said says say told thinks spent "
+    "lent borrowed owe owes two three four five six seven eight nine ten eleven twelve thirteen "
+    "fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy "
+    "eighty ninety"
 )
 RESERVED: Final = frozenset(SPEAKS) | TAKEN_BACK | BENDS | OTHER | _MORE
 # Number words that are no figure of their own: a clause with one of them and unread is unclear.
 VAGUE: Final = words(
-    "half twice double triple quarter third few couple several dozen dozens hundreds thousands millions billion hundred thousand million grand"
+    "half twice double triple quarter third few couple several dozen dozens hundreds thousands "
+    "millions billion hundred thousand million grand"
 )
 JOINS: Final = words(", and & + ( ) - then")
 STOPS: Final = frozenset(".!?;\n•·*…")
 CONNECTS: Final = words(
-    "with using for at up over within spending no max maximum never until till during on by not capped limited don't do through under"
+    "with using for at up over within spending no max maximum never until till during on by not "
+    "capped limited don't do through under"
 )
