@@ -21,19 +21,24 @@ MAX_READINGS: Final = 3
 UNREAD: Final = "unread"
 JOIN: Final = "join"
 IDLE: Final = "idle"
-QUIET: Final = frozenset({"talk", "lead", "must", "purpose", "about", "manner", JOIN, IDLE, UNREAD})
+QUIET: Final = frozenset(
+    {"talk", "lead", "must", "wish", "purpose", "about", "manner", JOIN, IDLE, UNREAD}
+)
 AMOUNTS: Final = frozenset(
     {"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"}
 )
 TIMES: Final = frozenset({"span", "week", "fortnight", "month", "year"})
 # What "you must" makes an order of, not a limit: "you must spend 50 USDC a day".
 SPENDS: Final = frozenset({"budget", "tx", "day", "tx_share", "day_share"})
+# What may follow "I want to": of the rest the writer would be the one who does it.
+WISHED: Final = frozenset({"budget", "lost"})
+MEASURED: Final = frozenset({"lost", "left", "tx_share", "day_share", "tx", "day", "half_lost"})
 SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
 NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # Places of a sentence: OPEN is its start, and what is behind a joining word; SAID is behind a
 # statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement.
 OPEN, SAID, FOR, LOOSE = "open", "said", "for", "loose"
-_BEHIND: Final = {"lead": OPEN, "must": OPEN, "purpose": FOR, "talk": SAID}
+_BEHIND: Final = {"lead": OPEN, "must": OPEN, "wish": OPEN, "purpose": FOR, "talk": SAID}
 _Price = tuple[int, int]
 
 
@@ -107,7 +112,7 @@ class Tiling:
         found = self._phrases(at)
         kind = self.tokens[at].kind
         for way, (price, paths) in list(self._best[at].items()):
-            if kind in v.JOINS or (way == FOR and kind == ":"):
+            if kind in v.JOINS or (way in (FOR, SAID) and kind == ":"):
                 self._reach(OPEN, price, paths, Piece(JOIN, at, at + 1))
             for end, action in found:
                 to = self._behind(way, action, at, paths)
@@ -147,8 +152,11 @@ class Tiling:
             way == LOOSE
             or (way == FOR and kind not in v.CONNECTS)
             or (action == "budget_bare" and (way != OPEN or not _may_be_bare(paths[0])))
-            or (action in SPENDS and any(p.pieces and p.pieces[-1].action == "must" for p in paths))
-            or (action in ("other", "ask_always") and way != OPEN)
+            or (action in SPENDS and any(_last(p) == "must" for p in paths))
+            or (action not in WISHED and any(_last(p) == "wish" for p in paths))
+            or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
+            or (action == "budget_cap" and not (way == FOR or all(map(_behind_purpose, paths))))
+            or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
             or (action in ("tx_or", "day_or") and not all(self._negated(p) for p in paths))
@@ -188,7 +196,7 @@ class Tiling:
 
     def _saying(self, piece: Piece) -> tuple[str, int]:
         figure = self.figure(piece)
-        action = "budget" if piece.action == "budget_bare" else piece.action
+        action = "budget" if piece.action.startswith("budget") else piece.action
         return action, figure.start if figure else -1
 
     def _cheapest(self) -> list[Path]:
@@ -211,3 +219,18 @@ def _may_be_bare(path: Path) -> bool:
 
 def _sets_floor(path: Path) -> bool:
     return bool(path.said) and path.said[-1][0] in SETS_FLOOR
+
+
+def _last(path: Path) -> str:
+    """The action of the last piece."""
+    return path.pieces[-1].action if path.pieces else ""
+
+
+def _leans_on_a_budget(path: Path) -> bool:
+    """True where "of 500 USDC" tells what the figure before it is a part of."""
+    return bool(path.said) and path.said[-1][0] in MEASURED
+
+
+def _behind_purpose(path: Path) -> bool:
+    """True behind what the money is for, and a comma."""
+    return [p.action for p in path.pieces[-2:]] == ["purpose", JOIN]

@@ -29,7 +29,7 @@ PHRASES: Final[Mapping[str, str]] = {
             <you> | the agent | yourself )? ( a )? PCT ( performance | success | agent | profit )?
             ( fee | commission | cut ) ( <gain> )?
         ( a | the | your | its | agent | the agent's | agent's | my | with a | for a | agent's )? (
-            agent | performance | success | profit )? <fee_noun> ( <is> | of | : | at )? PCT (
+            agent | performance | success | profit )? <fee_noun> ( <is> | of | : | at )? ( PCT | BPS ) (
             <gain> )?
         ( a | with a | for a | your | the )? PCT ( performance | success | agent | profit | gain |
             incentive )? ( fee | commission | cut | share ) ( for you | for the agent | to the
@@ -124,6 +124,12 @@ PHRASES: Final[Mapping[str, str]] = {
             needed | no approval is needed ) up to <amt>
         ask <is>? ( above | over ) ( : | = )? <amt>
         ( ask | approval ) above ( : | = | is ) <amt>
+        ( anything | everything | any <act> | amounts | payments | trades | purchases ) up to <amt>
+            ( you | the agent | it ) ( may | can ) ( do | make | decide | pay | buy | spend |
+            handle ) ( alone | without asking | without asking me | on your own | yourself | freely
+            | by yourself )
+        ( <ask> ) about ( anything | everything | <act> | any <act> ) ( <over> ) <amt>
+        approval ( limit | amount | threshold ) ( : | is | of )? <amt>
     """,
     "ask_from": """
         ( <ask> | always <ask> ) ( <objw> ){0,6} <amt> ( or | and ) ( more | above | up | over |

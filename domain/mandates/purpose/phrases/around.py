@@ -93,6 +93,10 @@ PHRASES: Final[Mapping[str, str]] = {
             terms | mandate terms | hard limits | risk limits | guardrails | budget and limits |
             limits are | the limits are | spending limits | caps are | risk | money | guard rails |
             boundaries | ground rules | the deal | deal ) ( : )
+        ( keep it simple | let's keep it simple | simple | here is what i want | here's what i want
+            | what i want | my wishes | your job | the job | your mandate | the mandate | your task
+            | this is the deal | okay so | in short ) :
+        ( run | work | trade | let it run | start )
     """,
     "must": """
         ( you must | you have to | the agent must | the agent has to | it must | it has to | you
@@ -110,6 +114,10 @@ PHRASES: Final[Mapping[str, str]] = {
             ok | okay | no exceptions | without exception | no exceptions please | at all times |
             at any time | ever | for sure | of course | period | under any circumstances | no
             matter what )
+        ( wisely | carefully | slowly | conservatively | prudently | sensibly | responsibly |
+            safely | steadily | well )
+        ( not more | no more | and no more | and not more | not a cent more | max | for now | to
+            begin with | at the start )
     """,
     "purpose": """
         ( please | i want you to | i would like you to | i'd like you to | your task is to | your
@@ -126,5 +134,11 @@ PHRASES: Final[Mapping[str, str]] = {
             ){0,14}
         ( for | this is for | it is for | it's for | purpose : | task : | goal : | job : ) ( W
             ){1,8}
+    """,
+    "wish": """
+        ( i want to | i'd like to | i would like to | we want to | i only want to | we'd like to |
+            i'm going to | i am going to | we will | i will | i'll | i can | we can | i could | i
+            am happy to | i'm happy to | i am ready to | i'm ready to | i'm prepared to | i am
+            prepared to | i plan to | we plan to | i intend to | i am willing to | i'm willing to )
     """,
 }

@@ -102,8 +102,48 @@ PHRASES: Final[Mapping[str, str]] = {
             use | to invest | to spend | to trade | to trade with | to put to work | for this agent
             | for this job | for this task )
         for ( up to | at most | a total of )? MONEY ( in total | total )?
+        ( we | i | we've | i've | i'm | we're | i am | we are ) ( have | putting | adding | setting
+            aside | reserving | committing | investing | providing ) ( set aside | put aside |
+            reserved | allocated | budgeted | earmarked )? ( up to | a total of )? MONEY ( into
+            this | in | for this | to this | for the job | aside | into it | for it )? <for_what>?
+        ( we | i | you | it | the agent )? ( begin | begins | start | starts ) ( off )? with MONEY
+            ( in the vault | in total )?
+        ( let's do | let's say | let's make it | let's go with | let's take | let's try | give my
+            agent | give our agent | try this with | try it with | test this with | test it with |
+            do this with | go with ) ( up to )? MONEY <for_what>? ( first )?
+        ( this is )? a ( small | little | short | first )? ( test | experiment | trial | pilot ) (
+            with | of | worth ) MONEY
+        ( never | do not | don't | must not | should not | may not | cannot | can't ) ( go over |
+            exceed | go above | use more than | spend more than | pass ) <amt> ( in total | overall
+            | altogether | in all | total )
+        ( the | my | your | our | its )? total ( allowance | sum | amount | budget | spend |
+            spending | outlay | cost | costs )? ( must | should | may | can | shall )? ( not exceed
+            | never exceed | stay under | stay below | not go over | not go above | be at most |
+            not be more than | never go over ) <amt>
+        ( the | my | your | our )? ( total | overall | whole ) ( allowance | sum | amount ) ( for
+            this )? <is>? <amt>
+        ( limit | cap | maximum | max ) ( is | : | of )? <amt> ( overall | in total | altogether |
+            in all | total )
+        MONEY is ( the | my | your | our ) ( whole | total | full | entire | overall )? budget
+            <for_what>?
+        ( there is | we have | you have | i have ) a total of MONEY ( to work with | to use | to
+            spend | available )?
+        ( the budget | budget ) ( for this job | for this | for it )? ( shall be | will be | should
+            be | is going to be ) <amt>
+        ( allowed to spend | permitted to spend | free to spend ) ( up to )? MONEY ( in total |
+            overall | altogether )
+        ( invest | use | take | put | trade | manage ) ( my | the | these | our ) MONEY
     """,
     "budget_bare": """
         MONEY ( only | total )? <for_what>?
+    """,
+    "budget_of": """
+        ( of | out of | on a budget of | from ) ( the | my | a | an | these )? ( initial | original
+            | total | starting )? MONEY ( budget | total | in total )?
+    """,
+    "budget_cap": """
+        ( up to | at most | max | maximum | no more than | not more than ) MONEY ( max | at most )?
+        MONEY ( max | maximum | tops | at most )
+        for ( up to | at most )? MONEY ( max | maximum | tops | at most )?
     """,
 }

@@ -101,6 +101,15 @@ PHRASES: Final[Mapping[str, str]] = {
             | a | a single | any | any one | any single | each )? <act> is <amt>
         ( <you> )? ( must | should | may | can ) ( not | never ) ( <spendv> ( more than | over ) |
             exceed ) <amt> ( in | on | for )? <per_act>
+        no ( trades | purchases | payments | orders | transactions | actions ) ( over | above |
+            larger than | bigger than | of more than | exceeding | worth more than ) <amt>
+        ( don't | do not | never ) ( make | do | place | take ) any ( trade | purchase | payment |
+            order | transaction | buy | buys | trades | purchases ) ( over | above | larger than |
+            bigger than | of more than | exceeding ) <amt>
+        ( nothing | no <act> ) ( over | above ) <amt> <per_act>
+        ( set )? ( the | a | my )? ( cap | limit | maximum ) <per_act> ( to | at ) <amt>
+        ( with | using )? ( <spendv> ) no more than <amt> ( in | on | for ) ( any | each | one | a
+            single ) <act>
     """,
     "tx_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
@@ -186,6 +195,7 @@ PHRASES: Final[Mapping[str, str]] = {
         ( spend it slowly : | spread it out : | slowly : | pace yourself : ) <amt> <per_day>
         ( no day | no single day ) ( over | above | with more than | may exceed | should exceed |
             can exceed ) <amt>
+        ( no | not a single ) ( day | days ) ( over | above | with more than ) <amt>
     """,
     "day_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_day>

@@ -36,6 +36,10 @@ PHRASES: Final[Mapping[str, str]] = {
             ends after | is valid for | should last | should run for | has | have | should run |
             will run for | is good for | covers | expires in | expires after | must last | is to
             last ) SPAN
+        ( give it | you have | you've got | it has | we have | the agent has ) SPAN ( for this | in
+            total | to do it | to do this )?
+        ( hold | keep it | leave it | keep it there | leave it there | stay | hold it | hold them )
+            for ( at most )? SPAN
     """,
     "week": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
@@ -80,6 +84,8 @@ PHRASES: Final[Mapping[str, str]] = {
             deadline is | close out by | wrap up by | with an end date of | ending at | end : | it
             should end on | should end on | should run until | must end by | must end on | last
             until ) ( the )? DATE ( at the latest | included | inclusive | inclusively )?
+        ( run | runs | trade | work | valid | active | it runs | go )? from ( today | now ) ( until
+            | till | to | through ) ( the )? DATE
     """,
     "before": """
         ( until before | ends before | ending before | end before | done before | finish before |

@@ -25,7 +25,9 @@ MACROS: Final[Mapping[str, str]] = {
         deposit | request | query | read | transfer | bet | bets | operation | invoice | item |
         article | paper | report | dataset | lookup | search | sale | file | picture | image | book
         | ticket | flight | domain | subscription | click | credit | delivery | product | licence |
-        license | photo | page | result
+        license | photo | page | result | document | placement | rebalance | video | song | map |
+        chart | clip | lead | session | podcast | room | seat | service | template | study | survey
+        | stock photo
     """,
     "per_act": """
         ( per | a | an | each | every | any | / | for each | on each | for every | on every | for
@@ -42,7 +44,11 @@ MACROS: Final[Mapping[str, str]] = {
         to | no more than | not more than | never more than | not over | never over | not above |
         never above | no higher than | not exceeding | a limit of | limit of | a cap of | cap of |
         capped at | limited to | only | limit | cap | : | just | up to a maximum of | up to max |
-        under a cap of | with a cap of | with a limit of | with a maximum of | with a max of
+        under a cap of | with a cap of | with a limit of | with a maximum of | with a max of |
+        limit is | cap is | your limit is | the limit is | my limit is | the cap is | your cap is |
+        limits are | caps are | cap it at | keep it to | keep it under | limit it to | hold it to |
+        cap this at | allowed to spend | of which at most | of that at most | a maximum of | with
+        at most | no higher than
     """,
     "maxtail": """
         max | maximum | at most | tops | at the most | or less | cap | limit | as a limit | as a
@@ -98,7 +104,7 @@ MACROS: Final[Mapping[str, str]] = {
         please stop | you stop | the agent stops | it stops | halt | quit | shut down | cease |
         pause ) ( it | everything | all | all trading | trading | the agent | the bot | all
         activity | working | it all | spending | the mandate | immediately | completely | and stop
-        )?
+        )? | pull the plug | stop out | call it off | wind it down | quit trading
     """,
     "when": """
         if | when | once | as soon as | whenever | in case | the moment | should | after
@@ -107,7 +113,7 @@ MACROS: Final[Mapping[str, str]] = {
         ( falls | fall | drops | drop | goes | go | dips | dip | sinks | sink | is | are | gets |
         get | declines | decline | slips | ever falls | ever drops | ever goes | has fallen | has
         dropped | were to fall | were to drop | goes down | falls down | drops down | ever dips |
-        goes all the way )
+        goes all the way ) | we're | it's | you're | i'm | we are
     """,
     "below": """
         below | under | beneath | to below | to under | lower than
@@ -158,7 +164,9 @@ MACROS: Final[Mapping[str, str]] = {
         winnings | upside | verified gain ) ( you make | it makes | made | the agent makes | it
         earns | you generate | generated | you earn | that you make | it generates | earned )? | (
         of | from | on ) ( whatever | any | the | all ) ( profit | profits | gain | gains ) ( you
-        make | it makes | you earn | there is | you generate | are made | is made )
+        make | it makes | you earn | there is | you generate | are made | is made ) | of ( whatever
+        | what | all | everything | anything ) ( you | the agent | it ) ( earn | earns | make |
+        makes | gain | gains ) ( me | us | for me )?
     """,
     "fee_noun": """
         fee | fees | commission | cut | share | agent fee | agent's fee | performance fee | success
@@ -174,7 +182,9 @@ MACROS: Final[Mapping[str, str]] = {
         confirmation | ok | okay | consent | go ahead | sign off ) ( first )? | ask ( first )? |
         you need my ( approval | permission | ok ) | you must ask ( me )? ( first )? | ask for
         approval | i want to be asked | i want to approve | let me approve | wait for my ( approval
-        | ok | okay )
+        | ok | okay ) | ( get | obtain | seek | need ) ( approval | permission | a yes | an ok |
+        confirmation | the ok | the go ahead ) from me ( first )? | have me approve | let me
+        confirm | run it by me
     """,
     "objw": """
         for | before | about | on | if | when | whenever | any | anything | everything | every |

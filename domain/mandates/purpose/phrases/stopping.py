@@ -106,6 +106,18 @@ PHRASES: Final[Mapping[str, str]] = {
             drawdown )?
         risk ( at most | no more than | up to | a maximum of | max | only ) <val> ( in total |
             overall | of the total | of the budget in total | altogether )
+        the most ( i am | i'm | we are | we're ) ( prepared | willing | ready | able ) to lose is
+            <val> <ofbud>?
+        ( i | we ) ( allow | accept | tolerate | permit ) ( a | any )? ( loss | drawdown | losses )
+            of ( up to | at most | no more than )? <val> ( at most | max | maximum )? <ofbud>?
+        ( you are | you're | it is | the agent is | the bot is | we are )? allowed to lose ( up to
+            | at most )? <val> ( at most | max )? <ofbud>?
+        ( i am | i'm | we are | we're ) ( happy | fine | okay | ok | willing ) to lose ( up to | at
+            most | no more than ) <val> <ofbud>?
+        risk ( no more than | at most | up to ) <val> ( overall | in total | of the total |
+            altogether )
+        <halt> at ( a )? <val> ( down | below | under )
+        <loss_noun> ( of )? ( at most | up to | max ) <val>
     """,
     "lost_all": """
         ( with )? no ( stop line | stop loss | stoploss | floor )
@@ -163,6 +175,13 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | with a | set a | hard )? MONEY floor
         ( the | a | my | with a | set a | set the | put the | put a | have a )? ( stop line | stop
             level ) <is>? ( at )? PCT <budget_of> ( left | remaining )
+        ( <subj> | the vault ) ( must | should | may | can | shall | is to ) ( not | never ) ( ever
+            )? ( be | become ) ( worth )? ( less than | under | below ) <val> ( <budget_of> )?
+        ( make sure | ensure | see to it ) ( that )? ( we | it | you | <subj> ) ( never | do not |
+            don't | doesn't | does not ) ( drop | fall | go | drops | falls | goes | sink ) <below>
+            <val> ( <budget_of> )?
+        ( once | when | if ) <subj> ( is | are ) ( worth )? ( less than | under | below ) <amt> ,?
+            <halt>
     """,
     "line": """
         ( the | a | my | with a | set a | set the | put a | put the | have a | use a )? ( stop line
