@@ -199,6 +199,8 @@ class Quantities:
     def unit_at(self, at: int) -> bool:
         """True where a unit follows: alone, "one" is no figure ("no one", "one of them")."""
         kind = self.kind(at + (self.kind(at) == "-"))
+        if kind == "day":
+            return False
         return (
             kind in _OURS
             or kind in _LONG_UNITS

@@ -8,7 +8,7 @@ before it too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import pairwise
 from typing import Final
@@ -97,7 +97,7 @@ def _sentences(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
         if before is not None and after is not None and _no_stop(before, token, after):
             continue
         if token.kind not in v.STOPS:
-            now.append(token)
+            now.append(_spaced_slash(before, token, after))
             continue
         if now:
             out.append((now, token.kind == "?"))
@@ -105,6 +105,14 @@ def _sentences(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
     if now:
         out.append((now, False))
     return out
+
+
+def _spaced_slash(before: Token | None, token: Token, after: Token | None) -> Token:
+    """A slash between spaces joins clauses: `500 USDC / 30 days`."""
+    if token.kind != "/" or before is None or after is None:
+        return token
+    spaced = before.end < token.start and token.end < after.start
+    return replace(token, kind="/,") if spaced else token
 
 
 def _no_stop(before: Token, token: Token, after: Token) -> bool:

@@ -22,7 +22,7 @@ UNREAD: Final = "unread"
 JOIN: Final = "join"
 IDLE: Final = "idle"
 QUIET: Final = frozenset(
-    {"talk", "lead", "must", "wish", "purpose", "about", "manner", JOIN, IDLE, UNREAD}
+    {"talk", "lead", "must", "wish", "link", "purpose", "about", "manner", JOIN, IDLE, UNREAD}
 )
 AMOUNTS: Final = frozenset(
     {"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"}
@@ -31,7 +31,7 @@ TIMES: Final = frozenset({"span", "week", "fortnight", "month", "year"})
 # What "you must" makes an order of, not a limit: "you must spend 50 USDC a day".
 SPENDS: Final = frozenset({"budget", "tx", "day", "tx_share", "day_share"})
 # What may follow "I want to": of the rest the writer would be the one who does it.
-WISHED: Final = frozenset({"budget", "lost"})
+WISHED: Final = frozenset({"budget", "lost", "day"})
 MEASURED: Final = frozenset({"lost", "left", "tx_share", "day_share", "tx", "day", "half_lost"})
 SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
 NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
@@ -39,6 +39,12 @@ NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement.
 OPEN, SAID, FOR, LOOSE = "open", "said", "for", "loose"
 _BEHIND: Final = {"lead": OPEN, "must": OPEN, "wish": OPEN, "purpose": FOR, "talk": SAID}
+_SAME: Final = {
+    "budget_bare": "budget",
+    "budget_of": "budget",
+    "budget_cap": "budget",
+    "tx_thing": "tx",
+}
 _Price = tuple[int, int]
 
 
@@ -115,7 +121,7 @@ class Tiling:
             if kind in v.JOINS or (way in (FOR, SAID) and kind == ":"):
                 self._reach(OPEN, price, paths, Piece(JOIN, at, at + 1))
             for end, action in found:
-                to = self._behind(way, action, at, paths)
+                to = self._behind(way, action, at, end, paths)
                 if to:
                     self._reach(to, price, paths, Piece(action, at, end))
             if way == OPEN and clause_end > at:
@@ -143,7 +149,7 @@ class Tiling:
             out += [(place + 1, action) for action in dict.fromkeys(actions[e] for e in ends)]
         return out
 
-    def _behind(self, way: str, action: str, at: int, paths: list[Path]) -> str:
+    def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
         if action in QUIET:
             return self._behind_quiet(way, action, paths)
@@ -154,17 +160,23 @@ class Tiling:
             or (action == "budget_bare" and (way != OPEN or not _may_be_bare(paths[0])))
             or (action in SPENDS and any(_last(p) == "must" for p in paths))
             or (action not in WISHED and any(_last(p) == "wish" for p in paths))
+            or (action == "tx_thing" and any(t.kind in v.NO_ACTS for t in self.tokens[at:end]))
             or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
             or (action == "budget_cap" and not (way == FOR or all(map(_behind_purpose, paths))))
             or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
-            or (action in ("tx_or", "day_or") and not all(self._negated(p) for p in paths))
+            or (
+                action in ("tx_or", "day_or", "budget_or")
+                and not all(self._negated(p) for p in paths)
+            )
             or (action in ("close_then", "keep_then") and not any(map(_sets_floor, paths)))
         )
         return "" if barred else SAID
 
     def _behind_quiet(self, way: str, action: str, paths: list[Path]) -> str:
+        if action == "link":
+            return OPEN if way == SAID else ""
         if action == "manner":
             return SAID if way == SAID else ""
         if action == "about":
@@ -176,7 +188,9 @@ class Tiling:
         """True behind a cap that is said as what must not be: there "or" adds a second one."""
         last = path.pieces[-1]
         tokens = self.tokens[last.start : last.end]
-        return last.action in ("tx", "day") and any(t.kind in NEGATED for t in tokens)
+        return last.action in ("tx", "day", "tx_thing", "budget") and any(
+            t.kind in NEGATED for t in tokens
+        )
 
     def _is_idle(self, start: int, end: int) -> bool:
         """True for words that say nothing of a term and bend nothing."""
@@ -196,7 +210,7 @@ class Tiling:
 
     def _saying(self, piece: Piece) -> tuple[str, int]:
         figure = self.figure(piece)
-        action = "budget" if piece.action.startswith("budget") else piece.action
+        action = _SAME.get(piece.action, piece.action)
         return action, figure.start if figure else -1
 
     def _cheapest(self) -> list[Path]:

@@ -22,6 +22,20 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# "5 USDC per agent" caps no action; "5 USDC per article" does.
+NO_ACTS: Final = words(
+    "agent agents bot bots position positions market markets asset assets token tokens coin coins "
+    "share shares unit units user users person head account accounts wallet wallets chain "
+    "strategy strategies project projects team teams season contract contracts side leg pair "
+    "pairs symbol venue site country city point percent kilo km mile liter litre pound sell cycle "
+    "round period phase stage quarter half owner side lot tranche rata se capita annum diem mille"
+)
+# Nouns of other things that money may well be for: they may stand in a purpose.
+SOFT: Final = words(
+    "price prices platform protocol network exchange exchanges insurance subscription friends "
+    "people customers clients kids children shipping electricity customer client inflation "
+    "temperature others"
+)
 # A clause with one of these speaks of these terms; unread it is unclear.
 SPEAKS: Final[Mapping[str, tuple[str, ...]]] = {
     word: terms
@@ -84,11 +98,11 @@ EACH: Final = words("per a an each every any / single one")
 TAKEN_BACK: Final = words(
     "kidding joke joking joked ignore disregard forget scratch nevermind opposite example eg "
     "hypothetical hypothetically suppose supposing pretend imagine previous previously "
-    "instructions actually correction sorry oops mistake mistaken wrong cancel typo lol haha "
-    "translate sarcasm false untrue lie sarcastic fake hmm undecided unsure instead dreams wish "
-    "wished wishes quote quoted anymore changed revised reconsidered superseded void obsolete "
-    "outdated formerly used-to april-fools reverse reversed contrary swap-them roleplay jailbreak "
-    "override overridden"
+    "instructions actually correction sorry oops mistake mistaken cancel typo lol haha translate "
+    "sarcasm false untrue lie sarcastic fake hmm undecided unsure instead dreams wish wished "
+    "wishes quote quoted anymore changed revised reconsidered superseded void obsolete outdated "
+    "formerly used-to april-fools reverse reversed contrary swap-them roleplay jailbreak override "
+    "overridden"
 )
 # What was said does not hold always, or not alone: the sentence it stands in is not read, nor the one before it.
 BENDS: Final = words(
@@ -149,13 +163,13 @@ _MORE: Final = words(
     "fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy "
     "eighty ninety"
 )
-RESERVED: Final = frozenset(SPEAKS) | TAKEN_BACK | BENDS | OTHER | _MORE
+RESERVED: Final = frozenset(SPEAKS) | TAKEN_BACK | BENDS | (OTHER - SOFT) | (_MORE - SOFT)
 # Number words that are no figure of their own: a clause with one of them and unread is unclear.
 VAGUE: Final = words(
     "half twice double triple quarter third few couple several dozen dozens hundreds thousands "
     "millions billion hundred thousand million grand"
 )
-JOINS: Final = words(", and & + ( ) - then")
+JOINS: Final = words(", and & + ( ) - then /,")
 STOPS: Final = frozenset(".!?;\n•·*…")
 CONNECTS: Final = words(
     "with using for at up over within spending no max maximum never until till during on by not "

@@ -39,6 +39,10 @@ PHRASES: Final[Mapping[str, str]] = {
         PCT profit share ( for you | for the agent )?
         ( fee | fees | agent fee ) ( : | is | = )? PCT ( of | on )? ( profit | profits | gain |
             gains )
+        ( give | pay ) ( yourself | the agent ) ( a fee of )? PCT <gain> ( as ( your | a | its |
+            the )? ( fee | reward | commission | performance fee ) )?
+        PCT ( going | goes ) to ( the agent | you ) ( as ( a | the | your | its )? ( profit share |
+            performance fee | share of profit ) )
     """,
     "no_fee": """
         ( there is | there's | with | you get | the agent gets | i pay | we pay | pay )? ( no |
@@ -130,6 +134,17 @@ PHRASES: Final[Mapping[str, str]] = {
             | by yourself )
         ( <ask> ) about ( anything | everything | <act> | any <act> ) ( <over> ) <amt>
         approval ( limit | amount | threshold ) ( : | is | of )? <amt>
+        ( set )? ( the | an | my )? approval ( at | to | above | from above ) <amt>
+        ( approve | approval ) ( required | needed | necessary ) ( above | over | for anything
+            above | for anything over ) <amt>
+        <thing> ( <over> ) <amt> ( needs | requires ) a ( yes | go | go ahead | nod ) from me (
+            first )?
+        ( if | when ) ( you | it | the agent ) ( want | wants | plan | plans | need | needs ) to (
+            spend | pay | trade | use ) ( <over> ) <amt> ,? ( then )? ( please )? <ask>
+        <ask> ( if | when ) ( you | it | the agent ) ( want | wants | plan | plans | need | needs )
+            to ( spend | pay | trade | use ) ( <over> ) <amt>
+        <ask> before ( you | it | the agent ) ( spend | spends | pay | pays | trade | trades | use
+            | uses ) ( <over> ) <amt> ( at once | in one go | at a time | on anything )?
     """,
     "ask_from": """
         ( <ask> | always <ask> ) ( <objw> ){0,6} <amt> ( or | and ) ( more | above | up | over |
@@ -158,6 +173,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( fully autonomous | full autonomy | you have full autonomy | the agent is fully autonomous
             | the agent acts on its own | you are fully autonomous | it acts on its own | the agent
             may act alone | run autonomously | run fully autonomously )
+        ( let it | let the agent | let the bot | it can | it may | the agent can | the agent may |
+            you can | you may ) ( trade | act | decide | work | operate | run ) on ( its | your )
+            own
     """,
     "ask_always": """
         ( please )? ( always )? ( <ask> ) ( every time | each time | always | for everything |

@@ -97,6 +97,9 @@ PHRASES: Final[Mapping[str, str]] = {
             | what i want | my wishes | your job | the job | your mandate | the mandate | your task
             | this is the deal | okay so | in short ) :
         ( run | work | trade | let it run | start )
+        ( hello | hi agent | hello agent | dear agent | whatever you do | whatever happens | all in
+            all | bottom line | as a rule | in general | generally ) ( : )?
+        ( and | also )? ( remember | note ) :
     """,
     "must": """
         ( you must | you have to | the agent must | the agent has to | it must | it has to | you
@@ -116,7 +119,7 @@ PHRASES: Final[Mapping[str, str]] = {
             matter what )
         ( wisely | carefully | slowly | conservatively | prudently | sensibly | responsibly |
             safely | steadily | well )
-        ( not more | no more | and no more | and not more | not a cent more | max | for now | to
+        ( , not more | no more | and no more | and not more | not a cent more | for now | to
             begin with | at the start )
     """,
     "purpose": """
@@ -140,5 +143,9 @@ PHRASES: Final[Mapping[str, str]] = {
             i'm going to | i am going to | we will | i will | i'll | i can | we can | i could | i
             am happy to | i'm happy to | i am ready to | i'm ready to | i'm prepared to | i am
             prepared to | i plan to | we plan to | i intend to | i am willing to | i'm willing to )
+    """,
+    "link": """
+        ( with | plus | but | so | but please | and please | as well as | along with | together
+            with | so please )
     """,
 }

@@ -133,6 +133,28 @@ PHRASES: Final[Mapping[str, str]] = {
         ( allowed to spend | permitted to spend | free to spend ) ( up to )? MONEY ( in total |
             overall | altogether )
         ( invest | use | take | put | trade | manage ) ( my | the | these | our ) MONEY
+        MONEY ( is | are ) ( available | there | yours | set aside | reserved | what you have | in
+            the vault | the limit for everything )
+        the whole ( thing | job | task | project | lot ) ( may | can | should | must ) cost ( up to
+            | at most )? MONEY
+        ( <you> | i | we ) ( have | has | 've | have got | has got | 've got ) ( a budget of | a
+            total budget of | a total of | up to ) MONEY <for_what>?
+        ( you've got | you have got | the agent has got | you'll get | we'd like you to manage | we
+            would like you to manage | we want you to manage | i'm funding <you> with | i am
+            funding <you> with | i will fund <you> with | i'll fund <you> with | i will fund the
+            vault with | reserve | i'm reserving | funded with | i'm starting <you> with | it
+            starts at | it starts with | the agent starts with | it started with | the account
+            starts with | we have | i'd like to invest | let's limit this to | limit this to | keep
+            this to | limit the whole thing to | i'm giving this agent | i give this agent | give
+            this agent | hand the agent | lend ) MONEY ( in total | for this | for it | overall |
+            altogether )? <for_what>?
+        ( total | overall ) ( maximum | max | limit | cap ) <is>? <amt>
+        ( don't | do not | never | not to ) ( spend | use | invest | go over | exceed ) ( more than
+            | over )? <amt> ( in total | altogether | overall | in all )
+        a budget of <amt> ( should be enough | is enough | must be enough | will do | is fine | has
+            to do )
+        ( budget | total budget ) ( to | at ) <amt>
+        <my> budget's <amt>
     """,
     "budget_bare": """
         MONEY ( only | total )? <for_what>?
@@ -142,8 +164,7 @@ PHRASES: Final[Mapping[str, str]] = {
             | total | starting )? MONEY ( budget | total | in total )?
     """,
     "budget_cap": """
-        ( up to | at most | max | maximum | no more than | not more than ) MONEY ( max | at most )?
-        MONEY ( max | maximum | tops | at most )
+        up to MONEY
         for ( up to | at most )? MONEY ( max | maximum | tops | at most )?
     """,
 }

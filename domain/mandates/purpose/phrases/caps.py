@@ -110,6 +110,24 @@ PHRASES: Final[Mapping[str, str]] = {
         ( set )? ( the | a | my )? ( cap | limit | maximum ) <per_act> ( to | at ) <amt>
         ( with | using )? ( <spendv> ) no more than <amt> ( in | on | for ) ( any | each | one | a
             single ) <act>
+        ( single | per trade | each ) ( maximum | max ) <is>? <amt>
+        ( <spendv> )? <max>? <amt> ( each | apiece | a piece ) ( at most | max | maximum | tops |
+            or less )
+        ( <spendv> )? <max> <amt> ( each | apiece | a piece )
+        ( <you> | <you> <may> )? ( <not> ) ( <spendv> | go ) ( more than | over | above ) <amt> (
+            on | for | in ) ( one | any | a | a single | any one | each ) <act>
+        ( i'll | i will | we'll | we ) ( allow | permit | accept ) ( up to | at most )? <amt>
+            <per_act>
+        for ( each | every | any ) <act> ( spend | use | pay ) ( no more than | at most | up to |
+            max ) <amt>
+        ( make | do | take | place | send | buy ) ( <max> ) <amt> <per_act>
+        ( make | do | take | place ) no ( single )? <act> ( above | over | larger than | bigger
+            than | of more than ) <amt>
+        ( <act> | trades | purchases | orders ) ( under | below | of at most | of up to ) <amt> (
+            each | apiece | per <act> )
+        ( never | not ) ( above | over | more than ) <amt> <per_act>
+        ( as a rule | rule | the rule is ) : ( never | no more than | not ) ( above | over | more
+            than )? <amt> <per_act>
     """,
     "tx_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
@@ -129,9 +147,16 @@ PHRASES: Final[Mapping[str, str]] = {
             | should exceed | exceeding | can exceed | may be more than | should be more than ) PCT
             <budget_of>
         ( max | maximum ) ( <act> size | per <act> | size per <act> | <act> ) <is>? PCT <budget_of>
+        ( make | do | take | place ) no ( single )? <act> ( above | over | larger than | bigger
+            than | of more than ) PCT <budget_of>
+        ( use | spend | trade | put ) PCT <budget_of> <per_act> ( at most | max | maximum | or less
+            )
+        <max>? PCT <budget_of> <per_act> ( at most | max )
     """,
     "tx_or": """
         ( or | nor ) ( more than | over )? <amt> ( in total )? ( <per_act> )
+        ( or | nor ) ( more than | over )? <amt> ( on | for | in ) ( one | a | any | a single )
+            <act>
     """,
     "day": """
         ( and | with | at | <you> <may> )? ( <spendv> | risk )? <max>? <amt> <maxtail>? ,? ( in
@@ -196,6 +221,12 @@ PHRASES: Final[Mapping[str, str]] = {
         ( no day | no single day ) ( over | above | with more than | may exceed | should exceed |
             can exceed ) <amt>
         ( no | not a single ) ( day | days ) ( over | above | with more than ) <amt>
+        ( <spendv> )? <max> <amt> ( goes out | is spent | may go out | may be spent | leaves | can
+            be spent ) <per_day>
+        ( i'll | i will | we'll | we ) ( allow | permit | accept ) ( up to | at most )? <amt>
+            <per_day>
+        for <amt> <per_day> ( at most | max | tops | or less )
+        ( <my> )? ( allowance | spending | spend ) ( is | : ) <amt> <per_day>
     """,
     "day_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_day>
@@ -206,8 +237,20 @@ PHRASES: Final[Mapping[str, str]] = {
         <per_day> PCT <budget_of>
         ( a | the )? ( daily | per day ) ( cap | limit | max | budget ) <is>? PCT ( <budget_of> )?
         ( <not> ) ( <spendv> ) ( more than | over ) PCT <budget_of> ( in | on )? <per_day>
+        ( use | spend | trade | put )? PCT <budget_of> <per_day> ( at most | max | maximum | or
+            less )
     """,
     "day_or": """
         ( or | nor ) ( more than | over )? <amt> ( in total )? ( <per_day> )
+    """,
+    "tx_thing": """
+        ( and | with | at | for | <you> | <you> <may> )? ( <spendv> )? <max>? <amt> <maxtail>? per
+            W <maxtail>?
+        ( each | every | any | one | a ) W ( may | can | should | must ) cost ( <max> )? <amt>
+            <maxtail>?
+        per W ( <max> | : | cap | limit )? <amt> <maxtail>?
+    """,
+    "budget_or": """
+        ( or | nor ) ( more than | over )? <amt> ( in total | altogether | overall | in all )
     """,
 }

@@ -40,6 +40,9 @@ PHRASES: Final[Mapping[str, str]] = {
             total | to do it | to do this )?
         ( hold | keep it | leave it | keep it there | leave it there | stay | hold it | hold them )
             for ( at most )? SPAN
+        ( it's | it is | this is ) a SPAN ( test | trial | run | experiment | mandate | job )
+        ( run | work | trade | do ) ( this | it )? for SPAN
+        ( this | it ) ( is | should be ) for SPAN
     """,
     "week": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
@@ -86,6 +89,12 @@ PHRASES: Final[Mapping[str, str]] = {
             until ) ( the )? DATE ( at the latest | included | inclusive | inclusively )?
         ( run | runs | trade | work | valid | active | it runs | go )? from ( today | now ) ( until
             | till | to | through ) ( the )? DATE
+        ( this | the | our )? ( agreement | mandate | deal | job | task | contract | arrangement |
+            run ) ( ends | end | is over | expires | runs | is good | is valid | lasts | stops ) (
+            on | until | till | by | at )? ( the )? DATE
+        ( you | we | the agent ) ( have | has ) until ( the )? DATE
+        and ( ends | stops | ends on ) DATE
+        ( end | ending | ends ) ( on | at ) ( the )? DATE
     """,
     "before": """
         ( until before | ends before | ending before | end before | done before | finish before |
@@ -131,5 +140,7 @@ PHRASES: Final[Mapping[str, str]] = {
         MARKET
         ( you | the agent | it ) ( may | can | should | must ) ( only )? ( use | trade | invest in
             | work in | trade in | trade on | deposit into | work with ) ( only )? MARKET ( only )?
+        ( keep | hold ) ( it | everything | my money | the money | the funds | funds ) in ( only )?
+            MARKET ( only )?
     """,
 }

@@ -27,7 +27,8 @@ MACROS: Final[Mapping[str, str]] = {
         | ticket | flight | domain | subscription | click | credit | delivery | product | licence |
         license | photo | page | result | document | placement | rebalance | video | song | map |
         chart | clip | lead | session | podcast | room | seat | service | template | study | survey
-        | stock photo
+        | stock photo | booking | feed | alert | recipe | download | email | message | contact | ad
+        | placement | trip | visit
     """,
     "per_act": """
         ( per | a | an | each | every | any | / | for each | on each | for every | on every | for
@@ -48,7 +49,10 @@ MACROS: Final[Mapping[str, str]] = {
         limit is | cap is | your limit is | the limit is | my limit is | the cap is | your cap is |
         limits are | caps are | cap it at | keep it to | keep it under | limit it to | hold it to |
         cap this at | allowed to spend | of which at most | of that at most | a maximum of | with
-        at most | no higher than
+        at most | no higher than | ( the | my | your | our | a | its )? ( spending | spend | hard |
+        overall )? ( limit | limits | cap | caps | allowance | maximum ) ( is | are | : | of | at |
+        = ) | spending : | spend : | allowance : | as a rule never above | never above | never over
+        | for at most | for up to | for no more than | no more than | not over  
     """,
     "maxtail": """
         max | maximum | at most | tops | at the most | or less | cap | limit | as a limit | as a
@@ -61,7 +65,10 @@ MACROS: Final[Mapping[str, str]] = {
         can not | it cannot | it can't | the agent must not | the agent must never | the agent
         should not | the agent should never | the agent may not | the agent cannot | the agent
         can't | you must not | you must never | you should not | you may not | you cannot | you
-        can't | you should never
+        can't | you should never | i don't want <you> to | i do not want <you> to | we don't want
+        <you> to | we do not want <you> to | you are not allowed to | you're not allowed to | it is
+        not allowed to | the agent is not allowed to | try not to | please never | it won't | the
+        agent won't | you won't | it will never | the agent will never | do not ever | don't ever
     """,
     "may": """
         may | can | could | should | must | will | is allowed to | are allowed to | is to
@@ -104,7 +111,11 @@ MACROS: Final[Mapping[str, str]] = {
         please stop | you stop | the agent stops | it stops | halt | quit | shut down | cease |
         pause ) ( it | everything | all | all trading | trading | the agent | the bot | all
         activity | working | it all | spending | the mandate | immediately | completely | and stop
-        )? | pull the plug | stop out | call it off | wind it down | quit trading
+        )? | pull the plug | stop out | call it off | wind it down | quit trading | shut down
+        everything | shut everything down | stop the agent | stop the bot | stop all of it | stop
+        the trading | stop trading altogether | it has to stop | you have to stop | it must stop |
+        the agent must stop | the agent has to stop | you must stop | must stop trading | the agent
+        must stop trading
     """,
     "when": """
         if | when | once | as soon as | whenever | in case | the moment | should | after
@@ -171,7 +182,8 @@ MACROS: Final[Mapping[str, str]] = {
     "fee_noun": """
         fee | fees | commission | cut | share | agent fee | agent's fee | performance fee | success
         fee | profit share | share of profit | share of profits | share of the profit | share of
-        the profits | reward | agent's share | agent's cut | fee for the agent | payout
+        the profits | reward | agent's share | agent's cut | fee for the agent | payout | fee for
+        you | your fee | the agent's fee | trading fee for the agent | agents share
     """,
     "ask": """
         ( ask | check with | check in with | consult | confirm with | come to | call | ping |
@@ -184,7 +196,8 @@ MACROS: Final[Mapping[str, str]] = {
         approval | i want to be asked | i want to approve | let me approve | wait for my ( approval
         | ok | okay ) | ( get | obtain | seek | need ) ( approval | permission | a yes | an ok |
         confirmation | the ok | the go ahead ) from me ( first )? | have me approve | let me
-        confirm | run it by me
+        confirm | run it by me | get a yes from me | have my yes | i must say yes | tell me and
+        wait
     """,
     "objw": """
         for | before | about | on | if | when | whenever | any | anything | everything | every |

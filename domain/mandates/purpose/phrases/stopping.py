@@ -118,6 +118,15 @@ PHRASES: Final[Mapping[str, str]] = {
             altogether )
         <halt> at ( a )? <val> ( down | below | under )
         <loss_noun> ( of )? ( at most | up to | max ) <val>
+        ( you | we | i | it | the agent )? ( may | can | could )? lose <val> ( at most | max |
+            maximum | at the most | tops ) <ofbud>?
+        ( i'd | i would | i'll | i will ) be ( fine | ok | okay | happy ) with losing ( up to | at
+            most )? <val> <ofbud>?
+        ( keep trading | keep going | go on | continue | trade | work ) until ( you | we | it ) (
+            have | has | 've ) lost <val> <ofbud>?
+        <halt> at ( a | an )? <loss_noun> ( of )? <val>
+        ( cut everything | get out of everything | shut down everything | shut everything ) (
+            <when> ) <subj>? <lose> <val>
     """,
     "lost_all": """
         ( with )? no ( stop line | stop loss | stoploss | floor )
@@ -204,12 +213,14 @@ PHRASES: Final[Mapping[str, str]] = {
         <at_line> ,? ( then | please )? ( just | simply )? <close_all>
         <close_all> ,? ( <at_line> | there | then )
         ( on floor | at floor | at stop | at the floor | at the stop line ) ( : | = )? close
+        <at_line> ,? ( the agent | you | it ) ( should | must | shall | will )? <close_all>
     """,
     "keep_there": """
         <at_line> ,? ( then | please )? ( just | simply )? ( <keep_all> | do nothing | sell nothing
             | keep holding | keep everything | hold everything | hold | close nothing )
         ( <keep_all> | do nothing | sell nothing | keep everything | hold everything ) ,? <at_line>
         ( on floor | at floor | at stop | at the floor | at the stop line ) ( : | = )? keep
+        <at_line> ,? ( the agent | you | it ) ( should | must | shall | will )? <keep_all>
     """,
     "close_then": """
         ( then | there | and then )? ( also )? <close_all> ( then | there | at that point |
