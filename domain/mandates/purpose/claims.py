@@ -18,18 +18,20 @@ TARGET_MAX_BPS: Final = 1_000_000
 FEE_KIND: Final = "share_of_verified_gain"
 ALWAYS: Final = "0.000001"
 TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
-    "budget": v.BUDGET, "budget_bare": v.BUDGET, "budget_or": v.BUDGET, "tx_thing": v.TX, "budget_of": v.BUDGET, "budget_cap": v.BUDGET, "tx": v.TX, "tx_share": v.TX, "tx_or": v.TX,
-    "day": v.DAY, "day_share": v.DAY, "day_or": v.DAY, "lost": v.FLOOR,
-    "lost_all": v.FLOOR, "half_lost": v.FLOOR, "left": v.FLOOR, "line": v.FLOOR, "stop_at": v.FLOOR, "close_there": v.ON_FLOOR, 
-    "close_then": v.ON_FLOOR,
-    "keep_there": v.ON_FLOOR, "keep_then": v.ON_FLOOR, "fee": v.FEE, "no_fee": v.FEE, "ask": v.ASK, "ask_from": v.ASK,
-    "ask_never": v.ASK, "ask_always": v.ASK, "span": v.DAYS, "week": v.DAYS, "fortnight": v.DAYS, "month": v.DAYS, "year": v.DAYS,
-    "until": v.DAYS, "before": v.DAYS, "aim": v.AIM, "aim_money": v.AIM, "markets": v.MARKETS,
+    "budget": v.BUDGET, "budget_bare": v.BUDGET, "budget_or": v.BUDGET, "tx_thing": v.TX,
+    "budget_of": v.BUDGET, "budget_cap": v.BUDGET, "tx": v.TX, "tx_share": v.TX, "tx_or": v.TX,
+    "day": v.DAY, "day_share": v.DAY, "day_or": v.DAY, "lost": v.FLOOR, "lost_all": v.FLOOR,
+    "half_lost": v.FLOOR, "left": v.FLOOR, "line": v.FLOOR, "stop_at": v.FLOOR, "close_there":
+    v.ON_FLOOR, "close_then": v.ON_FLOOR, "keep_there": v.ON_FLOOR, "keep_then": v.ON_FLOOR,
+    "fee": v.FEE, "no_fee": v.FEE, "ask": v.ASK, "ask_from": v.ASK, "ask_never": v.ASK,
+    "ask_always": v.ASK, "span": v.DAYS, "week": v.DAYS, "fortnight": v.DAYS, "month": v.DAYS,
+    "year": v.DAYS, "until": v.DAYS, "before": v.DAYS, "aim": v.AIM, "aim_money": v.AIM,
+    "markets": v.MARKETS,
 })  # fmt: skip
 _FIXED: Final[Mapping[str, Any]] = MappingProxyType({
     "lost_all": BPS, "half_lost": BPS // 2, "close_there": "close", "close_then": "close",
-    "keep_there": "keep", "keep_then": "keep",
-    "week": 7, "fortnight": 14, "month": 30, "year": 365,
+    "keep_there": "keep", "keep_then": "keep", "week": 7, "fortnight": 14, "month": 30, "year":
+    365,
 })  # fmt: skip
 _MONEY_WORDS: Final = v.words(
     "spend spending cap caps limit limits budget allowance use invest total ceiling spends using"
@@ -39,7 +41,9 @@ _MONEY_WORDS: Final = v.words(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a statement comes to on a given budget: a value, or why it has none and what it could be."""
+    """What a statement comes to on a given budget: a value, or why it has none and what it
+    could be.
+    """
 
     term: str
     value: Any = None
@@ -85,7 +89,9 @@ class Basis:
         return self._of_figure(term, action, s.figure.kind, s.figure.value)
 
     def _counts_money(self, s: Statement) -> bool:
-        """True where a mere number per day is an amount: it says so, or stands beside a cap per action."""
+        """True where a mere number per day is an amount: it says so, or stands beside a cap per
+        action.
+        """
         said = set(s.text.lower().replace(":", " ").split())
         return bool(said & _MONEY_WORDS) or self.caps_an_action
 
@@ -130,7 +136,8 @@ class Basis:
             return Claim(v.FLOOR, lost)
         if action == "left":
             return Claim(v.FLOOR, left)
-        # A line at most of the budget can only be what is left; below half of it, or as a share, it may be what is lost.
+        # A line at most of the budget can only be what is left; below half of it, or as
+        # a share, it may be what is lost.
         if action == "line" and not share and 2 * value > whole:
             return Claim(v.FLOOR, left)
         return Claim(

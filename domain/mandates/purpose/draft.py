@@ -1,4 +1,6 @@
-"""A purpose note into terms: what is understood, what is assumed, what is unclear and what is about something else."""
+"""A purpose note into terms: what is understood, what is assumed, what is unclear and what is
+about something else.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ class Unclear:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a note comes to: the fields of a create body, and an account of every clause with a figure in it."""
+    """What a note comes to: the fields of a create body, and an account of every clause with a
+    figure in it.
+    """
 
     terms: Mapping[str, Any]
     understood: tuple[Understood, ...]
@@ -197,7 +201,9 @@ class _Settling:
         )
 
     def could(self, terms: Iterable[str], parts: Sequence[Statement]) -> tuple[CouldBe, ...]:
-        """What an unread clause may mean: what its parts would say alone, and the terms that its words speak of."""
+        """What an unread clause may mean: what its parts would say alone, and the terms that
+        its words speak of.
+        """
         found = []
         for part in parts:
             claim = self.basis.claim(part)

@@ -1,4 +1,6 @@
-"""What the figures of a note are worth: amounts, shares, spans of time and dates; a figure that is not certain has no value."""
+"""What the figures of a note are worth: amounts, shares, spans of time and dates; a figure that
+is not certain has no value.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def digits(text: str) -> Decimal | None:
 
 
 def foreign(text: str) -> bool:
-    """True for a figure as it is written elsewhere: `1.000,50`, `0,5`, `1'000`, `1 000`, `1.000`."""
+    """True for a figure as it is written elsewhere: `1.000,50`, `0,5`, `1'000`, `1 000`,
+    `1.000`.
+    """
     return _ENGLISH.fullmatch(text) is None or _TWO_WAYS.fullmatch(text) is not None
 
 

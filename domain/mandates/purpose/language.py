@@ -7,7 +7,8 @@ from typing import Final
 
 from domain.mandates.purpose.vocabulary import RESERVED, words
 
-# Words that English does not have, or hardly: the small words, number words and money words of the languages most written.
+# Words that English does not have, or hardly: the small words, number words and money words of
+# the languages most written.
 FOREIGN: Final = words(
     "acheter acht achtzig achète als anggaran anni anno année ano anos ans até auf aus avec "
     "avisa año años bei beneficio beneficios betrag bis bist bitte bulan butce bénéfice "

@@ -213,7 +213,9 @@ class Quantities:
     def finish(
         self, start: int, after: int, number: Decimal | None, priced: bool
     ) -> tuple[Token, int]:
-        """The figure with its scale and its unit, and with what stands too close to it to be sure."""
+        """The figure with its scale and its unit, and with what stands too close to it to be
+        sure.
+        """
         close = (
             start > 0
             and self.touches(start)

@@ -18,7 +18,9 @@ FIGURES: Final = frozenset({MONEY, NUM, PCT, BPS, SPAN, DATE, BAD})
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word, stop or figure. Units of `value`: micro-USDC, basis points or days; `start`, `end` are places in the note."""
+    """One word, stop or figure. Units of `value`: micro-USDC, basis points or days; `start`,
+    `end` are places in the note.
+    """
 
     kind: str
     start: int

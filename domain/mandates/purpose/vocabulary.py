@@ -1,4 +1,6 @@
-"""Words by what they do to a clause: which speak of a term, which change a meaning, which speak of something else."""
+"""Words by what they do to a clause: which speak of a term, which change a meaning, which speak
+of something else.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ SPEAKS: Final[Mapping[str, tuple[str, ...]]] = {
         ((DAY,), "daily"),
         (
             (FLOOR,),
-            "stop stops stopping stopped halt floor lose loses losing loss losses drawdown stoploss stop-loss risk risking reserve",
+            "stop stops stopping stopped halt floor lose loses losing loss losses drawdown stoploss"
+            " risk risking reserve",
         ),
         ((FLOOR, ON_FLOOR), "keep keeps keeping"),
         ((ON_FLOOR,), "close sell liquidate unwind exit selling closing"),
@@ -104,7 +107,8 @@ TAKEN_BACK: Final = words(
     "formerly used-to april-fools reverse reversed contrary swap-them roleplay jailbreak override "
     "overridden"
 )
-# What was said does not hold always, or not alone: the sentence it stands in is not read, nor the one before it.
+# What was said does not hold always, or not alone: the sentence it stands in is not read, nor
+# the one before it.
 BENDS: Final = words(
     "except unless otherwise but or however although though excluding besides excepting apart "
     "aside only not instead whereas while maybe perhaps possibly probably either neither nor "
@@ -127,7 +131,8 @@ SHORT: Final = {
     "possibly": 5,
 }
 ABBREVIATED: Final = words("max min approx incl excl tx")
-# Words that cannot stand in a free place: they bend, count, name a time, another person or another thing.
+# Words that cannot stand in a free place: they bend, count, name a time, another person or
+# another thing.
 OTHER: Final = words(
     "gas network venue venue's venues exchange exchanges exchange's broker platform protocol bank "
     "slippage spread tax taxes vat inflation price prices priced rent salary mortgage invoice "

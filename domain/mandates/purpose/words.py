@@ -1,4 +1,6 @@
-"""A note as tokens: words, stops, and figures with what they are worth, each with its place in the note."""
+"""A note as tokens: words, stops, and figures with what they are worth, each with its place in
+the note.
+"""
 
 from __future__ import annotations
 

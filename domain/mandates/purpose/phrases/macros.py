@@ -71,7 +71,7 @@ MACROS: Final[Mapping[str, str]] = {
         agent won't | you won't | it will never | the agent will never | do not ever | don't ever
     """,
     "may": """
-        may | can | could | should | must | will | is allowed to | are allowed to | is to
+        may | can | could | is allowed to | are allowed to
     """,
     "you": """
         you | the agent | the bot | it | my agent | my bot | agent | your agent

@@ -16,7 +16,7 @@ FIRST: Final[tuple[Row, ...]] = (
         budget=400,
         tx=20,
     ),
-    n("Please spend up to 150 USDC on news articles this quarter.", doubt="days", budget=150),
+    u("Please spend up to 150 USDC on news articles this quarter.", doubt="days", budget=150),
     n(
         "Run my trading strategy with a budget of 3,000 USDC for 60 days. Stop if you lose more than 15%.",
         budget=3000,
@@ -42,7 +42,7 @@ FIRST: Final[tuple[Row, ...]] = (
     ),
     n("I'm happy to lose at most 5% of 10,000 USDC.", budget=10000, floor=500),
     n("Keep it simple: 100 USDC, one week, no fee.", budget=100, days=7, fee=0),
-    n(
+    u(
         "Invest 5,000 USDC in Aave v3 for half a year and take 10% of the profit as your fee.",
         budget=5000,
         markets=["aave-3"],
@@ -78,7 +78,7 @@ FIRST: Final[tuple[Row, ...]] = (
         tx=25,
     ),
     n("Your limit is 40 USDC per transaction and 160 USDC per day.", tx=40, day=160),
-    n(
+    u(
         "Let it run for two weeks with 300 USDC and shut it down if it drops below 240 USDC.",
         days=14,
         budget=300,
@@ -91,7 +91,7 @@ FIRST: Final[tuple[Row, ...]] = (
         fee=1000,
     ),
     n("Please do not use more than 60 USDC per day.", day=60),
-    n("I'd like to try this with 50 USDC for a week first.", budget=50, days=7),
+    u("I'd like to try this with 50 USDC for a week first.", budget=50, days=7),
     n(
         "Budget 1,200 USDC, ask for approval above 200 USDC, close all positions at the stop line.",
         budget=1200,
@@ -105,8 +105,8 @@ FIRST: Final[tuple[Row, ...]] = (
         tx=30,
         budget=300,
     ),
-    n("Trade small: at most 25 USDC per position.", doubt="tx"),
-    n("Capital is 4,000 USDC. Risk limit: 8% drawdown.", budget=4000, floor=800),
+    u("Trade small: at most 25 USDC per position.", doubt="tx"),
+    u("Capital is 4,000 USDC. Risk limit: 8% drawdown.", budget=4000, floor=800),
     n("Allowed to spend 35 USDC daily until January 10, 2027.", day=35, days=51),
     n("Use Morpho USDC only. 2,000 USDC. Three months.", markets=["morpho"], budget=2000, days=90),
     n("Get approval from me for any payment over 75 USDC.", ask=75),
@@ -128,7 +128,7 @@ FIRST: Final[tuple[Row, ...]] = (
     ),
     n("Ends on 31 December 2026. Budget of 450 USDC.", days=41, budget=450),
     n("Put in $2,500; the most I am prepared to lose is $250.", budget=2500, floor=1000),
-    n("Order office supplies. 20 USDC per order, 80 USDC per month.", doubt="day", tx=20),
+    u("Order office supplies. 20 USDC per order, 80 USDC per month.", doubt="day", tx=20),
     n(
         "Give the bot 750 USDC. It may not spend more than 75 USDC on a single trade.",
         budget=750,
@@ -140,14 +140,14 @@ FIRST: Final[tuple[Row, ...]] = (
         budget=250,
         tx=25,
     ),
-    n("Don't bother me for anything under 40 USDC; ask me for anything above that.", doubt="ask"),
+    u("Don't bother me for anything under 40 USDC; ask me for anything above that.", doubt="ask"),
     n("Act on your own, no need to ask me. 300 USDC for 10 days.", ask=None, budget=300, days=10),
     n(
         "Make sure we never drop below 1,800 USDC. We start with 2,000 USDC.",
         floor=1000,
         budget=2000,
     ),
-    n("Grow 1,000 USDC by 5% in 30 days", doubt="budget aim days"),
+    u("Grow 1,000 USDC by 5% in 30 days", doubt="budget aim days"),
     n("Target: 12%. Budget: 2,000 USDC. Horizon: 120 days.", aim=1200, budget=2000, days=120),
     n(
         "500 USDC budget, 50 USDC/trade, 150 USDC/day, 20% stop loss, 30 days, 10% fee.",
@@ -170,8 +170,8 @@ FIRST: Final[tuple[Row, ...]] = (
     ),
     n("Spend at most 90 USDC. No more than 3 USDC each time.", budget=90, tx=3),
     n("I allow a loss of 10% at most.", floor=1000),
-    n("Stop line at 10%.", doubt="floor"),
-    n("Run until Christmas with 500 USDC.", doubt="days budget"),
+    u("Stop line at 10%.", doubt="floor"),
+    u("Run until Christmas with 500 USDC.", doubt="days budget"),
     n("Work with 1,500 USDC through February 28, 2027.", budget=1500, days=100),
     n("20 USDC per day, 5 USDC per action, 400 USDC overall.", day=20, tx=5, budget=400),
     n(
@@ -267,7 +267,7 @@ FIRST: Final[tuple[Row, ...]] = (
         budget=3000,
         tx=500,
     ),
-    n("Spending cap 25 USDC per day. Hard limit 500 USDC.", doubt="budget", day=25),
+    u("Spending cap 25 USDC per day. Hard limit 500 USDC.", doubt="budget", day=25),
     n(
         "Limit: 1,000 USDC overall, 100 USDC per day, 20 USDC per payment.",
         budget=1000,
@@ -309,8 +309,8 @@ FIRST: Final[tuple[Row, ...]] = (
     n("Risk no more than 10% overall. 1,000 USDC for 30 days.", floor=1000, budget=1000, days=30),
     n("Run from today until the end of January with 1,000 USDC.", days=72, budget=1000),
     n("I pay you 10% of whatever you earn me.", fee=1000),
-    n("You get nothing unless there is a profit, then 10% of it.", doubt="fee"),
-    n("Budget 100 USDC per agent.", doubt="budget"),
+    u("You get nothing unless there is a profit, then 10% of it.", doubt="fee"),
+    u("Budget 100 USDC per agent.", doubt="budget"),
     n(
         "5 USDC per request, 50 USDC per day, 250 USDC budget, 5 days.",
         tx=5,
@@ -321,7 +321,7 @@ FIRST: Final[tuple[Row, ...]] = (
     n("Please check with me for purchases over 35 USDC. The rest you decide.", ask=35),
     n("The vault should never be worth less than 80% of the budget.", floor=2000),
     n("Lose no more than 50 USDC out of 500 USDC.", floor=1000, budget=500),
-    n(
+    u(
         "Buy GPU hours. At most 4 USDC per hour, 200 USDC total, for two weeks.",
         doubt="tx budget days",
         budget=200,
@@ -352,14 +352,14 @@ FIRST: Final[tuple[Row, ...]] = (
         budget=100,
         markets=["perps-eth"],
     ),
-    n(
+    u(
         "It ends in 21 days. It costs me nothing if there is no gain; otherwise 15% of the gain.",
         doubt="fee",
         days=21,
     ),
     n("You may spend up to 10 USDC without asking. Total 100 USDC.", ask=10, budget=100),
     n("Send me an update every Friday. Budget 250 USDC for five weeks.", budget=250, days=35),
-    n("I need 3 market reports. Budget 90 USDC.", doubt="budget", budget=90),
+    u("I need 3 market reports. Budget 90 USDC.", doubt="budget", budget=90),
     n(
         "Trade until 2027-02-01 with $800 and keep the balance above $640.",
         days=73,
@@ -368,8 +368,8 @@ FIRST: Final[tuple[Row, ...]] = (
     ),
     n("Spend max 2 USDC per lookup, 20 USDC per day, 14 days.", tx=2, day=20, days=14),
     n("This is a small experiment with 25 dollars.", budget=25),
-    n("Use at most 100 USDC of gas money.", doubt=""),
-    n("Buy low, sell high, 500 USDC, stop at minus 10%.", doubt="budget floor"),
+    u("Use at most 100 USDC of gas money.", doubt=""),
+    u("Buy low, sell high, 500 USDC, stop at minus 10%.", doubt="budget floor"),
     n("The budget for this job shall be 640 USDC and it lasts 16 days.", budget=640, days=16),
     n(
         "1,000 USDC. Ask me when a single transaction is above 100 USDC. If the stop line is hit, sell all positions.",
@@ -405,13 +405,13 @@ FIRST: Final[tuple[Row, ...]] = (
         tx=3,
         budget=60,
     ),
-    n(
+    u(
         "Your job: buy ad space. Your budget: 500 USDC. Your limit per buy: 50 USDC.",
         budget=500,
         tx=50,
     ),
     n("Don't trade if you are not sure. 400 USDC, 40 USDC per trade.", budget=400, tx=40),
-    n(
+    u(
         "The agent can go up to 1,000 USDC, but please not more than 200 USDC on one day.",
         budget=1000,
         day=200,
@@ -425,15 +425,15 @@ FIRST: Final[tuple[Row, ...]] = (
         ask=250,
     ),
     n("Maximum daily spend is 44 USDC, maximum per purchase is 11 USDC.", day=44, tx=11),
-    n("Try to make 8% with 2,000 USDC in 90 days.", doubt="aim budget days"),
-    n("For 30 days, buy one dataset per day at no more than 3 USDC.", doubt="tx days day"),
-    n("If you lose a tenth of the 1,000 USDC, stop.", doubt="floor budget"),
-    n(
+    u("Try to make 8% with 2,000 USDC in 90 days.", doubt="aim budget days"),
+    u("For 30 days, buy one dataset per day at no more than 3 USDC.", doubt="tx days day"),
+    u("If you lose a tenth of the 1,000 USDC, stop.", doubt="floor budget"),
+    u(
         "Once the balance falls below 700 USDC of the initial 1,000 USDC, stop.",
         floor=3000,
         budget=1000,
     ),
-    n(
+    u(
         "Ask before spending over 80 USDC, keep going otherwise. Budget 800 USDC.",
         ask=80,
         budget=800,
