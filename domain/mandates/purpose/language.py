@@ -10,6 +10,7 @@ from domain.mandates.purpose.vocabulary import RESERVED, words
 # Words that English does not have, or hardly: the small words, number words and money words of
 # the languages most written.
 FOREIGN: Final = words(
+    "au aux par je une ses sur fois plafonner dépasse dépasser "
     "acheter acht achtzig achète als anggaran anni anno année ano anos ans até auf aus avec "
     "avisa año años bei beneficio beneficios betrag bis bist bitte bulan butce bénéfice "
     "bénéfices bütçe cada cem cento chaque chiedere chiedi cien ciento cinco cincuenta cinq "

@@ -71,7 +71,7 @@ def read(note: str, *, today: date, market_names: Mapping[str, str]) -> Reading:
     text = tokens_of(note, market_names, today)
     known = grammar()
     known.automaton.fresh()
-    words = (t.kind for t in text.tokens if is_word(t))
+    words = (t.kind for t in text.tokens if t.kind[:1].isalpha() and not t.kind.isupper())
     strange = text.strange or foreign(words, known.automaton.words)
     cut = _sentences(text.tokens)
     sentences = [_Sentence(note, known, tokens, asked, strange) for tokens, asked in cut]
@@ -121,7 +121,7 @@ def _no_stop(before: Token, token: Token, after: Token) -> bool:
         return False
     if token.kind == "-":
         return token.end == after.start and (is_word(before) or before.is_figure)
-    return token.kind == "." and before.kind in v.ABBREVIATED and after.kind != "\n"
+    return token.kind == "." and before.kind in v.ABBREVIATED and after.is_figure
 
 
 class _Sentence:

@@ -33,7 +33,9 @@ NO_ACTS: Final = words(
     "round period phase stage quarter half owner side lot tranche rata se capita annum diem mille"
 )
 # Nouns of other things that money may well be for: they may stand in a purpose.
+_BELONGINGS: Final = "laptop car house phone flight holiday wedding bill flat server hosting api"
 SOFT: Final = words(
+    _BELONGINGS + " "
     "price prices platform protocol network exchange exchanges insurance subscription friends "
     "people customers clients kids children shipping electricity customer client inflation "
     "temperature others"
@@ -130,10 +132,11 @@ SHORT: Final = {
     "probably": 5,
     "possibly": 5,
 }
-ABBREVIATED: Final = words("max min approx incl excl tx")
+ABBREVIATED: Final = words("max min approx incl excl")
 # Words that cannot stand in a free place: they bend, count, name a time, another person or
 # another thing.
 OTHER: Final = words(
+    _BELONGINGS + " "
     "gas network venue venue's venues exchange exchanges exchange's broker platform protocol bank "
     "slippage spread tax taxes vat inflation price prices priced rent salary mortgage invoice "
     "subscription miner miners sister brother friend friend's friends wife husband mother father "

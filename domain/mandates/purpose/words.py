@@ -36,6 +36,7 @@ _QUOTES: Final = {
     "“": '"',
     "”": '"',
 }
+_LIKE_DIGITS: Final = frozenset("0123456789loisbzq")
 _SHOWN: Final = frozenset("\n\r\t")
 
 
@@ -121,11 +122,16 @@ def _atoms(text: str, start: int, end: int) -> list[Token]:
             out.append(
                 Token(BAD if any(c.isdigit() for c in found.group(0)) else "url", *found.span())
             )
-        elif kind == "word" and "-" in found.group(0):
+        elif kind == "word" and ("-" in found.group(0) or _looks_like_a_figure(found.group(0))):
             out.append(Token(BAD, *found.span()))
         else:
             out.append(Token(text[at : found.end()], *found.span()))
     return out
+
+
+def _looks_like_a_figure(word: str) -> bool:
+    """True for `l00` and `5o`: letters that stand for digits, and a digit among them."""
+    return not set(word) - _LIKE_DIGITS and any(c.isdigit() for c in word)
 
 
 def _listed(tokens: list[Token]) -> list[Token]:

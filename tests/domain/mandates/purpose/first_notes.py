@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.domain.mandates.purpose.draft_notes import Row, n
+from tests.domain.mandates.purpose.draft_notes import Row, n, u
 
 FIRST: Final[tuple[Row, ...]] = (
     n(
@@ -16,7 +16,7 @@ FIRST: Final[tuple[Row, ...]] = (
         budget=400,
         tx=20,
     ),
-    u("Please spend up to 150 USDC on news articles this quarter.", doubt="days", budget=150),
+    u("Please spend up to 150 USDC on news articles this quarter.", budget=150),
     n(
         "Run my trading strategy with a budget of 3,000 USDC for 60 days. Stop if you lose more than 15%.",
         budget=3000,
@@ -105,7 +105,7 @@ FIRST: Final[tuple[Row, ...]] = (
         tx=30,
         budget=300,
     ),
-    u("Trade small: at most 25 USDC per position.", doubt="tx"),
+    u("Trade small: at most 25 USDC per position."),
     u("Capital is 4,000 USDC. Risk limit: 8% drawdown.", budget=4000, floor=800),
     n("Allowed to spend 35 USDC daily until January 10, 2027.", day=35, days=51),
     n("Use Morpho USDC only. 2,000 USDC. Three months.", markets=["morpho"], budget=2000, days=90),
@@ -128,7 +128,7 @@ FIRST: Final[tuple[Row, ...]] = (
     ),
     n("Ends on 31 December 2026. Budget of 450 USDC.", days=41, budget=450),
     n("Put in $2,500; the most I am prepared to lose is $250.", budget=2500, floor=1000),
-    u("Order office supplies. 20 USDC per order, 80 USDC per month.", doubt="day", tx=20),
+    u("Order office supplies. 20 USDC per order, 80 USDC per month.", tx=20),
     n(
         "Give the bot 750 USDC. It may not spend more than 75 USDC on a single trade.",
         budget=750,
@@ -140,14 +140,14 @@ FIRST: Final[tuple[Row, ...]] = (
         budget=250,
         tx=25,
     ),
-    u("Don't bother me for anything under 40 USDC; ask me for anything above that.", doubt="ask"),
+    u("Don't bother me for anything under 40 USDC; ask me for anything above that."),
     n("Act on your own, no need to ask me. 300 USDC for 10 days.", ask=None, budget=300, days=10),
     n(
         "Make sure we never drop below 1,800 USDC. We start with 2,000 USDC.",
         floor=1000,
         budget=2000,
     ),
-    u("Grow 1,000 USDC by 5% in 30 days", doubt="budget aim days"),
+    u("Grow 1,000 USDC by 5% in 30 days"),
     n("Target: 12%. Budget: 2,000 USDC. Horizon: 120 days.", aim=1200, budget=2000, days=120),
     n(
         "500 USDC budget, 50 USDC/trade, 150 USDC/day, 20% stop loss, 30 days, 10% fee.",
@@ -170,8 +170,8 @@ FIRST: Final[tuple[Row, ...]] = (
     ),
     n("Spend at most 90 USDC. No more than 3 USDC each time.", budget=90, tx=3),
     n("I allow a loss of 10% at most.", floor=1000),
-    u("Stop line at 10%.", doubt="floor"),
-    u("Run until Christmas with 500 USDC.", doubt="days budget"),
+    u("Stop line at 10%."),
+    u("Run until Christmas with 500 USDC."),
     n("Work with 1,500 USDC through February 28, 2027.", budget=1500, days=100),
     n("20 USDC per day, 5 USDC per action, 400 USDC overall.", day=20, tx=5, budget=400),
     n(
@@ -267,7 +267,7 @@ FIRST: Final[tuple[Row, ...]] = (
         budget=3000,
         tx=500,
     ),
-    u("Spending cap 25 USDC per day. Hard limit 500 USDC.", doubt="budget", day=25),
+    u("Spending cap 25 USDC per day. Hard limit 500 USDC.", day=25),
     n(
         "Limit: 1,000 USDC overall, 100 USDC per day, 20 USDC per payment.",
         budget=1000,
@@ -309,8 +309,8 @@ FIRST: Final[tuple[Row, ...]] = (
     n("Risk no more than 10% overall. 1,000 USDC for 30 days.", floor=1000, budget=1000, days=30),
     n("Run from today until the end of January with 1,000 USDC.", days=72, budget=1000),
     n("I pay you 10% of whatever you earn me.", fee=1000),
-    u("You get nothing unless there is a profit, then 10% of it.", doubt="fee"),
-    u("Budget 100 USDC per agent.", doubt="budget"),
+    u("You get nothing unless there is a profit, then 10% of it."),
+    u("Budget 100 USDC per agent."),
     n(
         "5 USDC per request, 50 USDC per day, 250 USDC budget, 5 days.",
         tx=5,
@@ -323,7 +323,6 @@ FIRST: Final[tuple[Row, ...]] = (
     n("Lose no more than 50 USDC out of 500 USDC.", floor=1000, budget=500),
     u(
         "Buy GPU hours. At most 4 USDC per hour, 200 USDC total, for two weeks.",
-        doubt="tx budget days",
         budget=200,
         days=14,
     ),
@@ -354,12 +353,11 @@ FIRST: Final[tuple[Row, ...]] = (
     ),
     u(
         "It ends in 21 days. It costs me nothing if there is no gain; otherwise 15% of the gain.",
-        doubt="fee",
         days=21,
     ),
     n("You may spend up to 10 USDC without asking. Total 100 USDC.", ask=10, budget=100),
     n("Send me an update every Friday. Budget 250 USDC for five weeks.", budget=250, days=35),
-    u("I need 3 market reports. Budget 90 USDC.", doubt="budget", budget=90),
+    u("I need 3 market reports. Budget 90 USDC.", budget=90),
     n(
         "Trade until 2027-02-01 with $800 and keep the balance above $640.",
         days=73,
@@ -368,8 +366,8 @@ FIRST: Final[tuple[Row, ...]] = (
     ),
     n("Spend max 2 USDC per lookup, 20 USDC per day, 14 days.", tx=2, day=20, days=14),
     n("This is a small experiment with 25 dollars.", budget=25),
-    u("Use at most 100 USDC of gas money.", doubt=""),
-    u("Buy low, sell high, 500 USDC, stop at minus 10%.", doubt="budget floor"),
+    u("Use at most 100 USDC of gas money."),
+    u("Buy low, sell high, 500 USDC, stop at minus 10%."),
     n("The budget for this job shall be 640 USDC and it lasts 16 days.", budget=640, days=16),
     n(
         "1,000 USDC. Ask me when a single transaction is above 100 USDC. If the stop line is hit, sell all positions.",
@@ -425,9 +423,9 @@ FIRST: Final[tuple[Row, ...]] = (
         ask=250,
     ),
     n("Maximum daily spend is 44 USDC, maximum per purchase is 11 USDC.", day=44, tx=11),
-    u("Try to make 8% with 2,000 USDC in 90 days.", doubt="aim budget days"),
-    u("For 30 days, buy one dataset per day at no more than 3 USDC.", doubt="tx days day"),
-    u("If you lose a tenth of the 1,000 USDC, stop.", doubt="floor budget"),
+    u("Try to make 8% with 2,000 USDC in 90 days."),
+    u("For 30 days, buy one dataset per day at no more than 3 USDC."),
+    u("If you lose a tenth of the 1,000 USDC, stop."),
     u(
         "Once the balance falls below 700 USDC of the initial 1,000 USDC, stop.",
         floor=3000,
