@@ -128,7 +128,7 @@ class _Sentence:
     """One sentence: its pieces, and why none of them counts, or an empty text."""
 
     def __init__(self, note: str, known: Grammar, tokens: list[Token], asked: bool, strange: str):
-        self.note, self.known, self.tokens = note, known, tokens
+        self.note, self.known, self.tokens, self.strange = note, known, tokens, bool(strange)
         self.why = strange or ("it is a question" if asked else "")
         if not self.why and len(tokens) > MAX_SENTENCE:
             self.why = f"it is longer than {MAX_SENTENCE} words"
@@ -183,7 +183,7 @@ class _Sentence:
         others = tuple(s for path in self.readings[1:] for s in self._stated(path))
         if self.why:
             whole = Piece(UNREAD, 0, len(self.tokens))
-            if said or self._speaks(whole):
+            if said or self.strange or self._speaks(whole):
                 parts = tuple(s for s in (*said, *others) if s.action != "other")
                 reading.unread.append(self._unread(whole, self.why, parts))
             return
