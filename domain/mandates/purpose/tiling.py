@@ -22,7 +22,20 @@ UNREAD: Final = "unread"
 JOIN: Final = "join"
 IDLE: Final = "idle"
 QUIET: Final = frozenset(
-    {"talk", "lead", "must", "wish", "link", "purpose", "about", "manner", JOIN, IDLE, UNREAD}
+    {
+        "talk",
+        "lead",
+        "must",
+        "wish",
+        "link",
+        "closing",
+        "purpose",
+        "about",
+        "manner",
+        JOIN,
+        IDLE,
+        UNREAD,
+    }
 )
 AMOUNTS: Final = frozenset(
     {"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"}
@@ -31,7 +44,7 @@ TIMES: Final = frozenset({"span", "week", "fortnight", "month", "year"})
 # What "you must" makes an order of, not a limit: "you must spend 50 USDC a day".
 SPENDS: Final = frozenset({"budget", "tx", "day", "tx_share", "day_share"})
 # What may follow "I want to": of the rest the writer would be the one who does it.
-WISHED: Final = frozenset({"budget", "lost", "day"})
+WISHED: Final = frozenset({"budget", "lost", "day", "tx"})
 MEASURED: Final = frozenset({"lost", "left", "tx_share", "day_share", "tx", "day", "half_lost"})
 SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
 NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
@@ -177,7 +190,7 @@ class Tiling:
     def _behind_quiet(self, way: str, action: str, paths: list[Path]) -> str:
         if action == "link":
             return OPEN if way == SAID else ""
-        if action == "manner":
+        if action in ("manner", "closing"):
             return SAID if way == SAID else ""
         if action == "about":
             fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)

@@ -43,6 +43,10 @@ PHRASES: Final[Mapping[str, str]] = {
             the )? ( fee | reward | commission | performance fee ) )?
         PCT ( going | goes ) to ( the agent | you ) ( as ( a | the | your | its )? ( profit share |
             performance fee | share of profit ) )
+        ( keep | set | leave | make ) the fee ( at | to ) PCT ( <gain> )?
+        ( i'd | i would | i will | i'll ) pay ( you )? PCT <gain> ( to ( the agent | you ) )?
+        charge ( me )? PCT <gain>
+        ( i will | i'll | we | we'll | i ) pay PCT <gain> to ( the agent | you )
     """,
     "no_fee": """
         ( there is | there's | with | you get | the agent gets | i pay | we pay | pay )? ( no |
@@ -145,6 +149,7 @@ PHRASES: Final[Mapping[str, str]] = {
             to ( spend | pay | trade | use ) ( <over> ) <amt>
         <ask> before ( you | it | the agent ) ( spend | spends | pay | pays | trade | trades | use
             | uses ) ( <over> ) <amt> ( at once | in one go | at a time | on anything )?
+        ( approvals | approval | permission ) ( above | over ) <amt>
     """,
     "ask_from": """
         ( <ask> | always <ask> ) ( <objw> ){0,6} <amt> ( or | and ) ( more | above | up | over |

@@ -100,6 +100,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( hello | hi agent | hello agent | dear agent | whatever you do | whatever happens | all in
             all | bottom line | as a rule | in general | generally ) ( : )?
         ( and | also )? ( remember | note ) :
+        ( for this job | for this | for that | a mandate | for the job | for this task | in this
+            job | my wish | my plan ) ( : )?
+        ( trade like a pro | spend it wisely | be smart ) :
     """,
     "must": """
         ( you must | you have to | the agent must | the agent has to | it must | it has to | you
@@ -147,5 +150,9 @@ PHRASES: Final[Mapping[str, str]] = {
     "link": """
         ( with | plus | but | so | but please | and please | as well as | along with | together
             with | so please )
+    """,
+    "closing": """
+        , ( no more | not more | and no more | nothing else | that is all | that's all | that's it
+            | not a cent more | not a penny more )
     """,
 }

@@ -155,6 +155,17 @@ PHRASES: Final[Mapping[str, str]] = {
             to do )
         ( budget | total budget ) ( to | at ) <amt>
         <my> budget's <amt>
+        buy ( up to )? MONEY worth of W{1,6}
+        ( i fund | we fund | we put in | i put in | we deposit | we start with | i start with | you
+            begin with ) ( it with )? MONEY
+        ( amount | sum | size | principal | deposit ) ( : | is | of ) MONEY
+        ( <my>? ) budget is limited ( : | to ) <amt>
+        ( keep | hold ) ( the )? ( total | overall )? ( costs | total costs | total spending |
+            total spend | spending ) ( under | below | within | at ) MONEY ( in total | overall )?
+        ( it | this | the job | the whole thing ) ( should | must | may | can ) not cost ( me | us
+            )? more than MONEY ( in total | altogether | overall )?
+        ( i set | set | i put | i fix ) the budget ( at | to ) <amt>
+        ( not a penny more than | not a cent more than ) MONEY ( in total )?
     """,
     "budget_bare": """
         MONEY ( only | total )? <for_what>?

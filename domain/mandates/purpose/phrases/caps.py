@@ -128,6 +128,11 @@ PHRASES: Final[Mapping[str, str]] = {
         ( never | not ) ( above | over | more than ) <amt> <per_act>
         ( as a rule | rule | the rule is ) : ( never | no more than | not ) ( above | over | more
             than )? <amt> <per_act>
+        ( your | my | the ) ( max | maximum | limit | cap ) <per_act> <is>? <amt>
+        ( each | every | any ) ( single )? <act> ( under | below | at most | up to ) <amt>
+        ( a | any ) <act> ( may | can | must | should ) not ( be )? ( larger | bigger | more |
+            higher | greater ) than <amt>
+        ( limit | cap | keep ) ( each | every | any ) <act> ( to | at | under ) <amt>
     """,
     "tx_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
@@ -227,6 +232,8 @@ PHRASES: Final[Mapping[str, str]] = {
             <per_day>
         for <amt> <per_day> ( at most | max | tops | or less )
         ( <my> )? ( allowance | spending | spend ) ( is | : ) <amt> <per_day>
+        ( your | my | the ) ( max | maximum | limit | cap ) <per_day> <is>? <amt>
+        ( limit | cap | keep ) ( each | every | the | any ) day ( to | at | under ) <amt>
     """,
     "day_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_day>

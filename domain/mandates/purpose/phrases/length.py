@@ -95,6 +95,7 @@ PHRASES: Final[Mapping[str, str]] = {
         ( you | we | the agent ) ( have | has ) until ( the )? DATE
         and ( ends | stops | ends on ) DATE
         ( end | ending | ends ) ( on | at ) ( the )? DATE
+        keep ( working | going | trading | running ) until ( the )? DATE
     """,
     "before": """
         ( until before | ends before | ending before | end before | done before | finish before |

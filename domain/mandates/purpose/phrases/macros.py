@@ -52,7 +52,8 @@ MACROS: Final[Mapping[str, str]] = {
         at most | no higher than | ( the | my | your | our | a | its )? ( spending | spend | hard |
         overall )? ( limit | limits | cap | caps | allowance | maximum ) ( is | are | : | of | at |
         = ) | spending : | spend : | allowance : | as a rule never above | never above | never over
-        | for at most | for up to | for no more than | no more than | not over  
+        | for at most | for up to | for no more than | no more than | not over | limit yourself to
+        | limit itself to | stick to at most
     """,
     "maxtail": """
         max | maximum | at most | tops | at the most | or less | cap | limit | as a limit | as a
@@ -74,11 +75,12 @@ MACROS: Final[Mapping[str, str]] = {
         may | can | could | is allowed to | are allowed to
     """,
     "you": """
-        you | the agent | the bot | it | my agent | my bot | agent | your agent
+        you | the agent | the bot | it | my agent | my bot | agent | your agent | this bot | this
+        agent | your bot | our agent | the assistant
     """,
     "spendv": """
         spend | spends | use | trade | invest | put in | pay | move | commit | deploy | transact |
-        put
+        put | swap | donate | send
     """,
     "spending": """
         spending | using | trading | investing | paying | moving | committing | deploying
@@ -135,7 +137,8 @@ MACROS: Final[Mapping[str, str]] = {
         down | goes down by | we're down | it's down | you're down | i'm down | we've lost | it's
         lost | you've lost | it has lost over | we are down by | it's down by | we're down by |
         loses over | declines by | has fallen | has dropped | has fallen by | has dropped by | ever
-        loses | have gone down | 's down | loses a total of | shrinks by | sheds | 're down
+        loses | have gone down | 's down | loses a total of | shrinks by | sheds | 're down | down
+        by | is down over | are down over
     """,
     "by_more": """
         by | more than | over | by more than | by over | at least | in total | a total of
@@ -183,7 +186,8 @@ MACROS: Final[Mapping[str, str]] = {
         fee | fees | commission | cut | share | agent fee | agent's fee | performance fee | success
         fee | profit share | share of profit | share of profits | share of the profit | share of
         the profits | reward | agent's share | agent's cut | fee for the agent | payout | fee for
-        you | your fee | the agent's fee | trading fee for the agent | agents share
+        you | your fee | the agent's fee | trading fee for the agent | agents share | profit share
+        for the agent
     """,
     "ask": """
         ( ask | check with | check in with | consult | confirm with | come to | call | ping |
@@ -207,7 +211,7 @@ MACROS: Final[Mapping[str, str]] = {
         | transaction | transactions | action | actions | order | orders | transfer | transfers |
         buying | buy | pay | going | of | one | sending | with | swap | swaps | move | moves |
         executing | individual | approving | would | will | costing | worth | size | sizes | doing
-        | it's | committing
+        | it's | committing | do | does | make | makes | buying | send | sends | book | booking
     """,
     "thing": """
         ( anything | everything | any | all | every | each | a | an | the | one | single |

@@ -127,6 +127,11 @@ PHRASES: Final[Mapping[str, str]] = {
         <halt> at ( a | an )? <loss_noun> ( of )? <val>
         ( cut everything | get out of everything | shut down everything | shut everything ) (
             <when> ) <subj>? <lose> <val>
+        ( i | we ) ( can | could ) afford to lose ( up to )? <val>
+        <halt> ( <when> ) down <by_more>? <val>
+        <halt> ( immediately )? ( <when> ) the loss ( is | gets ) ( more than | over | above )
+            <val>
+        afford to lose ( up to | at most )? <val>
     """,
     "lost_all": """
         ( with )? no ( stop line | stop loss | stoploss | floor )

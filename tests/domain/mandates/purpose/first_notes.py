@@ -403,7 +403,7 @@ FIRST: Final[tuple[Row, ...]] = (
         tx=3,
         budget=60,
     ),
-    u(
+    n(
         "Your job: buy ad space. Your budget: 500 USDC. Your limit per buy: 50 USDC.",
         budget=500,
         tx=50,
