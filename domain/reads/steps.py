@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from domain.ledger.chain_events import BY_LOG
 from domain.ledger.events import Event, Kind, Reporter
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import ClauseKey, Mandate
@@ -40,20 +41,6 @@ REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
     "OverDailyCap": ClauseKey.PER_DAY,
     "MandateStopped": ClauseKey.AT_STOP,
     "MandateEnded": ClauseKey.PERIOD,
-}
-
-
-LOGS: Final[Mapping[str, tuple[str, str, str | None]]] = {
-    "Executed": ("action", "executed", "spent"),
-    "Unwound": ("action", "unwound", "returned"),
-    "Deposited": ("funding", "deposit", "amount"),
-    "Withdrawn": ("funding", "withdraw", "amount"),
-    "AgentPaid": ("outcome", "payout", "amount"),
-    "Settled": ("outcome", "resolve", None),
-    "Marked": ("outcome", "mark", None),
-    "Stopped": ("control", "stop", None),
-    "AgentRevoked": ("control", "paused", None),
-    "AgentSet": ("control", "resumed", None),
 }
 
 
@@ -268,13 +255,11 @@ def provisional_step(log: Mapping[str, Any], now: datetime) -> Step | None:
     """A vault's log that is not deep enough to be a ledger row: shown, not confirmed, in no
     total.
     """
-    kind, code, amount_name = LOGS.get(str(log.get("name")), (None, "", None))
-    if kind is None:
+    event = BY_LOG.get(str(log.get("name")))
+    if event is None:
         return None
     args, tx_hash = _map(log.get("args")), _text(log.get("tx_hash"))
-    units = args.get(amount_name) if amount_name else None
-    if code == "executed" and not units:
-        units = args.get("returned")
+    (kind, code), (_, amount) = event.step, event.reads(args)
     return Step(
         id=f"{tx_hash}:{code}",
         group=tx_hash or code,
@@ -283,7 +268,7 @@ def provisional_step(log: Mapping[str, Any], now: datetime) -> Step | None:
         status="provisional",
         at=_moment(log.get("at")) or now,
         reported_by="chain",
-        amount=Usdc(units) if isinstance(units, int) else None,
+        amount=amount,
         tx_hash=tx_hash,
         target={"address": args.get("target"), "selector": args.get("selector")},
         clauses=ACTION_CLAUSES if kind == "action" else _clauses_of(kind),

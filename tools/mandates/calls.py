@@ -6,7 +6,10 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from domain.facts import Call, VaultState
+from domain.ledger.chain_events import LOG_OF
 from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.payloads import Stopped
+from domain.ledger.written import written
 from domain.mandates.actions import selector_of
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.states import Action, moved
@@ -198,7 +201,7 @@ def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
             reported_by=Reporter.OWNER,
             occurred_at=ask.now,
             chain_id=m.chain_id,
-            payload={"reason": "owner", "record_only": True},
+            payload=written(Stopped(reason="owner", record_only=True)),
         )
         uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
     live = m.vault_address is not None and not _over(m, ask.facts.vault)
@@ -305,16 +308,6 @@ class VaultTx(ByTx):
     """A transaction on the vault, and what it is meant to have done."""
 
     kind: Literal["stop", "pause", "resume", "withdraw", "unwind", "deposit"] | None = None
-
-
-LOG_OF: Final = {
-    "stop": "Stopped",
-    "pause": "AgentRevoked",
-    "resume": "AgentSet",
-    "withdraw": "Withdrawn",
-    "unwind": "Unwound",
-    "deposit": "Deposited",
-}
 
 
 def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
