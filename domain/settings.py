@@ -24,6 +24,7 @@ class Config:
     reservation_s: int = 600
     refusals_per_day: int = 60
     mark_fresh_s: int = 900
+    claim_ttl_s: int = 900
     transfer_fails_after_s: int = 86_400
     session_s: int = 43_200
     session_longest_s: int = 604_800

@@ -7,7 +7,7 @@ from typing import Any
 
 from domain.money import Usdc, text
 from domain.rules.case import Book
-from domain.rules.worth import agent_fee_reserved, committed, worth
+from domain.rules.worth import agent_fee_reserved, committed, realized, valuation, worth
 
 
 def cents(amount: Usdc) -> str:
@@ -30,7 +30,7 @@ def fees(book: Book) -> dict[str, Any]:
     Units: USDC, 6 decimals; the two nets 2 decimals. An unclassified fee is never folded into
     venue.
     """
-    s = book.state
+    s, paid = book.state.claimed, Usdc(book.measured.payouts)
     at, reserve, put_in = worth(book), agent_fee_reserved(book), committed(book)
     net = None if at is None or reserve is None else at - put_in - reserve
     return {
@@ -44,19 +44,19 @@ def fees(book: Book) -> dict[str, Any]:
         },
         "agent_fee": {
             "reserved_est": text(reserve),
-            "paid": str(Usdc(s.payouts)),
-            "paid_source": "chain" if s.payouts else None,
+            "paid": str(paid),
+            "paid_source": "chain" if paid else None,
         },
-        "realized_total": str(Usdc(s.fees + s.payouts)),
+        "realized_total": str(Usdc(s.fees) + paid),
         "net_after_fees_est": {
             "value": None if net is None else cents(net),
             "est": True,
-            "source": s.worth_source,
+            "source": valuation(book).source,
             "pct": None if net is None else share(net, put_in),
             "formula": "worth_est - committed - agent_fee_reserved",
         },
         "net_after_fees_realized": {
-            "value": cents(Usdc(s.realized)),
+            "value": cents(realized(book)),
             "est": False,
             "formula": "resolve - fees - payouts",
         },

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from domain.ledger.measured import SCALE, Day
+from domain.ledger.record import SCALE, Day
 from domain.mandates.mandate import Mandate, Status
 from domain.money import BPS, Usdc
 from domain.settings import Config

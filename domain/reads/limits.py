@@ -10,7 +10,7 @@ from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_tod
 from domain.rules.case import Book, moment, today
 from domain.rules.checks import remaining
 from domain.rules.codes import CLAUSE_OF
-from domain.rules.worth import committed, floor_now, worth
+from domain.rules.worth import committed, floor_now, valuation, worth
 from domain.times import timestamp
 
 ROLLING: Final = timedelta(hours=24)
@@ -19,7 +19,7 @@ ROLLING: Final = timedelta(hours=24)
 def rolling_24h(book: Book) -> Usdc:
     """Spend of the last 24 hours, to the minute; two caps can meet at midnight (contract 5)."""
     since = (moment(book) - ROLLING).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
-    return Usdc(sum(amount for minute, amount in book.state.minutes.items() if minute >= since))
+    return Usdc(sum(amount for minute, amount in book.measured.minutes.items() if minute >= since))
 
 
 def _used(value: str | int | None, source: str, basis: str, **more: Any) -> dict[str, Any]:
@@ -62,13 +62,13 @@ def allowed(book: Book) -> dict[str, Any]:
 
 def source_of(book: Book) -> str:
     """Where figures of spend come from: the chain alone, or also what only the agent reports."""
-    claimed = any(day.claimed for day in book.state.days.values())
-    return "agent" if claimed or not book.state.chain_rows else "chain"
+    claimed = book.state.claimed.notional or book.state.claimed.pending
+    return "agent" if claimed or not book.measured.rows else "chain"
 
 
 def used(book: Book) -> dict[str, Any]:
     """What is used of each, with where the figure comes from."""
-    s, m = book.state, book.mandate
+    s, m = book.measured, book.mandate
     source = source_of(book)
     return {
         "budget": _used(str(committed(book)), "chain", "deposits - withdrawals"),
@@ -81,7 +81,7 @@ def used(book: Book) -> dict[str, Any]:
             "gross spend of the UTC day; what comes back gives nothing back",
             reserved=str(reserved(book)),
         ),
-        "stop_line": _used(text(worth(book)), s.worth_source, "worth_est"),
+        "stop_line": _used(text(worth(book)), valuation(book).source, "worth_est"),
         "period": _used(timestamp(book.now), "clock", "now" if m.signed_at else "not signed"),
         "pending_approvals": _used(
             sum(a.shown(book.now) == "pending" for a in book.approvals),
@@ -96,8 +96,7 @@ def used(book: Book) -> dict[str, Any]:
 
 def credits_today(book: Book) -> int:
     """Paid-read credits of the UTC day."""
-    told = book.state.days.get(today(book))
-    return told.credits if told else 0
+    return book.state.claimed.credits.get(today(book), 0)
 
 
 def breaches(book: Book) -> list[dict[str, Any]]:

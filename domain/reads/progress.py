@@ -5,12 +5,24 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from domain.ledger.positions import Reading
+from domain.ledger.measured import Position
 from domain.mandates.mandate import Status
-from domain.money import Usdc, text
+from domain.money import ZERO, Usdc, text
+from domain.rules.caps import pending
 from domain.rules.case import Book, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
-from domain.rules.worth import agent_fee_reserved, cash, floor_now, worth
+from domain.rules.stop_line import fresh
+from domain.rules.worth import (
+    agent_fee_reserved,
+    cash,
+    committed,
+    floor_now,
+    positions_est,
+    realized,
+    realized_source,
+    valuation,
+    worth,
+)
 from domain.times import timestamp
 
 UNWIND_WINDOW: Final = timedelta(days=3)
@@ -18,11 +30,8 @@ UNWIND_WINDOW: Final = timedelta(days=3)
 
 def exit_cost(book: Book) -> Usdc | None:
     """Sum of marks x spread_bps, rounded up; None before the first chain row."""
-    return (
-        None
-        if book.state.cash is None
-        else Usdc(book.state.positions_est).share_up(book.config.spread_bps)
-    )
+    held = positions_est(book)
+    return None if held is None else max(ZERO, held).share_up(book.config.spread_bps)
 
 
 def leave_now_basis(book: Book) -> dict[str, Any]:
@@ -69,7 +78,7 @@ def next_event(book: Book) -> dict[str, Any] | None:
     coming: list[tuple[datetime, str]] = []
     if m.status in (Status.SIGNED, Status.WORKING) and m.ends_at is not None:
         coming.append((m.ends_at, "ends_at"))
-    look = _parsed(book.state.next_at)
+    look = _parsed(book.state.claimed.next_at)
     if look is not None and m.status is Status.WORKING:
         coming.append((look, "next_at"))
     coming += [
@@ -92,17 +101,40 @@ def day(book: Book) -> int | None:
     )
 
 
-def _position(book: Book, key: str, reading: Reading) -> dict[str, Any]:
-    position = book.state.positions[key]
+def _position(
+    book: Book, key: str, told: tuple[Position, int, str, datetime | None]
+) -> dict[str, Any]:
+    position, value, source, at = told
     return {
         "id": key,
-        "market": position.market,
-        "address": position.address,
-        "mark": str(Usdc(reading.value)),
-        "cost": str(Usdc(reading.cost)),
-        "marked_at": reading.marked_at,
-        "source": reading.source,
+        "market": position.place.market,
+        "address": position.place.address,
+        "mark": str(Usdc(value)),
+        "cost": str(Usdc(position.cost)),
+        "marked_at": None if at is None else timestamp(at),
+        "source": source,
         "est": True,
+        "parts": [
+            {
+                "id": name,
+                "cost_est": str(Usdc(part.cost)),
+                "mark_est": text(None if part.mark is None else Usdc(part.mark)),
+                "est": True,
+            }
+            for name, part in book.state.claimed.parts.items()
+            if part.of == key
+        ],
+    }
+
+
+def pending_claims(book: Book) -> dict[str, Any]:
+    """Actions that no chain row tells of yet: they count against the day, and nothing else."""
+    claims = pending(book).values()
+    return {
+        "count": len(claims),
+        "out": str(Usdc(sum(c.out for c in claims))),
+        "in": str(Usdc(sum(c.into for c in claims))),
+        "oldest_at": timestamp(min(c.at for c in claims)) if claims else None,
     }
 
 
@@ -113,20 +145,20 @@ def progress(book: Book) -> dict[str, Any]:
     Errors: none; an unusable stored value reads as 0 and sets `data_issue`.
     Source: spec 2.6, contract 5.
     """
-    s = book.state
-    known = s.cash is not None
+    s, at = book.state, valuation(book)
     told: dict[str, Any] = {
         "worth_est": text(worth(book)),
-        "worth_source": s.worth_source,
-        "realized": str(Usdc(s.realized)),
+        "worth_source": at.source,
+        "realized": str(realized(book)),
+        "realized_source": realized_source(book),
         "floor": str(book.mandate.floor),
         "floor_now": str(floor_now(book)),
         "cash": text(cash(book)),
-        "cash_est": str(Usdc(s.cash_est_delta + (s.cash or 0))) if known else None,
-        "committed": str(Usdc(s.deposits - s.withdrawals)),
-        "positions_est": str(Usdc(s.positions_est)) if known else None,
-        "positions": [_position(book, key, reading) for key, reading in s.open_positions.items()],
-        "fees": str(Usdc(s.fees)),
+        "committed": str(committed(book)),
+        "positions_est": text(positions_est(book)),
+        "positions": [_position(book, key, p) for key, p in at.positions.items()],
+        "pending_claims": pending_claims(book),
+        "fees": str(Usdc(s.claimed.fees)),
         "agent_fee_reserved": text(agent_fee_reserved(book)),
         "leave_now_est": text(leave_now(book)),
         "leave_now_basis": leave_now_basis(book),
@@ -146,8 +178,7 @@ def mark_is_stale(book: Book) -> bool:
     """True where open positions of a working mandate rest on a house mark that is too old to act
     on.
     """
-    mark = book.state.whole_mark
-    if book.mandate.status is not Status.WORKING or not book.state.open_positions or mark is None:
+    mark = book.measured.mark
+    if book.mandate.status is not Status.WORKING or not book.measured.opened or mark is None:
         return False
-    at = _parsed(str(mark["at"]))
-    return at is None or (book.now - at).total_seconds() > book.config.mark_fresh_s
+    return not fresh(mark, book)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
-from domain.ledger.fold import ACTION_KINDS, fold
-from domain.ledger.state import EMPTY, LedgerState
+from domain.ledger.pairing import partner
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.rules.case import Book
+from domain.rules.worth import realized_micros, valued
 from domain.settings import Config, Switches
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)  # a Monday
@@ -58,7 +59,7 @@ def mandate(**more: Any) -> Mandate:
     return Mandate(**(plain | more))
 
 
-def book(m: Mandate | None = None, state: LedgerState = EMPTY, **more: Any) -> Book:
+def book(m: Mandate | None = None, state: Books = EMPTY, **more: Any) -> Book:
     plain: dict[str, Any] = {
         "now": START + timedelta(hours=2),
         "config": Config(),
@@ -118,7 +119,7 @@ class Ledger:
     """An append-only ledger in memory, paired as the store pairs it; rows a second apart."""
 
     events: list[Event] = field(default_factory=list)
-    state: LedgerState = EMPTY
+    state: Books = EMPTY
     at: datetime = START
 
     def add(self, *rows: NewEvent) -> Ledger:
@@ -129,23 +130,12 @@ class Ledger:
                 occurred_at=new.occurred_at if new.reported_by is Reporter.CHAIN else max(new.occurred_at, self.at), amount_usdc=new.amount_usdc,
                 tx_hash=new.tx_hash, chain_id=new.chain_id, log_index=new.log_index, block_number=new.block_number, pairs_with=None, payload=new.payload,
             )  # fmt: skip
-            pair = self._pair(event)
+            same = [e for e in self.events if event.tx_hash and e.tx_hash == event.tx_hash]
+            pair = partner(event, same)
             event = replace(event, pairs_with=pair.seq if pair else None)
             self.events.append(event)
-            self.state = fold(self.state, event, pair)
+            self.state = after(self.state, event, pair)
         return self
-
-    def _pair(self, new: Event) -> Event | None:
-        if new.tx_hash is None or not _pairs(new):
-            return None
-        other = Reporter.AGENT if new.reported_by is Reporter.CHAIN else Reporter.CHAIN
-        taken = {e.pairs_with for e in self.events}
-        same = [
-            e
-            for e in self.events
-            if e.tx_hash == new.tx_hash and e.reported_by is other and _pairs(e)
-        ]
-        return next((e for e in same if e.seq not in taken and e.pairs_with is None), None)
 
     def newest(self, limit: int = 50) -> tuple[Event, ...]:
         return tuple(reversed(self.events[-limit:]))
@@ -154,50 +144,30 @@ class Ledger:
         return book(m, self.state, events=self.newest(), **more)
 
 
-def _pairs(event: Event) -> bool:
-    if event.reported_by is Reporter.CHAIN:
-        return event.kind is Kind.MOVE and (
-            "executed" in event.payload or "unwound" in event.payload
-        )
-    return event.reported_by is Reporter.AGENT and event.kind in ACTION_KINDS
-
-
 def ledger(*rows: NewEvent) -> Ledger:
     return Ledger().add(*rows)
 
 
 def refold(
-    events: Sequence[Event], state: LedgerState = EMPTY, all_events: Iterable[Event] | None = None
-) -> LedgerState:
+    events: Sequence[Event], state: Books = EMPTY, all_events: Iterable[Event] | None = None
+) -> Books:
     """Fold rows one by one, each with its pair."""
     by_seq = {e.seq: e for e in (all_events if all_events is not None else events)}
     for event in events:
-        state = fold(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
+        state = after(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
     return state
 
 
-def totals(state: LedgerState) -> Mapping[str, Any]:
+def totals(state: Books) -> Mapping[str, Any]:
     """The figures that the order of arrival must not change."""
+    told = valued(state)
     return {
-        "cash": state.cash,
-        "cash_est": state.cash_est_delta,
-        "positions": state.positions_est,
-        "open": {k: (r.value, r.cost, r.source) for k, r in state.open_positions.items()},
-        "realized": state.realized,
-        "spent": {
-            day: (d.spent, d.measured, d.credits, state.largest_on(day))
-            for day, d in state.days.items()
-        },
-        "minutes": sum(state.minutes.values()),
-        "largest": state.largest[0],
-        "busiest": state.busiest[0],
-        "fees": (
-            state.fee_tools,
-            state.fee_venue,
-            state.fee_network,
-            state.fee_unclassified,
-            state.fee_unclassified_count,
-        ),
-        "trades": (state.trades_measured, state.trades_claimed),
+        "measured": state.measured,
+        "worth": told,
+        "realized": realized_micros(state),
+        "claimed": replace(state.claimed, parts={}, marks={}, pending={}),
+        "parts": dict(state.claimed.parts),
+        "pending": dict(state.claimed.pending),
+        "violations": dict(state.violations),
         "bad": state.bad,
     }

@@ -18,6 +18,7 @@ from domain.reads.lock import lock
 from domain.reads.progress import exit_cost, leave_now
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book, moment
+from domain.rules.worth import valuation
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, seen_mandate
@@ -262,10 +263,10 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
                 "call": _for(m, chain.vault_call(vault, "stop")),
             }
         )
-    for key, position in book.state.open_positions.items():
-        place = book.state.positions[key]
-        if position.value > 0:
-            leaving = Usdc(position.value).share_up(ask.config.spread_bps)
+    for key, (position, value, _, _) in valuation(book).positions.items():
+        place = position.place
+        if value > 0:
+            leaving = Usdc(value).share_up(ask.config.spread_bps)
             steps.append(
                 {
                     "step": "unwind",
@@ -273,7 +274,7 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
                     "position": key,
                     "market": place.market,
                     "target": place.address,
-                    "value_est": str(Usdc(position.value)),
+                    "value_est": str(Usdc(value)),
                     "exit_cost_est": str(leaving),
                     "call": None,
                     "route": f"GET /wallet/mandates/{m.public_id}/unwind-call",

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.ledger.state import EMPTY
+from domain.ledger.books import EMPTY
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import MAX_HORIZON_DAYS, Mandate, Status
 from domain.mandates.markets import from_config, resolve, validate_targets
