@@ -56,6 +56,11 @@ class Part:
     mark: int | None = None
     marked_at: datetime | None = None
 
+    @property
+    def opened(self) -> bool:
+        """False once it was sold or resolved; its name stays with its position."""
+        return self.cost > 0 or self.value > 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -222,11 +227,9 @@ def _parted(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed
     name = name[:KEY_CHARS]
     parts = {k: p for k, p in c.parts.items() if k != name}
     part = _moved(c.parts.get(name, Part(of=_of(what, pair))), event)
-    if part is None:
-        return replace(c, parts=parts)
     if part.of == UNKNOWN:
         part = replace(part, of=_of(what, pair))
-    if what.mark is not None:
+    if what.mark is not None and event.kind is not Kind.RESOLVE:
         value = what.mark.micros
         part = replace(part, value=value, mark=value, marked_at=event.occurred_at)
     return replace(c, parts=_least({**parts, name: part}))
@@ -241,14 +244,12 @@ def _of(what: Said, pair: Event | None) -> str:
     return (named or UNKNOWN)[:KEY_CHARS]
 
 
-def _moved(part: Part, event: Event) -> Part | None:
-    """The part after an action in its own figures; None where it is closed."""
-    if event.kind is Kind.RESOLVE:
-        return None
+def _moved(part: Part, event: Event) -> Part:
+    """The part after an action in its own figures."""
     out, into = sides(event)
     value, cost = part.value + out, part.cost + out
-    if into >= value > 0:
-        return None
+    if event.kind is Kind.RESOLVE or into >= value > 0:
+        return Part(of=part.of)
     if into:
         cost, value = (cost * (value - into) // value if value else cost), max(0, value - into)
     return replace(part, value=value, cost=cost)

@@ -122,7 +122,7 @@ def _position(
                 "est": True,
             }
             for name, part in book.state.claimed.parts.items()
-            if part.of == key
+            if part.of == key and part.opened
         ],
     }
 

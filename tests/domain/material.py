@@ -9,13 +9,16 @@ from typing import Any
 
 from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.kinds import HOUSE
 from domain.ledger.pairing import partner
+from domain.ledger.written import written
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.rules.case import Book
 from domain.rules.worth import realized_micros, valued
 from domain.settings import Config, Switches
+from tools.keeper.reorgs import reversal
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)  # a Monday
 MARKET = "0x" + "11" * 20
@@ -75,12 +78,34 @@ def row(
     *,
     tx: str | None = None,
     at: datetime | None = None,
+    place: tuple[int, int] | None = None,
     **payload: Any,
 ) -> NewEvent:
-    """A row that is not in a ledger yet."""
+    """A row that is not in a ledger yet; `place` is its block and log index."""
+    block, index = place or (None, None)
     return NewEvent(
-        kind=Kind(kind), reported_by=Reporter(by), occurred_at=at or START, amount_usdc=None if amount is None else usdc(amount), tx_hash=tx, payload=payload
+        kind=Kind(kind), reported_by=Reporter(by), occurred_at=at or START, amount_usdc=None if amount is None else usdc(amount), tx_hash=tx,
+        block_number=block, log_index=index, payload=payload,
     )  # fmt: skip
+
+
+def gone(event: Event) -> NewEvent:
+    """The row that takes back what a reorganisation took away."""
+    told = written(reversal(event, event.event_id))
+    return NewEvent(kind=Kind.NOTE, reported_by=Reporter.CHAIN, occurred_at=START, payload=told)
+
+
+def marked(cash: str | int, positions: str | int, floor: str | int = 0, *, by: str = "keeper", place: tuple[int, int] | None = None,
+           at: datetime | None = None) -> NewEvent:  # fmt: skip
+    """A whole mark of the vault."""
+    told: dict[str, Any] = {
+        "cash": str(usdc(cash)),
+        "positions": str(usdc(positions)),
+        "floor": str(usdc(floor)),
+    }
+    if by == "keeper" and place is not None:
+        told["block"] = place[0]
+    return row("note", None, by, place=place if by == "chain" else None, at=at, marked=told)
 
 
 def executed(
@@ -127,7 +152,7 @@ class Ledger:
             self.at += timedelta(seconds=1)
             event = Event(
                 event_id=f"ev_{len(self.events) + 1:010d}", seq=len(self.events) + 1, kind=new.kind, reported_by=new.reported_by, created_at=self.at,
-                occurred_at=new.occurred_at if new.reported_by is Reporter.CHAIN else max(new.occurred_at, self.at), amount_usdc=new.amount_usdc,
+                occurred_at=new.occurred_at if new.reported_by in HOUSE else max(new.occurred_at, self.at), amount_usdc=new.amount_usdc,
                 tx_hash=new.tx_hash, chain_id=new.chain_id, log_index=new.log_index, block_number=new.block_number, pairs_with=None, payload=new.payload,
             )  # fmt: skip
             same = [e for e in self.events if event.tx_hash and e.tx_hash == event.tx_hash]
@@ -163,11 +188,12 @@ def totals(state: Books) -> Mapping[str, Any]:
     told = valued(state)
     return {
         "measured": state.measured,
-        "worth": told,
+        "worth": (told.worth, told.cash, told.source),
+        "positions": {k: (p, value, source) for k, (p, value, source, _) in told.positions.items()},
         "realized": realized_micros(state),
         "claimed": replace(state.claimed, parts={}, marks={}, pending={}),
-        "parts": dict(state.claimed.parts),
-        "pending": dict(state.claimed.pending),
+        "parts": {k: replace(p, marked_at=None) for k, p in state.claimed.parts.items()},
+        "pending": [replace(c, at=START) for c in state.claimed.pending.values()],
         "violations": dict(state.violations),
         "bad": state.bad,
     }
