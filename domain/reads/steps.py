@@ -259,7 +259,11 @@ def provisional_step(log: Mapping[str, Any], now: datetime) -> Step | None:
     if event is None:
         return None
     args, tx_hash = _map(log.get("args")), _text(log.get("tx_hash"))
-    (kind, code), (_, amount) = event.step, event.reads(args)
+    kind, code = event.step
+    try:
+        amount = event.reads(args)[1]
+    except (KeyError, TypeError):  # a staged log is stored, and no stored value fails a read
+        amount = None
     return Step(
         id=f"{tx_hash}:{code}",
         group=tx_hash or code,

@@ -106,11 +106,11 @@ def violations(book: Book, event: NewEvent, same_tx: Sequence[Event] = ()) -> li
 
 
 def _unenforced(book: Book, event: NewEvent, twin: Event | None) -> list[Broken]:
-    """What the vault does not see: acceptance, approval, the agent's stricter policy, and a stop
-    that only the record knows.
+    """What the vault does not see: acceptance, approval, who the record says is agent, the agent's
+    stricter policy, and a stop that only the record knows.
     """
     action = _executed(event if twin is None else twin)
-    if action is None or isinstance(action.called, Unwound):
+    if action is None or not isinstance(action.called, Executed):
         return []  # unwinding is what a closed vault is for
     found = []
     accepted, stopped = book.mandate.accepted_at, book.state.record_stop
@@ -118,8 +118,17 @@ def _unenforced(book: Book, event: NewEvent, twin: Event | None) -> list[Broken]
         found.append(Broken("not_accepted"))
     if stopped is not None and action.at > stopped:
         found.append(Broken("mandate_stopped", attempted=event.kind.value))
+    if _another(book.mandate, action.called.agent):
+        agent = (action.called.agent or "")[:NAME_CHARS]
+        found.append(Broken("agent_mismatch", book.mandate.agent_address, None, agent))
     found += [b for b in _caps(book, action) if b.bound_by == "policy"]
     return found + _unapproved(book, event, action, twin)
+
+
+def _another(m: Mandate, actor: str | None) -> bool:
+    """True where the vault's agent is not the record's: an open mandate may be given to another."""
+    known = m.agent_address
+    return actor is not None and known is not None and actor.lower() != known.lower()
 
 
 def outflow(event: NewEvent | Event) -> Usdc:

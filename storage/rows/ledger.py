@@ -21,7 +21,7 @@ CHECKPOINT_EVERY: Final = 64
 PAGE: Final = 2_000
 
 
-CLOCKS_APART: Final = timedelta(hours=1)
+CLOCKS_APART: Final = timedelta(minutes=1)
 
 
 _AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
@@ -76,11 +76,8 @@ class Ledger:
         """
         seq, prev_hash, last_at = self._locked_head(public_id)
         tx_hash = new.tx_hash.lower() if new.tx_hash else None
-        if (
-            new.log_index is not None
-            and new.reported_by is Reporter.CHAIN
-            and self._has_log(public_id, tx_hash, new)
-        ):
+        by_chain = new.reported_by is Reporter.CHAIN
+        if by_chain and new.log_index is not None and self._has_log(public_id, tx_hash, new):
             return None
         state = self._state_at_head(public_id, seq, prev_hash)
         created = max(micros(now), last_at)
@@ -91,7 +88,7 @@ class Ledger:
             kind=new.kind,
             reported_by=new.reported_by,
             created_at=moment(created),
-            occurred_at=new.occurred_at,
+            occurred_at=new.occurred_at if by_chain else moment(created),
             amount_usdc=new.amount_usdc,
             tx_hash=tx_hash,
             chain_id=new.chain_id,
