@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from domain.ledger.kinds import Kind
 from domain.ledger.payloads import (
@@ -24,6 +24,19 @@ from domain.money import Usdc
 
 Args = Mapping[str, Any]
 
+StepKind = Literal[
+    "instruction",
+    "research",
+    "verify",
+    "consent",
+    "action",
+    "outcome",
+    "funding",
+    "control",
+    "note",
+]
+"""Kinds of steps (spec 2.7)."""
+
 STOP_REASONS: Final = {0: "none", 1: "owner", 2: "agent", 3: "floor", 4: "withdraw"}
 
 
@@ -39,7 +52,7 @@ class ChainEvent:
     log: str
     kind: Kind
     what: type[Payload]
-    step: tuple[str, str]
+    step: tuple[StepKind, str]
     reads: Callable[[Args], tuple[Payload, Usdc | None]]
     call: str | None = None
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final, Literal, cast
 
-from domain.ledger.measured import Position
 from domain.mandates.mandate import Status
-from domain.money import ZERO, Usdc, text
+from domain.money import ZERO, Usdc
+from domain.reads.fees import WorthSource
 from domain.rules.caps import pending
 from domain.rules.case import Book, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.stop_line import fresh
 from domain.rules.worth import (
+    Holding,
     agent_fee_reserved,
     cash,
     committed,
@@ -23,9 +25,107 @@ from domain.rules.worth import (
     valuation,
     worth,
 )
-from domain.times import timestamp
+from domain.times import Timestamp, read
+from domain.wire import LEFT_OUT, named, said
 
 UNWIND_WINDOW: Final = timedelta(days=3)
+
+EventKind = Literal["ends_at", "next_at", "approval_expiry", "settle"]
+
+ShownStatus = Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule of the mandate; `ok` is false once it was broken."""
+
+    code: str
+    clause: int
+    text: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextEvent:
+    """What comes next by itself."""
+
+    kind: EventKind
+    at: Timestamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPart:
+    """A part of a position as its agent names it, in the agent's own figures."""
+
+    id: str
+    cost_est: Usdc
+    mark_est: Usdc | None
+    est: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingClaims:
+    """Actions reported with a transaction that no chain row tells of yet."""
+
+    count: int
+    out: Usdc
+    in_: Usdc = field(metadata=named("in"))
+    oldest_at: Timestamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPosition:
+    """A position that the chain tells of, at the newest mark, else at cost."""
+
+    id: str
+    market: str | None
+    address: str | None
+    mark: Usdc
+    cost: Usdc
+    marked_at: Timestamp | None
+    source: WorthSource
+    est: Literal[True] = True
+    parts: tuple[OpenPart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveNowBasis:
+    """What leaving now rests on."""
+
+    value: Usdc | None
+    formula: str = "cash + positions_est - exit_cost_est"
+    spread_bps: int = field(metadata=said("assumed cost of an exit, ten-thousandths of the marks"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
+
+    `data_issue` stands only where a stored value was unusable, or a mark is too old to act on.
+    """
+
+    worth_est: Usdc | None
+    worth_source: WorthSource
+    realized: Usdc
+    realized_source: Literal["claimed", "settled"]
+    floor: Usdc
+    floor_now: Usdc
+    cash: Usdc | None
+    committed: Usdc
+    positions_est: Usdc | None
+    positions: tuple[OpenPosition, ...]
+    pending_claims: PendingClaims
+    fees: Usdc
+    agent_fee_reserved: Usdc | None
+    leave_now_est: Usdc | None
+    leave_now_basis: LeaveNowBasis
+    exit_cost_est: Usdc | None
+    rules: tuple[Rule, ...]
+    next_event: NextEvent | None
+    status: ShownStatus
+    day: int | None = field(metadata=said("days since the signature, counted from 1"))
+    horizon_days: int
+    data_issue: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
 
 
 def exit_cost(book: Book) -> Usdc | None:
@@ -34,15 +134,11 @@ def exit_cost(book: Book) -> Usdc | None:
     return None if held is None else max(ZERO, held).share_up(book.config.spread_bps)
 
 
-def leave_now_basis(book: Book) -> dict[str, Any]:
+def leave_now_basis(book: Book) -> LeaveNowBasis:
     """cash + positions_est - exit_cost_est, with the spread."""
     cost, at = exit_cost(book), worth(book)
     value = None if at is None or cost is None else at - cost
-    return {
-        "value": text(value),
-        "formula": "cash + positions_est - exit_cost_est",
-        "spread_bps": book.config.spread_bps,
-    }
+    return LeaveNowBasis(value=value, spread_bps=book.config.spread_bps)
 
 
 def leave_now(book: Book) -> Usdc | None:
@@ -51,34 +147,24 @@ def leave_now(book: Book) -> Usdc | None:
     return None if at is None or cost is None or fee is None else at - cost - fee
 
 
-def rules(book: Book) -> list[dict[str, Any]]:
+def rules(book: Book) -> tuple[Rule, ...]:
     """One entry a rule; `ok` is false once it was broken (spec 2.4 rule 2)."""
     broken = book.state.violations
-    return [
-        {"code": code, "clause": int(clause), "text": RULE_TEXT[code], "ok": not broken.get(code)}
+    return tuple(
+        Rule(code=code, clause=int(clause), text=RULE_TEXT[code], ok=not broken.get(code))
         for code, clause in CLAUSE_OF.items()
-    ]
+    )
 
 
-def _parsed(value: str | None) -> datetime | None:
-    if value is None:
-        return None
-    try:
-        at = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return at if at.tzinfo is not None else None
-
-
-def next_event(book: Book) -> dict[str, Any] | None:
+def next_event(book: Book) -> NextEvent | None:
     """The soonest of the end, the agent's next look, an approval's expiry and the settlement
     (contract 5).
     """
     m = book.mandate
-    coming: list[tuple[datetime, str]] = []
+    coming: list[tuple[datetime, EventKind]] = []
     if m.status in (Status.SIGNED, Status.WORKING) and m.ends_at is not None:
         coming.append((m.ends_at, "ends_at"))
-    look = _parsed(book.state.claimed.next_at)
+    look = read(book.state.claimed.next_at)
     if look is not None and m.status is Status.WORKING:
         coming.append((look, "next_at"))
     coming += [
@@ -88,7 +174,7 @@ def next_event(book: Book) -> dict[str, Any] | None:
     if closed is not None and m.status is not Status.SETTLED and m.vault_address:
         coming.append((closed + UNWIND_WINDOW, "settle"))
     later = sorted((at, kind) for at, kind in coming if at > book.now)
-    return {"kind": later[0][1], "at": timestamp(later[0][0])} if later else None
+    return NextEvent(kind=later[0][1], at=later[0][0]) if later else None
 
 
 def day(book: Book) -> int | None:
@@ -101,84 +187,80 @@ def day(book: Book) -> int | None:
     )
 
 
-def _position(
-    book: Book, key: str, told: tuple[Position, int, str, datetime | None]
-) -> dict[str, Any]:
-    position, value, source, at = told
-    return {
-        "id": key,
-        "market": position.place.market,
-        "address": position.place.address,
-        "mark": str(Usdc(value)),
-        "cost": str(Usdc(position.cost)),
-        "marked_at": None if at is None else timestamp(at),
-        "source": source,
-        "est": True,
-        "parts": [
-            {
-                "id": name,
-                "cost_est": str(Usdc(part.cost)),
-                "mark_est": text(None if part.mark is None else Usdc(part.mark)),
-                "est": True,
-            }
+def _position(book: Book, key: str, held: Holding) -> OpenPosition:
+    place = held.position.place
+    return OpenPosition(
+        id=key,
+        market=place.market,
+        address=place.address,
+        mark=Usdc(held.value),
+        cost=Usdc(held.position.cost),
+        marked_at=held.marked_at,
+        source=held.source,
+        parts=tuple(
+            OpenPart(
+                id=name,
+                cost_est=Usdc(part.cost),
+                mark_est=None if part.mark is None else Usdc(part.mark),
+            )
             for name, part in book.state.claimed.parts.items()
             if part.of == key and part.opened
-        ],
-    }
+        ),
+    )
 
 
-def pending_claims(book: Book) -> dict[str, Any]:
+def pending_claims(book: Book) -> PendingClaims:
     """Actions that no chain row tells of yet: they count against the day, and nothing else."""
     claims = pending(book).values()
-    return {
-        "count": len(claims),
-        "out": str(Usdc(sum(c.out for c in claims))),
-        "in": str(Usdc(sum(c.into for c in claims))),
-        "oldest_at": timestamp(min(c.at for c in claims)) if claims else None,
-    }
+    return PendingClaims(
+        count=len(claims),
+        out=Usdc(sum(c.out for c in claims)),
+        in_=Usdc(sum(c.into for c in claims)),
+        oldest_at=min((c.at for c in claims), default=None),
+    )
 
 
-def progress(book: Book) -> dict[str, Any]:
+def progress(book: Book) -> Progress:
     """Fold the ledger into progress.
 
-    Units: USDC as 6-decimal strings; what nobody measured is null.
     Errors: none; an unusable stored value reads as 0 and sets `data_issue`.
     Source: spec 2.6, contract 5.
     """
-    s, at = book.state, valuation(book)
-    told: dict[str, Any] = {
-        "worth_est": text(worth(book)),
-        "worth_source": at.source,
-        "realized": str(realized(book)),
-        "realized_source": realized_source(book),
-        "floor": str(book.mandate.floor),
-        "floor_now": str(floor_now(book)),
-        "cash": text(cash(book)),
-        "committed": str(committed(book)),
-        "positions_est": text(positions_est(book)),
-        "positions": [_position(book, key, p) for key, p in at.positions.items()],
-        "pending_claims": pending_claims(book),
-        "fees": str(Usdc(s.claimed.fees)),
-        "agent_fee_reserved": text(agent_fee_reserved(book)),
-        "leave_now_est": text(leave_now(book)),
-        "leave_now_basis": leave_now_basis(book),
-        "exit_cost_est": text(exit_cost(book)),
-        "rules": rules(book),
-        "next_event": next_event(book),
-        "status": shown_status(book),
-        "day": day(book),
-        "horizon_days": book.mandate.horizon_days,
-    }
-    if s.bad or book.mandate.data_issue or mark_is_stale(book):
-        told["data_issue"] = True
-    return told
+    at = valuation(book)
+    return Progress(
+        worth_est=worth(book),
+        worth_source=at.source,
+        realized=realized(book),
+        realized_source=realized_source(book),
+        floor=book.mandate.floor,
+        floor_now=floor_now(book),
+        cash=cash(book),
+        committed=committed(book),
+        positions_est=positions_est(book),
+        positions=tuple(_position(book, key, held) for key, held in at.positions.items()),
+        pending_claims=pending_claims(book),
+        fees=Usdc(book.state.claimed.fees),
+        agent_fee_reserved=agent_fee_reserved(book),
+        leave_now_est=leave_now(book),
+        leave_now_basis=leave_now_basis(book),
+        exit_cost_est=exit_cost(book),
+        rules=rules(book),
+        next_event=next_event(book),
+        status=cast(ShownStatus, shown_status(book)),
+        day=day(book),
+        horizon_days=book.mandate.horizon_days,
+        data_issue=True
+        if book.state.bad or book.mandate.data_issue or mark_is_stale(book)
+        else None,
+    )
 
 
 def mark_is_stale(book: Book) -> bool:
     """True where open positions of a working mandate rest on a house mark that is too old to act
     on.
     """
-    mark = book.measured.mark
-    if book.mandate.status is not Status.WORKING or not book.measured.opened or mark is None:
+    m = book.measured
+    if book.mandate.status is not Status.WORKING or not m.opened or m.mark is None:
         return False
-    return not fresh(mark, book)
+    seen = book.chain is not None and book.chain.exists
+    return not seen and not fresh(m.mark, book)

@@ -17,6 +17,16 @@ Source = Literal["chain_mark", "agent_mark", "cost", "cash"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """An open position, and what it is worth by what."""
+
+    position: Position
+    value: int
+    source: Source
+    marked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Valued:
     """Worth, and the weakest thing it rests on; micro-USDC, None before the first chain row.
 
@@ -26,7 +36,7 @@ class Valued:
     worth: int | None
     cash: int | None
     source: Source
-    positions: Mapping[str, tuple[Position, int, Source, datetime | None]]
+    positions: Mapping[str, Holding]
 
     @property
     def positions_est(self) -> int | None:
@@ -60,20 +70,25 @@ def _marked(books: Books, worth: int, at: datetime) -> Valued:
     cash = books.measured.cash or 0
     opened = books.measured.opened
     parts = shares({k: p.value or p.cost for k, p in opened.items()}, worth - cash)
-    each = {k: (p, parts[k], "chain_mark", at) for k, p in opened.items()}
-    return Valued(worth=worth, cash=cash, source="chain_mark", positions=each)  # type: ignore[arg-type]  # the literal widens in a comprehension
+    each = {
+        k: Holding(position=p, value=parts[k], source="chain_mark", marked_at=at)
+        for k, p in opened.items()
+    }
+    return Valued(worth=worth, cash=cash, source="chain_mark", positions=each)
 
 
 def _estimated(books: Books, cash: int) -> Valued:
-    each: dict[str, tuple[Position, int, Source, datetime | None]] = {}
+    each: dict[str, Holding] = {}
     for key, p in books.measured.opened.items():
         told = agent_mark(books, key, p)
         each[key] = (
-            (p, p.value, "cost", None) if told is None else (p, told[0], "agent_mark", told[1])
+            Holding(position=p, value=p.value, source="cost")
+            if told is None
+            else Holding(position=p, value=told[0], source="agent_mark", marked_at=told[1])
         )
-    sources = {source for _, _, source, _ in each.values()}
+    sources = {h.source for h in each.values()}
     weakest: Source = "agent_mark" if "agent_mark" in sources else "cost" if sources else "cash"
-    worth = cash + sum(value for _, value, _, _ in each.values())
+    worth = cash + sum(h.value for h in each.values())
     return Valued(worth=worth, cash=cash, source=weakest, positions=each)
 
 

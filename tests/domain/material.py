@@ -18,6 +18,7 @@ from domain.money import Usdc
 from domain.rules.case import Book
 from domain.rules.worth import realized_micros, valued
 from domain.settings import Config, Switches
+from tools.call.wire import wire
 from tools.keeper.reorgs import reversal
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)  # a Monday
@@ -32,6 +33,11 @@ TARGET = Target(
     label="Test market",
     market="erc4626-test",
 )
+
+
+def on_the_wire(value: object) -> Any:
+    """What leaves the service of a derivation."""
+    return wire(value)
 
 
 def usdc(text: str | int) -> Usdc:
@@ -189,7 +195,7 @@ def totals(state: Books) -> Mapping[str, Any]:
     return {
         "measured": state.measured,
         "worth": (told.worth, told.cash, told.source),
-        "positions": {k: (p, value, source) for k, (p, value, source, _) in told.positions.items()},
+        "positions": {k: replace(h, marked_at=None) for k, h in told.positions.items()},
         "realized": realized_micros(state),
         "claimed": replace(state.claimed, parts={}, marks={}, pending={}),
         "parts": {k: replace(p, marked_at=None) for k, p in state.claimed.parts.items()},

@@ -91,6 +91,14 @@ class Ask(Generic[T, F]):
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a handler answers: a value of the operation's `gives`, and the HTTP status."""
+
+    body: Any
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """An answer: HTTP status, JSON body, and headers that only HTTP shows."""
 
@@ -104,7 +112,7 @@ class Reply:
         return self.status >= 400 and "error" in self.body
 
 
-Handler = Callable[[UnitOfWork, Ask[Any, Any]], Reply]
+Handler = Callable[[UnitOfWork, Ask[Any, Any]], Answer | Reply]
 
 
 Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
@@ -132,7 +140,7 @@ class Operation:
     auth: Auth
     route: tuple[str, str] | None
     takes: type[Takes]
-    gives: type[Gives]
+    gives: type[Any]
     handler: Handler | None = None
     gather: Gather | None = None
     effect: Effect | None = None

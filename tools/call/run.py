@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import anyio
@@ -15,6 +16,7 @@ from pydantic import ValidationError
 from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import (
+    Answer,
     Ask,
     Auth,
     Caller,
@@ -28,6 +30,7 @@ from tools.call.operation import (
 )
 from tools.call.refused_inputs import refuse_secrets, refuse_unwritable
 from tools.call.switches import switches
+from tools.call.wire import told, wire
 
 log = logging.getLogger("wallet.operation")
 
@@ -128,7 +131,7 @@ async def _perform(
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
     if op.effect is not None:
-        return await op.effect(deps, caller, asked)
+        return dressed(op, await op.effect(deps, caller, asked))
     facts = await op.gather(deps, caller, asked) if op.gather else None
     handler = op.handler
     if handler is None:
@@ -148,7 +151,7 @@ async def _perform(
             deps.sign_in,
         )
         if op.idempotency is None or key is None:
-            return handler(uow, ask)
+            return dressed(op, handler(uow, ask))
         return _once(uow, op, ask, arguments, key, handler)
 
     return await (deps.store.write(work) if op.writes else deps.store.read(work))
@@ -175,9 +178,16 @@ def _once(
         if claim.status is None or claim.response is None:
             raise Refused(refusal("idempotency_in_flight", retry_at=ask.now))
         return Reply(claim.status, claim.response)
-    reply = handler(uow, ask)
+    reply = dressed(op, handler(uow, ask))
     uow.idempotency.complete(scope, key, reply.status, dict(reply.body))
     return reply
+
+
+def dressed(op: Operation, answer: Answer | Reply) -> Reply:
+    """The answer in its wire form, which is made from the type that the operation gives."""
+    if isinstance(answer, Reply):
+        return replace(answer, body=wire(answer.body))
+    return Reply(answer.status, told(answer.body, op.gives))
 
 
 async def door_is_open(deps: Deps) -> bool:

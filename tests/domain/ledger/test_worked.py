@@ -8,7 +8,7 @@ from typing import Any
 
 from domain.facts import BlockStamp, VaultState
 from domain.mandates.mandate import Status
-from domain.reads.view import mandate_view
+from domain.reads.view import mandate_view as view_of
 from domain.rules.case import Book
 from tests.domain.material import (
     MARKET,
@@ -22,11 +22,18 @@ from tests.domain.material import (
     ledger,
     mandate,
     marked,
+    on_the_wire,
     row,
     usdc,
 )
 
 P: dict[str, Any] = {"position": {"id": "p"}}
+
+
+def mandate_view(at: Book) -> dict[str, Any]:
+    """The mandate read as it leaves the service."""
+    told: dict[str, Any] = on_the_wire(view_of(at))
+    return told
 
 
 def shown(at: Book, *names: str) -> dict[str, Any]:

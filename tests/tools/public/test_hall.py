@@ -9,7 +9,7 @@ import pytest
 
 from chain import codec
 from domain.ledger.events import Kind, NewEvent, Reporter
-from domain.ledger.measured import Day
+from domain.ledger.record import Day
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from server.settings import Settings

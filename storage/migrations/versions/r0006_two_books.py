@@ -7,8 +7,8 @@ next rows, and until then a read folds from the first row.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0006"
+down_revision = "0005"
 
 
 def upgrade() -> None:
