@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pydantic import Field
-
 from domain.agents.transfers import STATES, units
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent, wallet_of
 from tools.call.access import not_found
-from tools.call.fields import Address
+from tools.call.fields import Address, ChainId
 from tools.call.operation import Ask, Gives, Operation, Reply
 from tools.keeper.rollup import refresh_row
 
@@ -26,7 +24,7 @@ class BalancesOut(Gives):
 class DepositIn(OneAgent):
     """Set an address, or read the one on file."""
 
-    chain_id: int = Field(ge=1, le=2**53)
+    chain_id: ChainId
     address: Address | None = None
 
 
@@ -101,7 +99,6 @@ OPERATIONS: Final = (
         writes=True,
         idempotent=True,
         on_mcp=True,
-        guards_secrets=True,
         family="agents",
         refusals=("not_found", "conflict", "invalid_address"),
     ),
