@@ -7,8 +7,8 @@ next rows, and until then a read folds from the first row.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0006"
-down_revision = "0005"
+revision = "0008"
+down_revision = "0006"
 
 
 def upgrade() -> None:
