@@ -90,9 +90,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """When the vault closed, and why."""
+    """When the vault closed, where in the chain, and why."""
 
     at: datetime
+    block: int
+    log_index: int
     reason: str | None = None
 
 
@@ -313,7 +315,8 @@ def shares(weights: Mapping[str, int], whole: int) -> dict[str, int]:
 def _stopped(m: Measured, row: Row, what: Stopped) -> Measured:
     if m.stopped is not None or what.record_only:
         return m
-    return replace(m, stopped=Ended(at=row.at, reason=what.reason))
+    block, index = row.place
+    return replace(m, stopped=Ended(at=row.at, block=block, log_index=index, reason=what.reason))
 
 
 def _settled(m: Measured, row: Row, what: Settled) -> Measured:
@@ -328,9 +331,9 @@ def _settled(m: Measured, row: Row, what: Settled) -> Measured:
 
 
 def _controlled(m: Measured, row: Row, what: Control) -> Measured:
-    """A stop revokes the agent too; that is no pause."""
-    paused = what.what == "paused"
-    if paused and m.stopped is not None:
+    """A stop revokes the agent too, in the log right behind its own; that is no pause."""
+    paused, stop = what.what == "paused", m.stopped
+    if stop is not None and row.place == (stop.block, stop.log_index + 1):
         return m
     return replace(m, paused=paused, paused_at=row.at if paused else None)
 

@@ -35,5 +35,5 @@ def standing(m: Mandate, books: Books) -> Mandate:
         status=status,
         stopped_at=min(stops, default=None),
         settled_at=told.settled.at if told.settled is not None else None,
-        paused_at=m.paused_at if told.paused is None else told.paused_at,
+        paused_at=told.paused_at,
     )

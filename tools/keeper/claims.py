@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from domain.facts import Receipt
 from domain.ledger.claimed import Claim
@@ -15,6 +16,8 @@ from domain.mandates.mandate import Mandate
 from domain.ports import Chain
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
+from tools.call.switches import switches
+from tools.keeper.intake import Desk
 
 CLAIMS_A_ROUND = 100
 
@@ -55,7 +58,7 @@ async def end_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> i
         if outcome is None and read_to is not None and read_to >= one.claim.at + wait:
             outcome = "not_found"
         if outcome is not None:
-            ended += await deps.store.write(lambda uow, o=one, x=outcome: _end(uow, deps, o, x))  # type: ignore[misc]  # the defaults bind the loop's values
+            ended += await deps.store.write(partial(_end, deps, one, outcome))
     return ended
 
 
@@ -76,18 +79,24 @@ def outcome_of(one: Waiting, receipt: Receipt | None, confirmations: int) -> Out
     return None if any(g.address.lower() == vault for g in receipt.logs) else "elsewhere"
 
 
-def _end(uow: UnitOfWork, deps: Deps, one: Waiting, outcome: Outcome) -> int:
+def _end(deps: Deps, one: Waiting, outcome: Outcome, uow: UnitOfWork) -> bool:
+    now = deps.clock.now()
+    desk = Desk(now, deps.ids, deps.config, switches(uow, deps.defaults))
+    return end_claim(uow, desk, one, outcome)
+
+
+def end_claim(uow: UnitOfWork, desk: Desk, one: Waiting, outcome: Outcome) -> bool:
     """Write the note, once; a chain row may have come first."""
     m = uow.mandates.get(one.mandate.public_id, lock=True)
     if m is None or one.event_id not in uow.ledger.state(m.public_id).claimed.pending:
-        return 0
+        return False
     row = NewEvent(
         kind=Kind.NOTE,
         reported_by=Reporter.KEEPER,
-        occurred_at=deps.clock.now(),
+        occurred_at=desk.now,
         tx_hash=one.claim.tx_hash,
         chain_id=m.chain_id,
         payload=written(ClaimEnded(event_id=one.event_id, outcome=outcome)),
     )
-    uow.ledger.append(m.public_id, row, event_id=deps.ids.short("ev_"), now=deps.clock.now())
-    return 1
+    uow.ledger.append(m.public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
+    return True
