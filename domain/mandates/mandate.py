@@ -93,6 +93,7 @@ class MandateAttributes:
     status: StatusName
     paused: bool
     proposed_by_agent_id: str | None
+    needs_review: bool
     created_at: Timestamp
     signed_at: Timestamp | None
     ends_at: Timestamp | None
@@ -137,6 +138,7 @@ class Mandate:
     (spec 2.2).
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
+    `from_board` stays true where the agent took the mandate from the open board, which closed it.
     Source: spec 2.2, contract 3.
     """
 
@@ -151,6 +153,7 @@ class Mandate:
     agent_name: str | None = None
     agent_address: str | None = None
     open_board: bool = False
+    from_board: bool = False
     purpose: str = ""
     target_bps: int | None = None
     payout_kind: str = "share_of_verified_gain"
@@ -175,6 +178,7 @@ class Mandate:
     frame: TermsFrame | None = None
     signed: Signed | None = None
     legacy_caps: Mapping[str, Any] = field(default_factory=dict)
+    needs_review: bool = False
 
     @property
     def floor(self) -> Usdc:
@@ -257,6 +261,7 @@ class Mandate:
             status=self.status.value,
             paused=self.paused,
             proposed_by_agent_id=self.proposed_by_agent_id,
+            needs_review=self.needs_review,
             created_at=self.created_at,
             signed_at=self.signed_at,
             ends_at=self.ends_at,
