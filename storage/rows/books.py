@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections import OrderedDict
 from typing import Final
 
+from domain.ledger.books import Books, from_json, to_json
 from domain.ledger.events import Event
-from domain.ledger.state import LedgerState, to_json
 from storage.rows.row import event_of
 from storage.sql import Row
 
@@ -28,7 +29,7 @@ class StateCache:
     """
 
     def __init__(self) -> None:
-        self._states: OrderedDict[str, tuple[tuple[str, LedgerState], ...]] = OrderedDict()
+        self._states: OrderedDict[str, tuple[tuple[str, Books], ...]] = OrderedDict()
         self._events: OrderedDict[str, Event] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -45,13 +46,13 @@ class StateCache:
                     self._events.popitem(last=False)
         return kept
 
-    def get(self, public_id: str, row_hash: str) -> LedgerState | None:
+    def get(self, public_id: str, row_hash: str) -> Books | None:
         """The state at that row, if it is kept."""
         return next(
             (state for of, state in self._states.get(public_id, ()) if of == row_hash), None
         )
 
-    def put(self, public_id: str, row_hash: str, state: LedgerState) -> None:
+    def put(self, public_id: str, row_hash: str, state: Books) -> None:
         """Keep a state; the mandate least lately put goes first."""
         with self._lock:
             others = tuple(kept for kept in self._states.pop(public_id, ()) if kept[0] != row_hash)
@@ -60,8 +61,26 @@ class StateCache:
                 self._states.popitem(last=False)
 
 
-def state_text(state: LedgerState) -> str:
-    """A checkpoint's text. Keys keep their order: the fold drops the oldest entries of a full
-    mapping first.
+FOLD: Final = 2  # which fold made a checkpoint: a number more with every change of what it comes to
+
+
+def checkpoint_text(state: Books, row_hash: str) -> str:
+    """A checkpoint's text: a digest of what it stands for, and the state. Keys keep their order:
+    the fold drops the oldest entries of a full mapping first.
     """
-    return json.dumps(to_json(state), separators=(",", ":"))
+    body = json.dumps(to_json(state), separators=(",", ":"))
+    return f"{_digest(row_hash, body)}:{body}"
+
+
+def checkpointed(text: str, row_hash: str) -> Books | None:
+    """The state of a checkpoint; None where it was not made by this fold at this very row, so that
+    a changed one is never shown.
+    """
+    told, _, body = text.partition(":")
+    if told != _digest(row_hash, body):
+        return None
+    return from_json(json.loads(body))
+
+
+def _digest(row_hash: str, body: str) -> str:
+    return hashlib.sha256(f"{FOLD}:{row_hash}:{body}".encode()).hexdigest()
