@@ -64,9 +64,11 @@ class Policies:
         for name in _POLICY_MONEY:
             body[name] = body[name].micros if body[name] is not None else None
         self._sql.run(
-            "INSERT INTO policies (agent_id, accepts, body, updated_at) VALUES (:id, :accepts, :body, :at) "
+            "INSERT INTO policies (agent_id, accepts, body, updated_at) "
+            "VALUES (:id, :accepts, :body, :at) "
             "ON CONFLICT (agent_id) DO UPDATE "
-            "SET accepts = excluded.accepts, body = excluded.body, updated_at = excluded.updated_at",
+            "SET accepts = excluded.accepts, body = excluded.body, updated_at = "
+            "excluded.updated_at",
             id=agent_id,
             accepts=int(policy.accepts_mandates),
             body=canonical(body),
@@ -95,7 +97,8 @@ class Policies:
     def changes(self, agent_id: str, limit: int = 10) -> list[tuple[datetime, Mapping[str, Any]]]:
         """The newest entries, newest first."""
         rows = self._sql.rows(
-            "SELECT changed_at, changes FROM policy_changes WHERE agent_id = :id ORDER BY n DESC LIMIT :most",
+            "SELECT changed_at, changes FROM policy_changes WHERE agent_id = :id ORDER BY n DESC "
+            "LIMIT :most",
             id=agent_id,
             most=limit,
         )
@@ -146,8 +149,10 @@ class Transfers:
     ) -> None:
         """Put an address on file."""
         self._sql.run(
-            "INSERT INTO deposit_addresses (agent_id, chain_id, address, set_at) VALUES (:id, :chain, :address, :at) "
-            "ON CONFLICT (agent_id, chain_id) DO UPDATE SET address = excluded.address, set_at = excluded.set_at",
+            "INSERT INTO deposit_addresses (agent_id, chain_id, address, set_at) "
+            "VALUES (:id, :chain, :address, :at) "
+            "ON CONFLICT (agent_id, chain_id) DO UPDATE "
+            "SET address = excluded.address, set_at = excluded.set_at",
             id=agent_id,
             chain=chain_id,
             address=address.lower(),
@@ -159,7 +164,8 @@ class Transfers:
         nobody's.
         """
         rows = self._sql.rows(
-            "SELECT address, MIN(agent_id) AS agent_id FROM deposit_addresses WHERE chain_id = :chain "
+            "SELECT address, MIN(agent_id) AS agent_id FROM deposit_addresses "
+            "WHERE chain_id = :chain "
             "GROUP BY address HAVING COUNT(*) = 1",
             chain=chain_id,
         )
@@ -187,7 +193,8 @@ class Transfers:
         names = [f.name for f in fields(report) if f.name not in ("chain_id", "tx_hash")]
         return (
             self._sql.run(
-                f"UPDATE transfer_reports SET {', '.join(f'{n} = :{n}' for n in names)} WHERE chain_id = :chain_id "
+                f"UPDATE transfer_reports SET {', '.join(f'{n} = :{n}' for n in names)} "
+                "WHERE chain_id = :chain_id "
                 "AND tx_hash = :tx_hash AND status = 'failed' AND agent_id <> :agent_id",
                 **self._row(report),
             )
@@ -197,7 +204,8 @@ class Transfers:
     def save(self, report: Report) -> None:
         """Store a report's outcome."""
         self._sql.run(
-            "UPDATE transfer_reports SET status = :status, amount_actual = :actual, confirmed_at = :at "
+            "UPDATE transfer_reports SET status = :status, amount_actual = :actual, confirmed_at = "
+            ":at "
             "WHERE chain_id = :chain AND tx_hash = :hash",
             status=report.status,
             at=maybe_micros(report.confirmed_at),
@@ -222,7 +230,8 @@ class Transfers:
         """How many transfers of an agent the chain told of by itself, from a time on, inclusive."""
         row = first(
             self._sql,
-            "SELECT COUNT(*) AS n FROM transfer_reports WHERE agent_id = :id AND reported_at >= :since AND reported_by = 'chain'",
+            "SELECT COUNT(*) AS n FROM transfer_reports WHERE agent_id = :id "
+            "AND reported_at >= :since AND reported_by = 'chain'",
             id=agent_id,
             since=micros(since),
         )
@@ -296,8 +305,10 @@ class Transfers:
                 self._sql, self.balance(agent_id, d.chain_id, d.asset, d.state) + d.delta
             )
             self._sql.run(
-                "INSERT INTO balances (agent_id, chain_id, asset, state, amount) VALUES (:id, :chain, :asset, :state, :amount) "
-                "ON CONFLICT (agent_id, chain_id, asset, state) DO UPDATE SET amount = excluded.amount",
+                "INSERT INTO balances (agent_id, chain_id, asset, state, amount) "
+                "VALUES (:id, :chain, :asset, :state, :amount) "
+                "ON CONFLICT (agent_id, chain_id, asset, state) DO UPDATE "
+                "SET amount = excluded.amount",
                 id=agent_id,
                 chain=d.chain_id,
                 asset=d.asset,
@@ -309,7 +320,8 @@ class Transfers:
         """One balance in micro-units."""
         row = first(
             self._sql,
-            "SELECT amount FROM balances WHERE agent_id = :id AND chain_id = :chain AND asset = :asset AND state = :state",
+            "SELECT amount FROM balances WHERE agent_id = :id AND chain_id = :chain "
+            "AND asset = :asset AND state = :state",
             id=agent_id,
             chain=chain_id,
             asset=asset,
@@ -320,7 +332,8 @@ class Transfers:
     def balances(self, agent_id: str) -> list[tuple[int, str, str, int]]:
         """(chain_id, asset, state, micro-units), in order."""
         rows = self._sql.rows(
-            "SELECT chain_id, asset, state, amount FROM balances WHERE agent_id = :id ORDER BY chain_id, asset, state",
+            "SELECT chain_id, asset, state, amount FROM balances WHERE agent_id = :id "
+            "ORDER BY chain_id, asset, state",
             id=agent_id,
         )
         return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
@@ -328,7 +341,8 @@ class Transfers:
     def summed(self, agent_id: str) -> list[tuple[int, str, str, int]]:
         """The same out of the append-only rows: what `balances` must equal."""
         rows = self._sql.rows(
-            "SELECT chain_id, asset, state, SUM(delta) AS amount FROM balance_events WHERE agent_id = :id "
+            "SELECT chain_id, asset, state, SUM(delta) AS amount FROM balance_events "
+            "WHERE agent_id = :id "
             "GROUP BY chain_id, asset, state ORDER BY chain_id, asset, state",
             id=agent_id,
         )
@@ -355,7 +369,8 @@ class Transfers:
         first.
         """
         rows = self._sql.rows(
-            "SELECT * FROM balance_events WHERE agent_id = :id AND ref_kind = :kind AND substr(ref_id, 1, :n) = :prefix "
+            "SELECT * FROM balance_events WHERE agent_id = :id AND ref_kind = :kind "
+            "AND substr(ref_id, 1, :n) = :prefix "
             "ORDER BY n",
             id=agent_id,
             kind=ref_kind,

@@ -187,7 +187,8 @@ class Mandates:
     def non_draft_of_owner(self, owner_id: str) -> list[Mandate]:
         """An owner's mandates but drafts and cancelled ones, oldest first."""
         rows = self._sql.rows(
-            f"{_SELECT} WHERE owner_id = :owner AND status NOT IN ('draft', 'cancelled') ORDER BY created_at, public_id",
+            f"{_SELECT} WHERE owner_id = :owner AND status NOT IN ('draft', 'cancelled') "
+            "ORDER BY created_at, public_id",
             owner=owner_id,
         )
         return [self._mandate(r) for r in rows]
@@ -195,7 +196,8 @@ class Mandates:
     def of_agent_non_draft(self, agent_id: str) -> list[Mandate]:
         """An agent's mandates but drafts and cancelled ones, oldest first."""
         rows = self._sql.rows(
-            f"{_SELECT} WHERE agent_id = :agent AND status NOT IN ('draft', 'cancelled') ORDER BY created_at, public_id",
+            f"{_SELECT} WHERE agent_id = :agent AND status NOT IN ('draft', 'cancelled') "
+            "ORDER BY created_at, public_id",
             agent=agent_id,
         )
         return [self._mandate(r) for r in rows]
@@ -203,7 +205,8 @@ class Mandates:
     def ids_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[str]:
         """Ids of an agent's mandates; those of one owner where it is named."""
         rows = self._sql.rows(
-            "SELECT public_id FROM mandates WHERE agent_id = :agent AND (:owner = '' OR owner_id = :owner) ORDER BY public_id",
+            "SELECT public_id FROM mandates WHERE agent_id = :agent AND (:owner = '' "
+            "OR owner_id = :owner) ORDER BY public_id",
             agent=agent_id,
             owner=owner_id or "",
         )
@@ -214,8 +217,10 @@ class Mandates:
         first.
         """
         rows = self._sql.rows(
-            "SELECT m.public_id, l.created_at FROM mandates m JOIN ledger_heads l ON l.public_id = m.public_id "
-            "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) ORDER BY l.created_at DESC, m.public_id DESC",
+            "SELECT m.public_id, l.created_at FROM mandates m "
+            "JOIN ledger_heads l ON l.public_id = m.public_id "
+            "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) "
+            "ORDER BY l.created_at DESC, m.public_id DESC",
             agent=agent_id,
             owner=owner_id or "",
         )
@@ -224,8 +229,10 @@ class Mandates:
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
         """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""
         rows = self._sql.rows(
-            f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL AND status <> 'settled' "
-            "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id LIMIT :most",
+            f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
+            "AND status <> 'settled' "
+            "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id "
+            "LIMIT :most",
             chain=chain_id,
             most=limit,
         )
@@ -244,7 +251,8 @@ class Mandates:
         """True while an open mandate with a vault on the chain names the agent."""
         found = first(
             self._sql,
-            "SELECT 1 AS one FROM mandates WHERE agent_id = :agent AND chain_id = :chain AND vault_lower IS NOT NULL "
+            "SELECT 1 AS one FROM mandates WHERE agent_id = :agent AND chain_id = :chain "
+            "AND vault_lower IS NOT NULL "
             "AND status IN ('signed', 'working') LIMIT 1",
             agent=agent_id,
             chain=chain_id,
@@ -255,7 +263,8 @@ class Mandates:
         """(working mandates, all mandates)."""
         row = first(
             self._sql,
-            "SELECT COUNT(*) AS n, SUM(CASE WHEN status = 'working' THEN 1 ELSE 0 END) AS w FROM mandates",
+            "SELECT COUNT(*) AS n, SUM(CASE WHEN status = 'working' THEN 1 ELSE 0 END) AS w "
+            "FROM mandates",
         )
         return (int(row["w"] or 0), int(row["n"])) if row else (0, 0)
 

@@ -257,7 +257,8 @@ OPERATIONS: Final = (
         name="mandate_execute_call",
         title="Get calldata to act",
         summary="Checked calldata of the vault's execute(target, data, approveAmount) for you to "
-        "sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks.",
+        "sign and send. Above the owner's approval amount it answers pending_approval instead. "
+        "dry_run=true shows the checks.",
         auth="agent",
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
         takes=Execute,

@@ -159,7 +159,8 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_reconcile",
         title="Ask what happened",
-        summary="After a lost answer: was the transaction, key or action landed, reverted, pending, "
+        summary="After a lost answer: was the transaction, key or action landed, reverted, "
+        "pending, "
         "or not seen? Ask this instead of sending again.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/reconcile"),

@@ -60,7 +60,8 @@ class EventIn(OneMandate):
     chain_id: int | None = Field(default=None, ge=1, le=2**53)
     payload: dict[str, Any] | None = Field(
         default=None,
-        description="optional keys: position {id}, mark, target {market, address, selector}, next_at, text, why, fee_kind, "
+        description="optional keys: position {id}, mark, target {market, address, selector}, "
+        "next_at, text, why, fee_kind, "
         "resource, preview, direction (in|out)",
     )
 
@@ -296,7 +297,8 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_report_event",
         title="Report an event",
-        summary="Report one buy, sell, move, fee, resolve or note. A rule break is stored and flagged "
+        summary="Report one buy, sell, move, fee, resolve or note. A rule break is stored and "
+        "flagged "
         "(violation: true), never dropped.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/events"),

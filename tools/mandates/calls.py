@@ -147,7 +147,10 @@ def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
             refusal("withdraw_locked", until=state["until"], retry_at=until, detail={"lock": state})
         )
     call = named_chain(ask, m).vault_call(vault, "withdrawAll")
-    message = "Stops and settles first where that has not happened, then pays everything but the agent's earned fee."
+    message = (
+        "Stops and settles first where that has not happened, "
+        "then pays everything but the agent's earned fee."
+    )
     return Reply(200, {"call": _for(m, call), "lock": state, "message": message})
 
 

@@ -115,7 +115,8 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_get",
         title="Read a mandate",
-        summary="One mandate whole: progress, limits with what remains, clauses, fees, the newest events and steps.",
+        summary="One mandate whole: progress, limits with what remains, clauses, fees, the newest "
+        "events and steps.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}"),
         takes=OneMandate,

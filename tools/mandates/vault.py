@@ -192,7 +192,8 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
         calls = [{"step": "approve", **approve.as_json()}, {"step": "deposit", **deposit.as_json()}]
     best = {
         "way": "deposit",
-        "text": "Send both calls from the owner's wallet. USDC that reaches the vault by a plain transfer is booked by sync().",
+        "text": "Send both calls from the owner's wallet. USDC that reaches the vault by a plain "
+        "transfer is booked by sync().",
         "sync_call": replace(
             chain.vault_call(m.vault_address, "sync"), sender=m.owner_address
         ).as_json(),
