@@ -72,9 +72,7 @@ def exposure(book: Book) -> dict[str, Any]:
         "today": str(today),
         "ever": str(ever),
         "until": timestamp(midnight(moment(book))),
-        "formula": "ever = above the floor + what may still be deposited above it + 2% of the "
-        "floor; "
-        "today = min(ever, day cap left + open positions); before_pause = min(today, cap per "
-        "action + open positions); "
+        "formula": "ever = above the floor + what may still be deposited above it + 2% of the floor; "
+        "today = min(ever, day cap left + open positions); before_pause = min(today, cap per action + open positions); "
         "nothing while paused or closed",
     }
