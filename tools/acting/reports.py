@@ -14,6 +14,7 @@ from domain.facts import Receipt
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
+from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.checks import remaining
 from domain.rules.credits import afford, is_paid_read, used
@@ -21,7 +22,7 @@ from domain.rules.violations import flagged, violations
 from domain.times import midnight
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
-from tools.call.case import Facts, chain_of, load_book
+from tools.call.case import Facts, chain_if_named, load_book
 from tools.call.fields import OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
@@ -210,13 +211,17 @@ def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:
 async def gather_refusal(deps: Deps, caller: Caller, asked: RefusedIn) -> Facts:
     """Read the receipt, where a transaction is named and the chain answers."""
     m = await peek(deps, caller, asked.public_id)
-    chain = chain_of(deps, m)
+    chain = chain_if_named(deps, m)
     if asked.tx_hash is None or chain is None or not chain.rpc_set:
         return Facts()
+    return Facts(receipt=await _receipt_if_readable(chain, asked.tx_hash))
+
+
+async def _receipt_if_readable(chain: Chain, tx_hash: str) -> Receipt | None:
     try:
-        return Facts(receipt=await chain.receipt(asked.tx_hash.lower()))
+        return await chain.receipt(tx_hash.lower())
     except Refused:
-        return Facts()
+        return None
 
 
 def proves(receipt: Receipt | None, m: Mandate) -> bool:

@@ -18,7 +18,7 @@ from domain.rules.case import Book, moment
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, seen_mandate
-from tools.call.case import Facts, chain_in, gather_mandate, load_book, named_chain
+from tools.call.case import Facts, chain_if_named_here, gather_mandate, load_book, named_chain
 from tools.call.fields import Address, HexData, OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply
 from tools.keeper.intake import take_receipt
@@ -192,7 +192,7 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
 def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Stop in the record: no more calldata; the vault itself stops by the call in the answer."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    chain = chain_in(ask, m)
+    chain = chain_if_named_here(ask, m)
     if m.status is not Status.STOPPED:
         m = replace(m, status=moved(m, Action.STOP), stopped_at=ask.now)
         uow.mandates.save(m)
