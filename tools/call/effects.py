@@ -14,7 +14,7 @@ import anyio
 from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
-from tools.call.once import Key, claimed, complete, outcome_unknown
+from tools.call.once import Key, claimed, complete, dressed, outcome_unknown
 from tools.call.operation import Caller, Deps, Effect, Operation, Reply
 
 T = TypeVar("T")
@@ -76,7 +76,8 @@ class Doing:
 
     def _finish(self, uow: UnitOfWork, now: datetime, begun: Any, done: Any) -> Reply:
         ask = ask_of(uow, self.deps, self.caller, now, asked=self.asked)
-        return complete(uow, self.key, self.effect.finish(uow, ask, begun, done))
+        answer = self.effect.finish(uow, ask, begun, done)
+        return complete(uow, self.key, dressed(self.op, answer))
 
     def _undo(self, uow: UnitOfWork, now: datetime, begun: Any) -> None:
         if self.effect.undo is not None:

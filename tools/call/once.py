@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
 from storage.rows.work import Claim
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Caller, Operation, Reply
+from tools.call.operation import Answer, Caller, Operation, Reply
+from tools.call.wire import told, wire
 
 ASK_AGAIN: Final = timedelta(seconds=1)
 
@@ -62,6 +63,14 @@ def claimed(
     if claim.status is not None and claim.response is not None:
         return Reply(claim.status, claim.response)
     raise outcome_unknown(op) if _lost(claim, now) else _in_flight(now)
+
+
+def dressed(op: Operation, answer: Answer | Reply) -> Reply:
+    """The answer in its wire form, which is made from the type that the operation gives."""
+    if isinstance(answer, Answer):
+        return Reply(answer.status, told(answer.body, op.gives))
+    kept = None if answer.kept is None else wire(answer.kept)
+    return replace(answer, body=wire(answer.body), kept=kept)
 
 
 def complete(uow: UnitOfWork, key: Key | None, reply: Reply) -> Reply:

@@ -91,6 +91,14 @@ class Ask(Generic[T, F]):
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a handler answers: a value of the operation's `gives`, and the HTTP status."""
+
+    body: Any
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """An answer: HTTP status, JSON body, and headers that only HTTP shows.
 
@@ -109,7 +117,7 @@ class Reply:
         return self.status >= 400 and "error" in self.body
 
 
-Handler = Callable[[UnitOfWork, Ask[Any, Any]], Reply]
+Handler = Callable[[UnitOfWork, Ask[Any, Any]], Answer | Reply]
 
 
 Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
@@ -134,7 +142,7 @@ class Effect(Generic[B, D]):
 
     begin: Callable[[UnitOfWork, Ask[Any, Any]], B]
     act: Callable[[Deps, Caller, B], Awaitable[D]]
-    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Reply]
+    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Reply]
     undo: Callable[[UnitOfWork, Ask[Any, Any], B], None] | None = None
     reconcile: tuple[NextStep, ...] = ()
     bound_s: int = 60
@@ -158,7 +166,7 @@ class Operation:
     auth: Auth
     route: tuple[str, str] | None
     takes: type[Takes]
-    gives: type[Gives]
+    gives: type[Any]
     handler: Handler | None = None
     gather: Gather | None = None
     effect: Effect[Any, Any] | None = None

@@ -14,7 +14,7 @@ from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.effects import Doing
-from tools.call.once import claimed, complete, key_of
+from tools.call.once import claimed, complete, dressed, key_of
 from tools.call.operation import (
     Auth,
     Caller,
@@ -133,7 +133,7 @@ async def _perform(
         if replay is not None:
             return replay
         ask = ask_of(uow, deps, caller, now, asked=asked, facts=facts)
-        return complete(uow, once, handler(uow, ask))
+        return complete(uow, once, dressed(op, handler(uow, ask)))
 
     return await (deps.store.write(work) if op.writes else deps.store.read(work))
 
