@@ -184,12 +184,16 @@ class Mandates:
         )
         return self._mandate(row) if row else None
 
-    def non_draft_of_owner(self, owner_id: str) -> list[Mandate]:
-        """An owner's mandates but drafts and cancelled ones, oldest first."""
+    def non_draft_of_owner(self, owner_id: str, *, after: str | None, limit: int) -> list[Mandate]:
+        """A page of an owner's mandates but drafts and cancelled ones, oldest first."""
+        at, last = keys_of(after, (int, str)) if after else (-1, "")
         rows = self._sql.rows(
             f"{_SELECT} WHERE owner_id = :owner AND status NOT IN ('draft', 'cancelled') "
-            "ORDER BY created_at, public_id",
+            "AND (created_at, public_id) > (:at, :last) ORDER BY created_at, public_id LIMIT :most",
             owner=owner_id,
+            at=at,
+            last=last,
+            most=limit,
         )
         return [self._mandate(r) for r in rows]
 
