@@ -14,9 +14,9 @@ from domain.ledger.fold import fold
 from domain.ledger.pairing import can_pair
 from domain.ledger.state import EMPTY, LedgerState, from_json
 from storage.reader import LongReader, long_reader
-from storage.rows.agents import BOTH_SUMS
 from storage.rows.ledger import ALL_IDS, CHECKPOINTS_OF, HEAD, ROWS_OF
 from storage.rows.row import event_of, row_hash
+from storage.rows.transfers import BOTH_SUMS
 from storage.sql import Row
 from storage.store import Store
 

@@ -9,7 +9,7 @@ from domain.ledger.events import Event
 from domain.rules.credits import is_paid_read
 from domain.times import timestamp
 from storage.paging import cursor_of, keys_of
-from storage.rows.agents import BalanceEvent
+from storage.rows.transfers import BalanceEvent
 from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
