@@ -216,17 +216,24 @@ class Mandates:
         )
         return [r["public_id"] for r in rows]
 
-    def busy_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[tuple[str, int]]:
+    def busy_of_agent(
+        self, agent_id: str, owner_id: str | None, *, behind: tuple[int, str], limit: int
+    ) -> list[tuple[str, int]]:
         """(id, time of the newest row in micros) of an agent's mandates that have rows, the newest
-        first.
+        first; a page behind a (time, id).
         """
+        at, last = behind
         rows = self._sql.rows(
             "SELECT m.public_id, l.created_at FROM mandates m "
             "JOIN ledger_heads l ON l.public_id = m.public_id "
             "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) "
-            "ORDER BY l.created_at DESC, m.public_id DESC",
+            "AND (l.created_at, m.public_id) < (:at, :last) "
+            "ORDER BY l.created_at DESC, m.public_id DESC LIMIT :most",
             agent=agent_id,
             owner=owner_id or "",
+            at=at,
+            last=last,
+            most=limit,
         )
         return [(r["public_id"], int(r["created_at"])) for r in rows]
 
