@@ -31,7 +31,7 @@ from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.fields import Cursor, Limit, OneMandate
-from tools.call.operation import Answer, Ask, Caller, Deps, Operation, Takes
+from tools.call.operation import HEAVY, Answer, Ask, Caller, Deps, Operation, Takes
 
 WEEK_FIELD: Final[Any] = Field(
     default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week"
@@ -145,6 +145,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates/{public_id}/statement"),
         takes=StatementIn,
         gives=Statement,
+        weight=HEAVY,
         handler=one,
         family="statements",
         refusals=("not_found",),
@@ -158,6 +159,7 @@ OPERATIONS: Final = (
         takes=AllIn,
         gives=StatementOfAll,
         gather=walk,
+        weight=HEAVY,
         handler=every,
         family="statements",
     ),
