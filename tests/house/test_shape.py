@@ -41,7 +41,6 @@ FOR_OTHERS: Mapping[str, str] = {
 }
 
 
-
 def _sources() -> list[Path]:
     return [p for f in PACKAGES for p in sorted((ROOT / f).rglob("*.py"))]
 

@@ -38,7 +38,7 @@ WEEK_FIELD: Final[Any] = Field(
 )
 
 
-MANDATES_A_TURN: Final = 20
+MANDATES_A_TURN: Final = 10
 
 
 class StatementIn(OneMandate):
@@ -53,7 +53,7 @@ class AllIn(Takes):
     """Which week, and which page of mandates."""
 
     week: str | None = WEEK_FIELD
-    limit: Limit = 200
+    limit: Limit = 50
     cursor: Cursor = None
 
 
