@@ -185,7 +185,8 @@ def conform(command: tuple[str, ...], only: tuple[str, ...], limit_s: int, as_js
     unknown = sorted(set(only) - {s.name for s in SCENARIOS})
     if unknown:
         raise click.UsageError(
-            f"no such scenario: {', '.join(unknown)}; there are {', '.join(s.name for s in SCENARIOS)}"
+            f"no such scenario: {', '.join(unknown)}; there are "
+            f"{', '.join(s.name for s in SCENARIOS)}"
         )
     passed = _run(
         lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, say=click.echo)
