@@ -20,7 +20,9 @@ from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 class ListIn(Takes):
     """Which mandates."""
 
-    status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = None
+    status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = Field(
+        default=None, description="only these"
+    )
     proposed: bool = Field(
         default=False, description="drafts that your own agents proposed; owners only"
     )
