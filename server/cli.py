@@ -14,7 +14,6 @@ import click
 from domain.refusals import Refused
 from domain.settings import SWITCHES
 from server.settings import Settings
-from storage.backup import NoBackup
 
 T = TypeVar("T")
 HOUSE_KEYS = {"keeper": "kk_", "admin": "dk_"}
@@ -35,7 +34,7 @@ def _run(main: Callable[[], Awaitable[T]]) -> T:
         return asyncio.run(wrapped())
     except Refused as refused:
         raise click.ClickException(f"{refused.code}: {refused.refusal.reason}") from None
-    except (NoBackup, OSError) as error:
+    except OSError as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -84,7 +83,7 @@ def _ready(address: str) -> None:
 @main.command()
 def mcp() -> None:
     """Speak MCP on stdin and stdout, with the agent key of WALLET_SERVICE_USER_KEY."""
-    from server.process import serve_stdio
+    from server.stdio import serve_stdio
 
     _run(lambda: serve_stdio(_settings()))
 
@@ -215,9 +214,12 @@ def verify() -> None:
 @click.argument("target", type=click.Path(path_type=Path))
 def backup(target: Path) -> None:
     """Copy the database while it is in use."""
-    from server.maintenance import backup_database
+    from server.maintenance import NoBackup, backup_database
 
-    _run(lambda: backup_database(_settings(), target))
+    try:
+        _run(lambda: backup_database(_settings(), target))
+    except NoBackup as error:
+        raise click.ClickException(str(error)) from None
     _say(f"wallet: wrote {target}")
 
 

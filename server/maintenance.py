@@ -10,6 +10,7 @@ from domain.settings import SWITCHES
 from domain.times import timestamp
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
+from storage.backup import NoBackup as NoBackup
 from storage.backup import backup, export
 from storage.store import Store, open_store
 from storage.verify import verify

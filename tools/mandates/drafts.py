@@ -14,7 +14,6 @@ from domain.ledger.state import EMPTY
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import MAX_HORIZON_DAYS, Mandate, Status
 from domain.mandates.markets import from_config, resolve, validate_targets
-from domain.mandates.purpose.draft import parse_note
 from domain.mandates.states import Action, moved
 from domain.mandates.targets import DEFAULT_TARGETS, Target
 from domain.money import ZERO, Usdc
@@ -399,6 +398,9 @@ def _closed(ask: Ask[Any, Any]) -> dict[str, str]:
 
 def draft(uow: UnitOfWork, ask: Ask[Note, None]) -> Reply:
     """Read a purpose note; store nothing unless an owner asks for it."""
+    # Its grammar takes a while to load, and most processes on an agent's machine read no note.
+    from domain.mandates.purpose.draft import parse_note
+
     names = {x.id: x.name for x in from_config(ask.config.markets)}
     read = parse_note(ask.asked.note, now=ask.now, market_names=names, closed=_closed(ask))
     terms = Terms.model_validate(dict(read.terms) | {"purpose": ask.asked.note})
