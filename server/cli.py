@@ -81,11 +81,22 @@ def _ready(address: str) -> None:
 
 
 @main.command()
-def mcp() -> None:
+@click.option("--url", help="Stand in front of this service; nothing is stored here.")
+def mcp(url: str | None) -> None:
     """Speak MCP on stdin and stdout, with the agent key of WALLET_SERVICE_USER_KEY."""
-    from server.stdio import serve_stdio
+    if url is None:
+        from server.stdio import serve_stdio
 
-    _run(lambda: serve_stdio(_settings()))
+        _run(lambda: serve_stdio(_settings()))
+        return
+    from server.relay import endpoint, relay
+
+    try:
+        address = endpoint(url)
+    except ValueError as error:
+        raise click.BadParameter(f"it needs {error}", param_hint="--url") from None
+    key = _settings().service_user_key
+    _run(lambda: relay(address, key.get_secret_value() if key else None))
 
 
 @main.command()

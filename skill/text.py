@@ -86,6 +86,15 @@ def client_config(base_url: str) -> dict[str, Any]:
                 }
             }
         },
+        "relay": {
+            "mcpServers": {
+                "wallet": {
+                    "command": "wallet",
+                    "args": ["mcp", "--url", base_url],
+                    "env": {"WALLET_SERVICE_USER_KEY": "ak_…"},
+                }
+            }
+        },
         "sse": {"url": f"{base_url}/sse", "headers": header, "legacy": True},
         "curl": f'curl -H "X-Service-User-Key: ak_…" {base_url}/wallet/agents/me',
     }
