@@ -16,7 +16,7 @@ from domain.settings import SWITCHES
 from server.settings import Settings
 
 T = TypeVar("T")
-HOUSE_KEYS = {"keeper": "kk_", "admin": "dk_"}
+HOUSE_ROLES = ("admin", "keeper")
 
 
 def _settings() -> Settings:
@@ -251,12 +251,12 @@ def keys() -> None:
 
 
 @keys.command("create")
-@click.option("--role", type=click.Choice(sorted(HOUSE_KEYS)), required=True)
+@click.option("--role", type=click.Choice(HOUSE_ROLES), required=True)
 def keys_create(role: str) -> None:
     """Mint a key; it is shown once."""
     from server.maintenance import create_house_key
 
-    _say(_run(lambda: create_house_key(_settings(), role, HOUSE_KEYS[role])))
+    _say(_run(lambda: create_house_key(_settings(), role)))
 
 
 @keys.command("list")
@@ -298,6 +298,14 @@ def switch_set(name: str, value: str) -> None:
     from server.maintenance import set_switch
 
     _run(lambda: set_switch(_settings(), name, value))
+
+
+@main.command()
+def counts() -> None:
+    """Say how many agents, mandates and recorded actions there are."""
+    from server.maintenance import count
+
+    _say(_run(lambda: count(_settings())))
 
 
 @main.command()

@@ -169,6 +169,7 @@ async def _perform(
             deps.config,
             switches(uow, deps.defaults),
             deps.sign_in,
+            deps.defaults,
         )
         if op.idempotency is None or key is None:
             return handler(uow, ask)
