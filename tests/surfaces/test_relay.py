@@ -15,6 +15,7 @@ from mcp import Client, StdioServerParameters
 
 from server.relay import endpoint
 from tests.surfaces.small import ALICE, Small, small
+from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
 ERAS = ["auto", "legacy"]
@@ -41,7 +42,7 @@ async def test_tools_are_listed_and_called_with_the_key_of_the_environment(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with small(sqlite_url) as s:
-        with anyio.fail_after(60):
+        with anyio.fail_after(STUCK_S):
             async with relayed(s, elsewhere, mode) as client:
                 assert len((await client.list_tools()).tools) == 5
                 told = await client.call_tool("mandate_keep", {"name": "n", "more": {"a": "ü"}})
@@ -58,7 +59,7 @@ async def test_tools_are_listed_and_called_with_the_key_of_the_environment(
 @pytest.mark.parametrize("mode", ERAS)
 async def test_no_key_is_a_refusal_that_passes(sqlite_url: str, tmp_path: Path, mode: str) -> None:
     async with small(sqlite_url) as s:
-        with anyio.fail_after(60):
+        with anyio.fail_after(STUCK_S):
             async with relayed(s, tmp_path, mode, key=None) as client:
                 told = await client.call_tool("mandate_keep", {"name": "n"})
                 assert (told.structured_content or {})["refusal"]["error"] == "unauthenticated"
@@ -81,7 +82,7 @@ async def test_that_the_list_changed_is_heard_through_the_relay(
                 heard.set()
 
     async with small(sqlite_url) as s:
-        with anyio.fail_after(60):
+        with anyio.fail_after(STUCK_S):
             async with relayed(s, tmp_path, mode, message_handler=hear) as client:
                 await client.list_tools()
                 async with anyio.create_task_group() as group:
@@ -104,7 +105,7 @@ async def test_a_cancelled_call_ends_and_the_next_one_is_answered(
     sqlite_url: str, tmp_path: Path, mode: str
 ) -> None:
     async with small(sqlite_url) as s:
-        with anyio.fail_after(60):
+        with anyio.fail_after(STUCK_S):
             async with relayed(s, tmp_path, mode) as client:
                 with anyio.CancelScope() as scope:
 
