@@ -8,13 +8,14 @@ import re
 import sys
 from pathlib import Path
 
-from bench import hall, ledger, mcp_cost, reader, reports
+from bench import hall, ledger, mcp_cost, mcp_start, reader, reports
 
 MEASURES = {
     "reports": reports.measure,
     "reads": ledger.measure,
     "hall": hall.measure,
     "mcp": mcp_cost.measure,
+    "mcp_start": mcp_start.measure,
     "reader": reader.measure,
 }
 

@@ -310,7 +310,8 @@ REFUSALS: Final = _registry(
         status=409,
         who_fixes="agent",
         retry_safe=False,
-        sentence="The action asks {attempted}, {used} of today's {allowed} are used or reserved{bound_by}.",
+        sentence="The action asks {attempted}, {used} of today's {allowed} are used or "
+        "reserved{bound_by}.",
         next=(_SMALLER, WAIT),
     ),
     Kind(
@@ -365,7 +366,8 @@ REFUSALS: Final = _registry(
         status=409,
         who_fixes="owner",
         retry_safe=False,
-        sentence="The note behind this draft was not understood whole, and nobody has corrected it.",
+        sentence="The note behind this draft was not understood whole, and nobody has "
+        "corrected it.",
         next=(
             NextStep("Say in typed fields what is meant", None, "PUT /wallet/mandates/{public_id}"),
         ),

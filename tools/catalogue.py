@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tools import signin
+from tools import operator, signin
 from tools.acting import execute, reconcile, reports
 from tools.agents import activity, auctions, balances, offers, policy, registry, transfers
 from tools.call.operation import Operation
@@ -47,4 +47,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *settlement.OPERATIONS,
     *auctions.OPERATIONS,
     *sponsorship.OPERATIONS,
+    *operator.OPERATIONS,
 )

@@ -160,7 +160,7 @@ async def _cast(
     )
     await owner_wallet.send(mint)
     owner = Owner(http, base, owner_wallet, CHAIN_ID)
-    keeper = await create_house_key(settings, "keeper", "kk_")
+    keeper = await create_house_key(settings, "keeper")
     chain = EvmChain(chain_facts(settings)[0])
     return Stage(story, folder, net, settings, base, owner, agent_wallet, chain, keeper["key"])
 

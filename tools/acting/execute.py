@@ -31,7 +31,8 @@ class Execute(OneMandate):
     target: Address
     data: HexData
     approve_amount: Usdc = Field(
-        default=ZERO, description="USDC the target may pull in this call, as a decimal string"
+        default=ZERO,
+        description="USDC the target pulls in this call: a deposit's amount; 0 where it pulls none",
     )
     approval_id: str | None = Field(
         default=None, max_length=64, description="an approved item, when the owner had to be asked"

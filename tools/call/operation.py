@@ -90,6 +90,7 @@ class Ask(Generic[T, F]):
     config: Config
     switches: Switches
     sign_in: SignIn
+    defaults: Switches = field(default_factory=Switches)
 
 
 @dataclass(frozen=True, slots=True)
