@@ -13,10 +13,10 @@ from pathlib import Path
 
 from chain.evm import EvmChains
 from chain.sign_in import SiweSignIn
-from domain.events import Kind, NewEvent, Reporter
-from domain.mandate import Mandate, Status
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.ports import Switches
+from domain.settings import Switches
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
 from storage import migrate

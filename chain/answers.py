@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from eth_utils import to_checksum_address
 
+from domain.facts import BlockStamp, VaultState
 from domain.money import ZERO, Usdc
-from domain.ports import BlockStamp, VaultState
 
 # What a malformed answer raises while it is read; who asked turns it into `chain_unavailable`.
 NONSENSE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError)

@@ -13,8 +13,8 @@ from eth_abi import decode, encode
 from eth_abi.exceptions import DecodingError, EncodingError
 from eth_utils import keccak, to_checksum_address
 
+from domain.facts import Revert, TransferLog
 from domain.money import Usdc
-from domain.ports import Revert, TransferLog
 from domain.refusals import Refused, refusal
 
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()

@@ -10,7 +10,7 @@ from eth_abi import encode
 from eth_account.messages import encode_typed_data
 from eth_utils import keccak
 
-from domain.mandate import Target
+from domain.mandates.targets import Target
 
 
 def digest(typed_data: Mapping[str, Any]) -> str:

@@ -15,9 +15,7 @@ from chain import answers, codec, eip712, signatures
 from chain.networks import NETWORKS
 from chain.paymaster import Paymaster, inner_calls
 from chain.rpc import Rpc, RpcFault
-from domain.mandate import Target
-from domain.money import Usdc
-from domain.ports import (
+from domain.facts import (
     BlockStamp,
     Call,
     InnerCall,
@@ -29,8 +27,10 @@ from domain.ports import (
     VaultLog,
     VaultState,
 )
+from domain.mandates.targets import Target
+from domain.mandates.terms import FIELDS
+from domain.money import Usdc
 from domain.refusals import Refused, refusal
-from domain.terms import FIELDS
 
 LENS_BATCH: Final = 200
 TAGS: Final = ("latest", "safe", "finalized", "earliest")

@@ -12,7 +12,7 @@ from eth_typing import HexStr
 from web3 import AsyncHTTPProvider, AsyncWeb3
 from web3.types import TxParams, TxReceipt, Wei
 
-from domain.ports import Call
+from domain.facts import Call
 
 GAS_MARGIN_PERCENT: Final = 30
 EXECUTE_GAS: Final = 700_000  # chain.md: execute wants at least 600k, an estimate finds less

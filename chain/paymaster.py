@@ -12,7 +12,7 @@ from eth_utils import to_checksum_address
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chain.rpc import Rpc, RpcFault
-from domain.ports import InnerCall
+from domain.facts import InnerCall
 from domain.refusals import Refused
 
 TIMEOUT_S: Final = 5

@@ -12,7 +12,7 @@ import anyio
 from chain import answers, codec
 from chain.evm import EvmChain
 from chain.rpc import RpcFault
-from domain.ports import BlockStamp, VaultLog
+from domain.facts import BlockStamp, VaultLog
 from domain.refusals import Refused, refusal
 
 ADDRESSES_PER_CALL: Final = 500

@@ -13,7 +13,7 @@ from eth_utils import to_checksum_address
 from chain import codec
 from chain.evm import EvmChain, EvmChains
 from chain.rpc import RpcFault
-from domain.ports import Call, Receipt
+from domain.facts import Call, Receipt
 from domain.refusals import Refused, refusal
 
 EXECUTE_GAS: Final = 700_000

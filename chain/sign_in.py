@@ -9,8 +9,8 @@ from eth_account.messages import _hash_eip191_message, encode_defunct
 from eth_utils.address import to_checksum_address
 from siwe.siwe import ISO8601Datetime, SiweMessage, VersionEnum
 
-from domain.ports import SignInMessage
-from domain.refusals import timestamp
+from domain.facts import SignInMessage
+from domain.times import timestamp
 
 STATEMENT = "Sign in to your delegated-spending wallet. This signature moves no money."
 

@@ -132,3 +132,8 @@ def smallest(*amounts: Usdc | None) -> Usdc | None:
     """Return the least of the known amounts; None when none is known."""
     known = [a for a in amounts if a is not None]
     return min(known) if known else None
+
+
+def text(amount: Usdc | None) -> str | None:
+    """Wire text of an amount, null where it is unknown."""
+    return None if amount is None else str(amount)

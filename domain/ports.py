@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from domain.mandate import Target
-from domain.money import ZERO, Usdc
+from domain.facts import BlockStamp, Call, InnerCall, Receipt, SignerCheck, SignInMessage, Simulation, VaultFunction, VaultState
+from domain.mandates.targets import Target
+from domain.money import Usdc
 
 
 class Clock(Protocol):
@@ -33,155 +33,6 @@ class Ids(Protocol):
     def nonce256(self) -> int:
         """Return a random 256-bit integer."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class BlockStamp:
-    """One block; `at` is its timestamp (UTC)."""
-
-    number: int
-    hash: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class VaultState:
-    """What the vault says at one block (VaultLens.read).
-
-    Units: USDC. `positions` is the sum of the signed value probes. `lock_until` is a chain time.
-    """
-
-    address: str
-    block: BlockStamp
-    exists: bool
-    agent: str | None = None
-    paused: bool = False
-    stopped: bool = False
-    stop_reason: int = 0
-    settled: bool = False
-    withdrawable: bool = False
-    lock_reason: int = 0
-    lock_until: datetime | None = None
-    cash: Usdc = ZERO
-    positions: Usdc = ZERO
-    floor: Usdc = ZERO
-    spent_today: Usdc = ZERO
-    total_deposited: Usdc = ZERO
-    total_spent: Usdc = ZERO
-    total_returned: Usdc = ZERO
-    fee_owed: Usdc = ZERO
-    balance: Usdc = ZERO
-
-
-@dataclass(frozen=True, slots=True)
-class VaultLog:
-    """One decoded log of a vault or the factory.
-
-    Shapes: `name` is the event's Solidity name (Deposited, Executed, …, MandateCreated); `args` has its arguments by
-    Solidity name, uint256 amounts as int base units, addresses EIP-55, bytes as 0x hex; `mandate` is the digest
-    (None for MandateCreated, whose digest is in `args`). `tx_hash` is lower case.
-    """
-
-    name: str
-    address: str
-    mandate: str | None
-    args: Mapping[str, Any]
-    tx_hash: str
-    log_index: int
-    block: BlockStamp
-
-
-@dataclass(frozen=True, slots=True)
-class TransferLog:
-    """One ERC-20 Transfer log; `amount` in base units of `token`."""
-
-    token: str
-    sender: str
-    recipient: str
-    amount: int
-    log_index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Revert:
-    """A decoded revert: the Solidity error's name and arguments, and the refusal code it stands for, if any."""
-
-    name: str
-    args: Mapping[str, Any]
-    code: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """A mined transaction."""
-
-    tx_hash: str
-    ok: bool
-    sender: str
-    to: str | None
-    block: BlockStamp
-    depth: int
-    logs: tuple[VaultLog, ...]
-    transfers: tuple[TransferLog, ...]
-    revert: Revert | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InnerCall:
-    """One call inside a smart account's calldata. Units: `value` wei."""
-
-    to: str
-    value: int
-    data: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A transaction for somebody else to sign: contract 6 names."""
-
-    chain_id: int
-    to: str
-    data: str
-    value: str = "0"
-    sender: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Shape `{chain_id, from?, to, data, value}`."""
-        named = {"from": self.sender} if self.sender else {}
-        return {"chain_id": self.chain_id, **named, "to": self.to, "data": self.data, "value": self.value}
-
-
-@dataclass(frozen=True, slots=True)
-class Simulation:
-    """What an eth_call of a `Call` at one block says."""
-
-    ok: bool
-    revert: Revert | None
-    gas: int | None
-    block: BlockStamp
-
-
-@dataclass(frozen=True, slots=True)
-class SignerCheck:
-    """How a signature proved good; `block` is where a contract wallet was asked."""
-
-    signer_type: Literal["eoa", "erc1271", "erc6492"]
-    block: int | None
-
-
-VaultFunction = Literal[
-    "deposit",
-    "sync",
-    "execute",
-    "unwind",
-    "stop",
-    "revokeAgent",
-    "setAgent",
-    "withdrawAll",
-    "settle",
-    "payAgent",
-    "mark",
-]
 
 
 class Chain(Protocol):
@@ -316,17 +167,6 @@ class Chains(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SignInMessage:
-    """The facts of an EIP-4361 message."""
-
-    address: str
-    chain_id: int
-    domain: str
-    uri: str
-    nonce: str
-
-
 class SignIn(Protocol):
     """EIP-4361 texts (contract 2)."""
 
@@ -352,44 +192,3 @@ class HouseKeeper(Protocol):
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are replaced."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings the rules use; read once at start in `server.settings`.
-
-    Units: *_bps ten-thousandths, *_s seconds.
-    """
-
-    base_url: str = "http://127.0.0.1:8402"
-    default_chain_id: int = 84532
-    auction_chain_id: int = 84532
-    spread_bps: int = 30
-    approval_valid_s: int = 86_400
-    pending_approvals_max: int = 10
-    declined_quiet_s: int = 3_600
-    reservation_s: int = 600
-    refusals_per_day: int = 60
-    mark_fresh_s: int = 900
-    transfer_fails_after_s: int = 86_400
-    session_s: int = 43_200
-    session_longest_s: int = 604_800
-    ranked_days: int = 14
-    ranked_trades: int = 10
-    ranked_funded: int = 1
-    markets: tuple[Mapping[str, Any], ...] = ()
-    deposit_rails: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Switches:
-    """Spec 4.5's switches as they stand at one request."""
-
-    door: bool = False
-    approval_gate: bool = True
-    paid_read_enforcement: bool = False
-    stop_line_dry_run: bool = True
-    gas_sponsorship: bool = False
-
-
-SWITCHES: Final = tuple(f.name for f in fields(Switches))

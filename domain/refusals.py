@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, Final, Literal
+
+from domain.times import timestamp
 
 WhoFixes = Literal["agent", "owner", "keeper", "operator", "venue", "nobody"]
 
@@ -39,22 +41,44 @@ class Kind:
 
 
 _READ_MANDATE = NextStep("Read the mandate", "mandate_get", "GET /wallet/mandates/{public_id}")
+
+
 _READ_BALANCES = NextStep("Read the balances", "agent_balances", "GET /wallet/agents/{agent_id}/balances")
+
+
 _LIST_MANDATES = NextStep("List your mandates", "mandate_list", "GET /wallet/mandates")
+
+
 _RECONCILE = NextStep(
     "Ask what happened before sending anything again", "mandate_reconcile", "GET /wallet/mandates/{public_id}/reconcile"
 )
+
+
 _SMALLER = NextStep(
     "Ask again with an amount within limits.remaining",
     "mandate_execute_call",
     "GET /wallet/mandates/{public_id}/execute-call",
 )
+
+
 _SIGN_IN = NextStep("Sign in with a wallet", None, "POST /wallet/auth/challenge")
+
+
 _SEND_KEY = NextStep("Send the agent key in X-Service-User-Key, or set WALLET_SERVICE_USER_KEY on stdio")
+
+
 _TERMS = NextStep("Ask for the terms again", None, "GET /wallet/mandates/{public_id}/terms")
+
+
 _APPROVALS = NextStep("Read the approval items", "mandate_approvals", "GET /wallet/mandates/{public_id}/approvals")
+
+
 _OFFERS = NextStep("Read the offers", "agent_offers", "GET /wallet/agents/{agent_id}/offers")
+
+
 _WAIT = NextStep("Wait until retry_at, then ask again")
+
+
 _MARKETS = NextStep("Read the allowed targets and markets", "markets_list", "GET /wallet/markets")
 
 
@@ -322,12 +346,6 @@ class _Known(Formatter):
 
 def _missing(name: str) -> str:
     raise KeyError(f"the sentence needs {name}")
-
-
-def timestamp(at: datetime) -> str:
-    """ISO 8601 UTC with milliseconds and a trailing Z (contract 1); an aware time."""
-    utc = at if at.tzinfo is UTC else at.astimezone(UTC)
-    return utc.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def refusal(

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from domain.ports import SWITCHES
 from domain.refusals import Refused
+from domain.settings import SWITCHES
 from server.settings import Settings
 from storage.backup import NoBackup
 

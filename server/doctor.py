@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from chain.evm import EvmChain
-from domain.markets import from_config
+from domain.mandates.markets import from_config
 from domain.refusals import Refused
 from server.settings import Settings
 from server.wiring import chain_facts

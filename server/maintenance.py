@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from domain.ports import SWITCHES
-from domain.refusals import timestamp
+from domain.settings import SWITCHES
+from domain.times import timestamp
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
 from storage.backup import backup, export

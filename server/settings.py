@@ -16,7 +16,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from domain.ports import Config, Switches
+from domain.settings import Config, Switches
 from tools.operation import is_on
 
 

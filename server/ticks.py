@@ -13,14 +13,15 @@ import anyio
 from chain.evm import EvmChain
 from chain.inbound import BLOCKS_A_CALL, inbound
 from chain.reader import Cursor, Read, Reader, Reorged
-from domain.book import Book
-from domain.events import Event, Kind, NewEvent, Reporter
-from domain.ledger import reversal_payload
-from domain.limits import at_stop_line
-from domain.mandate import Mandate, Status
+from domain.facts import BlockStamp, TransferLog, VaultLog, VaultState
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.fold import reversal_payload
+from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.ports import BlockStamp, TransferLog, VaultLog, VaultState
-from domain.refusals import Refused, timestamp
+from domain.refusals import Refused
+from domain.rules.case import Book
+from domain.rules.stop_line import at_stop_line
+from domain.times import timestamp
 from server.wiring import Wired
 from storage.chainlog import Staged
 from storage.unit_of_work import UnitOfWork

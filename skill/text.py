@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from domain.ports import Config
 from domain.refusals import REFUSALS
+from domain.settings import Config
 from tools.describe import catalogue, hints, plain, takes_schema, tool_input
 from tools.operation import Operation
 

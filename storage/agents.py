@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
+from domain.agents.policy import Policy
+from domain.agents.transfers import Delta, Report
 from domain.money import Usdc
-from domain.policy import Policy
-from domain.transfers import Delta, Report
 from storage.paging import cursor_of, keys_of
 from storage.sql import Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros, moment, tokens
 

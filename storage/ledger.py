@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from domain.events import Event, Kind, NewEvent, Reporter
-from domain.ledger import ACTION_KINDS, EMPTY, LedgerState, fold, from_json, to_json
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.fold import ACTION_KINDS, fold
+from domain.ledger.state import EMPTY, LedgerState, from_json, to_json
 from domain.money import Usdc
 from storage.sql import Row, Sql, canonical, columns, first, micros, moment
 

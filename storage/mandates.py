@@ -9,7 +9,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from domain.mandate import Mandate, Signed, Status, Target, TermsFrame
+from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
+from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from storage.paging import cursor_of, keys_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from domain.approvals import Approval, Reservation
+from domain.mandates.approvals import Approval, Reservation
 from domain.money import Usdc
 from storage.paging import cursor_of, keys_of
 from storage.sql import Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros, moment

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from domain.events import Event, Reporter
-from domain.ledger import EMPTY, LedgerState, fold, from_json
+from domain.ledger.events import Event, Reporter
+from domain.ledger.fold import fold
+from domain.ledger.state import EMPTY, LedgerState, from_json
 from storage.ledger import can_pair, event_of, row_hash
 from storage.sql import Row
 from storage.store import Store, open_store

@@ -16,8 +16,9 @@ from chain.evm import ChainFacts, EvmChains
 from chain.local_wallet import LocalWallet, address_of
 from chain.sender import Sender, deploy
 from chain.sign_in import SiweSignIn
+from domain.facts import Call
 from domain.money import Usdc
-from domain.ports import Call, Config, Switches
+from domain.settings import Config, Switches
 from server.wiring import SystemIds
 from storage.store import Store, open_store
 from tools.catalogue import OPERATIONS
@@ -173,7 +174,7 @@ class Mandated:
 
 def market_targets(world: World) -> list[dict[str, Any]]:
     """The ERC-4626 market's entries."""
-    from domain.markets import Market
+    from domain.mandates.markets import Market
 
     market = Market("test-market", "Test Market", "live", "contract", CHAIN_ID, "erc4626", world.evm.market)
     return [{"kind": "vault"}, *(t.as_json() for t in market.targets())]

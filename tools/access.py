@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from domain.book import Book
-from domain.mandate import Mandate, Status
-from domain.ports import Chain, Receipt, SignerCheck, VaultState
+from domain.facts import Receipt, SignerCheck, VaultState
+from domain.mandates.mandate import Mandate, Status
+from domain.mandates.terms import agrees, typed_data
+from domain.ports import Chain
 from domain.refusals import Refused, refusal
-from domain.terms import agrees, typed_data
+from domain.rules.case import Book
 from storage.unit_of_work import UnitOfWork
 from tools.operation import Ask, Caller, Deps, Takes
 

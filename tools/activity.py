@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from domain.credits import is_paid_read
-from domain.events import Event
-from domain.refusals import timestamp
-from domain.transfers import units
+from domain.agents.transfers import units
+from domain.ledger.events import Event
+from domain.rules.credits import is_paid_read
+from domain.times import timestamp
 from storage.agents import BalanceEvent
 from storage.paging import cursor_of, keys_of
 from storage.sql import micros

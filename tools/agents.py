@@ -6,11 +6,12 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from domain.exposure import exposure
+from domain.agents.policy import Policy, changes
+from domain.agents.transfers import STATES, units
 from domain.money import ZERO, Usdc
-from domain.policy import Policy, changes
-from domain.refusals import Refused, refusal, timestamp
-from domain.transfers import STATES, units
+from domain.refusals import Refused, refusal
+from domain.rules.exposure import exposure
+from domain.times import timestamp
 from storage.identities import Agent, agent_after
 from storage.mandates import after as mandate_after
 from storage.unit_of_work import UnitOfWork

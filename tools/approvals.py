@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.approvals import decided
-from domain.events import Kind, NewEvent, Reporter
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.approvals import decided
 from storage.requests import item_after
 from storage.unit_of_work import UnitOfWork
 from tools.access import Cursor, Limit, OneMandate, not_found, seen_mandate

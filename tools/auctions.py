@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from domain.agents.transfers import Delta, units
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
-from domain.transfers import Delta, units
 from storage.unit_of_work import UnitOfWork
 from tools.access import not_found
 from tools.agents import OneAgent

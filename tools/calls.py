@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from domain.actions import selector_of
-from domain.book import Book, moment
-from domain.events import Kind, NewEvent, Reporter
-from domain.lock import lock
-from domain.mandate import Action, Mandate, Status, moved
+from domain.facts import Call, VaultState
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.actions import selector_of
+from domain.mandates.mandate import Mandate, Status
+from domain.mandates.states import Action, moved
 from domain.money import Usdc
-from domain.ports import Call, VaultState
-from domain.progress import exit_cost, leave_now
-from domain.refusals import Refused, refusal, timestamp
+from domain.reads.lock import lock
+from domain.reads.progress import exit_cost, leave_now
+from domain.refusals import Refused, refusal
+from domain.rules.case import Book, moment
+from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.access import (
     Address,

@@ -8,8 +8,8 @@ from typing import Any, Final
 import segno
 from pydantic import Field
 
+from domain.agents.rails import routes, transfer_link
 from domain.money import ZERO, Usdc
-from domain.rails import routes, transfer_link
 from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
 from tools.access import Address

@@ -7,15 +7,17 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.book import Book
-from domain.clauses import clauses
-from domain.draft import parse_note
-from domain.exposure import exposure
-from domain.ledger import EMPTY
-from domain.mandate import DEFAULT_TARGETS, MAX_HORIZON_DAYS, Action, Mandate, Status, Target, moved
-from domain.markets import from_config, resolve, validate_targets
+from domain.ledger.state import EMPTY
+from domain.mandates.clauses import clauses
+from domain.mandates.mandate import MAX_HORIZON_DAYS, Mandate, Status
+from domain.mandates.markets import from_config, resolve, validate_targets
+from domain.mandates.purpose.draft import parse_note
+from domain.mandates.states import Action, moved
+from domain.mandates.targets import DEFAULT_TARGETS, Target
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
+from domain.rules.case import Book
+from domain.rules.exposure import exposure
 from storage.unit_of_work import UnitOfWork
 from tools.access import OneMandate, load_book, not_found, seen_mandate, sees
 from tools.operation import Ask, Gives, Operation, Reply, Takes

@@ -8,14 +8,15 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.actions import action_hash, selector_of
-from domain.approvals import Approval, Reservation
-from domain.book import Book
-from domain.checks import Check, Wanted, action_checks, needs_approval, quiet_until, remaining
-from domain.mandate import Mandate
+from domain.facts import Simulation
+from domain.mandates.actions import action_hash, selector_of
+from domain.mandates.approvals import Approval, Reservation
+from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
-from domain.ports import Simulation
-from domain.refusals import Refused, refusal, timestamp
+from domain.refusals import Refused, refusal
+from domain.rules.case import Book
+from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until, remaining
+from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.access import (
     Address,

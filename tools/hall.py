@@ -9,13 +9,13 @@ from typing import Any, Final, Literal, Protocol
 
 from pydantic import Field
 
-from domain.hall import EMPTY, Day, Record, roll
-from domain.hall_figures import Standing, Subject, Total, chart, facts, hall_row, mandate_row, together
-from domain.mandate import Mandate, Status
+from domain.agents.policy import Policy
+from domain.ledger.measured import EMPTY, Day, Record, roll
+from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.policy import Policy
-from domain.ports import Config
-from domain.refusals import timestamp
+from domain.reads.hall import Standing, Subject, Total, chart, facts, hall_row, mandate_row, together
+from domain.settings import Config
+from domain.times import timestamp
 from storage.hall import HallAgent, HallDay, hall_after
 from storage.identities import Agent
 from storage.unit_of_work import UnitOfWork

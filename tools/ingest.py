@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from domain.actions import action_hash_of
-from domain.book import Book
-from domain.events import Event, Kind, NewEvent, Reporter
-from domain.mandate import Action, Mandate, Status, moved
+from domain.facts import Receipt, VaultLog
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.mandates.actions import action_hash_of
+from domain.mandates.mandate import Mandate, Status
+from domain.mandates.states import Action, moved
 from domain.money import Usdc
-from domain.ports import Chain, Config, Ids, Receipt, Switches, VaultLog
+from domain.ports import Chain, Ids
 from domain.refusals import Refused
-from domain.rules import flagged, violations
+from domain.rules.case import Book
+from domain.rules.violations import flagged, violations
+from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.operation import Ask
 

@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.steps import grouped, instruction, of_events
-from domain.view import mandate_view, summary
+from domain.reads.steps import grouped, instruction, of_events
+from domain.reads.view import mandate_view, summary
 from storage.mandates import after
 from storage.paging import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork

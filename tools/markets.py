@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from domain.markets import from_config
+from domain.mandates.markets import from_config
 from storage.unit_of_work import UnitOfWork
 from tools.operation import Ask, Gives, Operation, Reply, Takes
 

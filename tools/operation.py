@@ -14,8 +14,9 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import anyio
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from domain.ports import SWITCHES, Chains, Clock, Config, HouseKeeper, Ids, SignIn, Switches
+from domain.ports import Chains, Clock, HouseKeeper, Ids, SignIn
 from domain.refusals import NextStep, Refused, refusal
+from domain.settings import SWITCHES, Config, Switches
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 

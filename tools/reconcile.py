@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.actions import action_hash_of
-from domain.events import Event, Reporter
-from domain.mandate import Mandate
+from domain.ledger.events import Event, Reporter
+from domain.mandates.actions import action_hash_of
+from domain.mandates.mandate import Mandate
 from domain.money import Usdc
-from domain.refusals import Refused, refusal, timestamp
+from domain.refusals import Refused, refusal
+from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.access import Facts, OneMandate, TxHash, chain_of, peek, seen_mandate
 from tools.ingest import taken_away

@@ -8,15 +8,15 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.book import midnight
-from domain.checks import remaining
-from domain.credits import afford, is_paid_read, used
-from domain.events import Event, Kind, NewEvent, Reporter
-from domain.mandate import Mandate
+from domain.facts import Receipt
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
-from domain.ports import Receipt
 from domain.refusals import Refused, refusal
-from domain.rules import flagged, violations
+from domain.rules.checks import remaining
+from domain.rules.credits import afford, is_paid_read, used
+from domain.rules.violations import flagged, violations
+from domain.times import midnight
 from storage.unit_of_work import UnitOfWork
 from tools.access import Facts, OneMandate, TxHash, chain_of, load_book, own_agent_mandate, peek
 from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply

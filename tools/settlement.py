@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from domain.mandate import Mandate, Status
+from domain.facts import VaultFunction, VaultState
+from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.ports import Chain, VaultFunction, VaultState
+from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from tools.access import OneMandate
 from tools.ingest import take_receipt

@@ -8,8 +8,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.ports import Config
-from domain.refusals import NextStep, Refused, refusal, timestamp
+from domain.refusals import NextStep, Refused, refusal
+from domain.settings import Config
+from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.access import Address
 from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes

@@ -8,15 +8,18 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.clauses import clauses
-from domain.events import Kind, NewEvent, Reporter
-from domain.exposure import exposure
-from domain.mandate import OPEN_AGENT, TERMS_GOOD_FOR, Action, Mandate, Signed, Status, moved
+from domain.facts import Receipt, SignerCheck
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.clauses import clauses
+from domain.mandates.mandate import OPEN_AGENT, TERMS_GOOD_FOR, Mandate, Signed, Status
+from domain.mandates.states import Action, moved
+from domain.mandates.terms import frame as fixed_frame
+from domain.mandates.terms import message, typed_data
 from domain.money import ZERO, Usdc
-from domain.ports import Chain, Receipt, SignerCheck
-from domain.refusals import Refused, refusal, timestamp
-from domain.terms import frame as fixed_frame
-from domain.terms import message, typed_data
+from domain.ports import Chain
+from domain.refusals import Refused, refusal
+from domain.rules.exposure import exposure
+from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.access import Facts, OneMandate, TxHash, chain_of, gather_mandate, load_book, named_chain, peek, seen_mandate
 from tools.drafts import address_on_file

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.actions import selector_of
+from domain.mandates.actions import selector_of
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes, invalid, switches

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.mandate import Mandate
-from domain.statement import Span, Week, last_full_week, statement, together, week
+from domain.mandates.mandate import Mandate
+from domain.reads.statement import Span, Week, last_full_week, statement, together, week
 from storage.unit_of_work import UnitOfWork
 from tools.access import OneMandate, seen_mandate
 from tools.operation import Ask, Gives, Operation, Reply, Takes

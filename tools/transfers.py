@@ -9,10 +9,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.money import ZERO, Usdc
-from domain.ports import Chain, Receipt, TransferLog
-from domain.refusals import Refused, refusal
-from domain.transfers import (
+from domain.agents.transfers import (
     CONFIRMED,
     FAILED,
     REF_REPORT,
@@ -24,6 +21,10 @@ from domain.transfers import (
     seen_by_chain,
     settled,
 )
+from domain.facts import Receipt, TransferLog
+from domain.money import ZERO, Usdc
+from domain.ports import Chain
+from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.access import TxHash, not_found
 from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes

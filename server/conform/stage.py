@@ -19,8 +19,8 @@ from aiohttp import ClientSession
 
 from chain import codec
 from chain.local_wallet import LocalWallet
+from domain.facts import Call
 from domain.money import Usdc
-from domain.ports import Call
 from http_shim.application import build
 from http_shim.listening import listen
 from server.conform.proxy import Proxy

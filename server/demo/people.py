@@ -11,7 +11,7 @@ from aiohttp import ClientSession
 from mcp import Client
 
 from chain.local_wallet import LocalWallet
-from domain.ports import Call
+from domain.facts import Call
 from server.demo.story import StepFailed
 
 Json = dict[str, Any]

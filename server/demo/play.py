@@ -23,8 +23,8 @@ from mcp.client.sse import sse_client
 from chain import codec
 from chain.evm import EvmChain
 from chain.local_wallet import LocalWallet
+from domain.facts import Call
 from domain.money import Usdc
-from domain.ports import Call
 from domain.refusals import Refused
 from server.demo.people import Agent, Owner, harness
 from server.demo.story import StepFailed, Story

@@ -11,9 +11,9 @@ from eth_account import Account
 
 from chain import eip712
 from chain.local_wallet import LocalWallet
-from domain.mandate import TermsFrame
+from domain.mandates.mandate import TermsFrame
+from domain.mandates.terms import message, typed_data
 from domain.money import Usdc
-from domain.terms import message, typed_data
 from tests import npm
 from tests.domain.material import mandate
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from chain.evm import ChainFacts, EvmChain
 from chain.rpc import Rpc, RpcFault
-from domain.ports import Call
+from domain.facts import Call
 from domain.refusals import Refused
 from tests.chain.nodes import Answer, distorted, fault, node, result
 from tests.world import CHAIN_ID, Evm

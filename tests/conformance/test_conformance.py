@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 
 from chain.evm import EvmChains
 from chain.sign_in import SiweSignIn
-from domain.ports import Config, Switches
+from domain.settings import Config, Switches
 from http_shim.application import build
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server

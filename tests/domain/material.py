@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from domain.book import Book
-from domain.events import Event, Kind, NewEvent, Reporter
-from domain.ledger import ACTION_KINDS, EMPTY, LedgerState, fold
-from domain.mandate import Mandate, Status, Target
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.fold import ACTION_KINDS, fold
+from domain.ledger.state import EMPTY, LedgerState
+from domain.mandates.mandate import Mandate, Status
+from domain.mandates.targets import Target
 from domain.money import Usdc
-from domain.ports import Config, Switches
+from domain.rules.case import Book
+from domain.settings import Config, Switches
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)  # a Monday
 MARKET = "0x" + "11" * 20

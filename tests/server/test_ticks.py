@@ -9,8 +9,9 @@ import anyio
 import pytest
 
 from chain import codec
+from domain.facts import Call
 from domain.money import Usdc
-from domain.ports import Call, Config
+from domain.settings import Config
 from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired

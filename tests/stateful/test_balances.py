@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from domain.ports import Chains, Config, SignIn, TransferLog
-from domain.transfers import Outcome
+from domain.agents.transfers import Outcome
+from domain.facts import TransferLog
+from domain.ports import Chains, SignIn
+from domain.settings import Config
 from server.wiring import SystemIds
 from storage import migrate
 from storage.identities import Agent

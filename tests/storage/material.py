@@ -6,8 +6,8 @@ import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from domain.events import Event, Kind, NewEvent, Reporter
-from domain.mandate import Mandate
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from storage.identities import Agent
 from storage.store import Store

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.events import Event, Kind, NewEvent, Reporter
-from domain.ledger import EMPTY, LedgerState, fold
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.fold import fold
+from domain.ledger.state import EMPTY, LedgerState
 from domain.money import Usdc
 from storage.ledger import CHECKPOINT_EVERY, StateCache
 from storage.store import Store, open_store

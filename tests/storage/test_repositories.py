@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from domain.approvals import Approval, Reservation
-from domain.mandate import Mandate, Signed, Status, Target, TermsFrame
+from domain.agents.policy import Policy
+from domain.mandates.approvals import Approval, Reservation
+from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
+from domain.mandates.targets import Target
 from domain.money import Usdc
-from domain.policy import Policy
 from domain.refusals import Refused
 from storage.agents import Delta, Report, report_after
 from storage.chainlog import Staged

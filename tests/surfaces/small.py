@@ -16,8 +16,8 @@ from pydantic import Field
 
 from chain.evm import EvmChains
 from chain.sign_in import SiweSignIn
-from domain.ports import Config, Switches
 from domain.refusals import Refused, refusal
+from domain.settings import Config, Switches
 from http_shim.application import build
 from http_shim.asgi_bridge import Asgi
 from http_shim.listening import listen

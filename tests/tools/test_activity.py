@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from domain.transfers import Delta
+from domain.agents.transfers import Delta
 from tests.world import CHAIN_ID, World, drafted
 from tools.operation import Caller
 

@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from domain.credits import cost
 from domain.money import Usdc
+from domain.rules.credits import cost
 from tests.world import Evm, World, a_world, drafted
 from tools.operation import Reply
 

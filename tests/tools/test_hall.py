@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from chain import codec
-from domain.events import Kind, NewEvent, Reporter
-from domain.hall import Day
-from domain.mandate import Mandate, Status
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.measured import Day
+from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from server.settings import Settings
 from server.ticks import Ticks

@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from chain import codec
+from domain.agents.transfers import Outcome
+from domain.facts import Call, TransferLog
 from domain.money import Usdc
-from domain.ports import Call, TransferLog
-from domain.transfers import Outcome
 from storage.verify import verify
 from tests.world import CHAIN_ID, World
 from tools.operation import Caller, Reply

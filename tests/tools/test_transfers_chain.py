@@ -9,8 +9,8 @@ import pytest
 from chain import codec
 from chain.inbound import inbound
 from chain.rpc import RpcFault
+from domain.facts import Call
 from domain.money import Usdc
-from domain.ports import Call
 from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired

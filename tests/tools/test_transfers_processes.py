@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from domain.ports import Chains, Config, SignIn
-from domain.transfers import Delta
+from domain.agents.transfers import Delta
+from domain.ports import Chains, SignIn
+from domain.settings import Config
 from server.wiring import SystemIds
 from storage.identities import Agent
 from storage.store import open_store

@@ -1,0 +1,1 @@
+"""The agent's own side: policy, transfers, ways to bring money in."""

@@ -1,0 +1,170 @@
+"""What a chain said: blocks, vaults, logs, receipts, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from domain.money import ZERO, Usdc
+
+
+@dataclass(frozen=True, slots=True)
+class BlockStamp:
+    """One block; `at` is its timestamp (UTC)."""
+
+    number: int
+    hash: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class VaultState:
+    """What the vault says at one block (VaultLens.read).
+
+    Units: USDC. `positions` is the sum of the signed value probes. `lock_until` is a chain time.
+    """
+
+    address: str
+    block: BlockStamp
+    exists: bool
+    agent: str | None = None
+    paused: bool = False
+    stopped: bool = False
+    stop_reason: int = 0
+    settled: bool = False
+    withdrawable: bool = False
+    lock_reason: int = 0
+    lock_until: datetime | None = None
+    cash: Usdc = ZERO
+    positions: Usdc = ZERO
+    floor: Usdc = ZERO
+    spent_today: Usdc = ZERO
+    total_deposited: Usdc = ZERO
+    total_spent: Usdc = ZERO
+    total_returned: Usdc = ZERO
+    fee_owed: Usdc = ZERO
+    balance: Usdc = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class VaultLog:
+    """One decoded log of a vault or the factory.
+
+    Shapes: `name` is the event's Solidity name (Deposited, Executed, …, MandateCreated); `args` has its arguments by
+    Solidity name, uint256 amounts as int base units, addresses EIP-55, bytes as 0x hex; `mandate` is the digest
+    (None for MandateCreated, whose digest is in `args`). `tx_hash` is lower case.
+    """
+
+    name: str
+    address: str
+    mandate: str | None
+    args: Mapping[str, Any]
+    tx_hash: str
+    log_index: int
+    block: BlockStamp
+
+
+@dataclass(frozen=True, slots=True)
+class TransferLog:
+    """One ERC-20 Transfer log; `amount` in base units of `token`."""
+
+    token: str
+    sender: str
+    recipient: str
+    amount: int
+    log_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Revert:
+    """A decoded revert: the Solidity error's name and arguments, and the refusal code it stands for, if any."""
+
+    name: str
+    args: Mapping[str, Any]
+    code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A mined transaction."""
+
+    tx_hash: str
+    ok: bool
+    sender: str
+    to: str | None
+    block: BlockStamp
+    depth: int
+    logs: tuple[VaultLog, ...]
+    transfers: tuple[TransferLog, ...]
+    revert: Revert | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InnerCall:
+    """One call inside a smart account's calldata. Units: `value` wei."""
+
+    to: str
+    value: int
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A transaction for somebody else to sign: contract 6 names."""
+
+    chain_id: int
+    to: str
+    data: str
+    value: str = "0"
+    sender: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Shape `{chain_id, from?, to, data, value}`."""
+        named = {"from": self.sender} if self.sender else {}
+        return {"chain_id": self.chain_id, **named, "to": self.to, "data": self.data, "value": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What an eth_call of a `Call` at one block says."""
+
+    ok: bool
+    revert: Revert | None
+    gas: int | None
+    block: BlockStamp
+
+
+@dataclass(frozen=True, slots=True)
+class SignerCheck:
+    """How a signature proved good; `block` is where a contract wallet was asked."""
+
+    signer_type: Literal["eoa", "erc1271", "erc6492"]
+    block: int | None
+
+
+VaultFunction = Literal[
+    "deposit",
+    "sync",
+    "execute",
+    "unwind",
+    "stop",
+    "revokeAgent",
+    "setAgent",
+    "withdrawAll",
+    "settle",
+    "payAgent",
+    "mark",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SignInMessage:
+    """The facts of an EIP-4361 message."""
+
+    address: str
+    chain_id: int
+    domain: str
+    uri: str
+    nonce: str

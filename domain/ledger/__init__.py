@@ -1,0 +1,1 @@
+"""What happened: the ledger's rows and what they add up to."""

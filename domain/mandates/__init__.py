@@ -1,0 +1,1 @@
+"""What is agreed: the mandate and its moves, targets, clauses, terms, approvals."""

@@ -1,0 +1,223 @@
+"""The mandate: its attributes and its clause numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import IntEnum, StrEnum
+from typing import Any, Final, Literal
+
+from domain.mandates.targets import DEFAULT_TARGETS, Target
+from domain.money import BPS, ZERO, Usdc
+from domain.refusals import Refused
+from domain.times import timestamp
+
+MAX_HORIZON_DAYS: Final = 366
+
+
+TERMS_GOOD_FOR: Final = timedelta(hours=24)
+
+
+OPEN_AGENT: Final = "0x0000000000000000000000000000000000000000"
+
+
+class Status(StrEnum):
+    """Where a mandate stands (spec 3.1)."""
+
+    DRAFT = "draft"
+    SIGNED = "signed"
+    WORKING = "working"
+    STOPPED = "stopped"
+    SETTLED = "settled"
+    CANCELLED = "cancelled"
+
+
+class ClauseKey(IntEnum):
+    """The ten clauses; a number is never given to another clause (spec 2.3)."""
+
+    BUDGET = 1
+    PER_ACTION = 2
+    PER_DAY = 3
+    STOP_LINE = 4
+    MARKETS = 5
+    ASKING = 6
+    AT_STOP = 7
+    PERIOD = 8
+    AGENT_FEE = 9
+    YOUR_FLOORS = 10
+
+    @property
+    def key(self) -> str:
+        """The stable name on the wire."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What was signed and how it was checked; verdicts are recomputed, never stored (contract 4).
+
+    Shapes: `message` is the typed data's message as it was signed (JSON values); `signature` is 0x hex.
+    """
+
+    version: Literal["1", "2"]
+    message: Mapping[str, Any]
+    chain_id: int
+    verifying_contract: str
+    signature: str
+    signer_type: Literal["eoa", "erc1271", "erc6492"]
+    checked_block: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TermsFrame:
+    """What is fixed when the terms are first asked for: unix seconds and a 256-bit nonce (contract 4)."""
+
+    issued_at: int
+    ends_at: int
+    nonce: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mandate:
+    """One mandate as stored.
+
+    Units: `*_bps` ten-thousandths; `horizon_days` days of 86,400 s. Null caps are a legacy row (spec 2.2).
+    `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55 addresses.
+    Source: spec 2.2, contract 3.
+    """
+
+    public_id: str
+    owner_id: str
+    owner_address: str
+    budget_usdc: Usdc
+    horizon_days: int
+    stop_floor_bps: int
+    created_at: datetime
+    agent_id: str | None = None
+    agent_name: str | None = None
+    agent_address: str | None = None
+    open_board: bool = False
+    purpose: str = ""
+    target_bps: int | None = None
+    payout_kind: str = "share_of_verified_gain"
+    payout_bps: int = 1000
+    allowed_targets: tuple[Target, ...] = DEFAULT_TARGETS
+    per_tx_cap_usdc: Usdc | None = None
+    daily_cap_usdc: Usdc | None = None
+    approval_above_usdc: Usdc | None = None
+    on_floor: Literal["keep", "close"] = "keep"
+    chain_id: int = 84532
+    vault_address: str | None = None
+    status: Status = Status.DRAFT
+    signed_at: datetime | None = None
+    accepted_at: datetime | None = None
+    stopped_at: datetime | None = None
+    settled_at: datetime | None = None
+    cancelled_at: datetime | None = None
+    paused_at: datetime | None = None
+    ends_at: datetime | None = None
+    proposed_by_agent_id: str | None = None
+    refreshed_at: datetime | None = None
+    frame: TermsFrame | None = None
+    signed: Signed | None = None
+    legacy_caps: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def floor(self) -> Usdc:
+        """budget x (1 - stop_floor_bps / 10000), rounded down as the factory does (spec 2.2)."""
+        return self.budget_usdc.share_down(BPS - self.stop_floor_bps)
+
+    @property
+    def per_tx_cap(self) -> Usdc:
+        """The cap per action; a legacy row falls back to its caps entry, then to the whole budget (spec 2.2)."""
+        return self.per_tx_cap_usdc if self.per_tx_cap_usdc is not None else self._legacy("per_tx")
+
+    @property
+    def daily_cap(self) -> Usdc:
+        """The cap per UTC day, with the same fallback."""
+        return self.daily_cap_usdc if self.daily_cap_usdc is not None else self._legacy("daily")
+
+    def _legacy(self, name: str) -> Usdc:
+        """A legacy row's cap; an entry that is unusable reads as 0 (spec 2.1)."""
+        stored = self.legacy_caps.get(name)
+        try:
+            return Usdc.parse(stored) if stored is not None else self.budget_usdc
+        except Refused:
+            return ZERO
+
+    @property
+    def data_issue(self) -> bool:
+        """True where a stored legacy cap is unusable."""
+        return any(v is not None and not _usable(v) for v in self.legacy_caps.values())
+
+    @property
+    def paused(self) -> bool:
+        """True while the owner has revoked the agent on a mandate that is still open."""
+        return self.paused_at is not None
+
+    @property
+    def markets(self) -> tuple[str, ...]:
+        """Ids of the markets behind the targets, in order, once each."""
+        return tuple(dict.fromkeys(t.market for t in self.allowed_targets if t.market))
+
+    def ended(self, now: datetime) -> bool:
+        """True from `ends_at` on: a mandate lives in [signed_at, ends_at) (contract 3)."""
+        return self.ends_at is not None and now >= self.ends_at
+
+    def contract_target(self, address: str, selector: str) -> Target | None:
+        """The entry that allows this call, without regard to case."""
+        wanted = (address.lower(), selector.lower())
+        for t in self.allowed_targets:
+            if t.kind == "contract" and t.address and t.selector and (t.address.lower(), t.selector.lower()) == wanted:
+                return t
+        return None
+
+    def attributes(self) -> dict[str, Any]:
+        """The JSON of the stored attributes under their names of spec 2.2, and contract 3's additions."""
+        at = {
+            n: timestamp(v) if v is not None else None
+            for n, v in {
+                "created_at": self.created_at,
+                "signed_at": self.signed_at,
+                "ends_at": self.ends_at,
+                "accepted_at": self.accepted_at,
+                "paused_at": self.paused_at,
+                "last_chain_refresh_at": self.refreshed_at,
+            }.items()
+        }
+        return {
+            "public_id": self.public_id,
+            "agent_id": self.agent_id,
+            "agent_name": self.agent_name,
+            "open_board": self.open_board,
+            "purpose": self.purpose,
+            "budget_usdc": str(self.budget_usdc),
+            "horizon_days": self.horizon_days,
+            "stop_floor_bps": self.stop_floor_bps,
+            "target_bps": self.target_bps,
+            "payout_rule": {"kind": self.payout_kind, "bps": self.payout_bps},
+            "allowed_targets": [t.as_json() for t in self.allowed_targets],
+            "markets": list(self.markets),
+            "per_tx_cap_usdc": _text(self.per_tx_cap_usdc),
+            "daily_cap_usdc": _text(self.daily_cap_usdc),
+            "approval_above_usdc": _text(self.approval_above_usdc),
+            "on_floor": self.on_floor,
+            "chain_id": self.chain_id,
+            "vault_address": self.vault_address,
+            "status": self.status.value,
+            "paused": self.paused,
+            "proposed_by_agent_id": self.proposed_by_agent_id,
+        } | at
+
+
+def _usable(value: object) -> bool:
+    try:
+        Usdc.parse(value)
+    except Refused:
+        return False
+    return True
+
+
+def _text(amount: Usdc | None) -> str | None:
+    return None if amount is None else str(amount)

@@ -1,0 +1,1 @@
+"""From an owner's plain words to the terms of a draft."""

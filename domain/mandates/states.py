@@ -1,0 +1,70 @@
+"""The moves of a mandate between its states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from domain.mandates.mandate import Mandate, Status
+from domain.refusals import Refused, refusal
+
+
+class Action(StrEnum):
+    """What may move a mandate, or needs it in a certain state (contract 3)."""
+
+    CORRECT = "correct"
+    ASSIGN = "assign"
+    ACCEPT = "accept"
+    CANCEL = "cancel"
+    SIGN = "sign"
+    ATTACH = "attach a vault"
+    FUND = "fund"
+    STOP = "stop"
+    SETTLE = "settle"
+
+
+_MOVES: Final[Mapping[tuple[Status, Action], Status]] = MappingProxyType(
+    {
+        (Status.DRAFT, Action.CORRECT): Status.DRAFT,
+        (Status.DRAFT, Action.ASSIGN): Status.DRAFT,
+        (Status.DRAFT, Action.ACCEPT): Status.DRAFT,
+        (Status.DRAFT, Action.CANCEL): Status.CANCELLED,
+        (Status.DRAFT, Action.SIGN): Status.SIGNED,
+        (Status.SIGNED, Action.ACCEPT): Status.SIGNED,
+        (Status.SIGNED, Action.CANCEL): Status.CANCELLED,
+        (Status.SIGNED, Action.ATTACH): Status.SIGNED,
+        (Status.SIGNED, Action.FUND): Status.WORKING,
+        (Status.SIGNED, Action.STOP): Status.STOPPED,
+        (Status.WORKING, Action.ACCEPT): Status.WORKING,
+        (Status.WORKING, Action.FUND): Status.WORKING,
+        (Status.WORKING, Action.STOP): Status.STOPPED,
+        (Status.WORKING, Action.SETTLE): Status.SETTLED,
+        (Status.STOPPED, Action.SETTLE): Status.SETTLED,
+        # A stop that only the record knows does not keep USDC out of the vault; the deposit is a fact.
+        (Status.STOPPED, Action.FUND): Status.STOPPED,
+    }
+)
+
+
+def moved(mandate: Mandate, action: Action) -> Status:
+    """Return the state that `action` leads to.
+
+    Errors: `mandate_signed` for a correction after signing, `wrong_status` for every other pair that is not a move;
+    a signed mandate without a vault cannot be stopped, one with a vault cannot be cancelled.
+    Source: spec 3.1, contract 3.
+    """
+    status = mandate.status
+    to = _MOVES.get((status, action))
+    if to is None and action in (Action.CORRECT, Action.ASSIGN):
+        raise Refused(refusal("mandate_signed", status=status.value))
+    vaultless = mandate.vault_address is None
+    blocked = status is Status.SIGNED and (
+        (action is Action.STOP and vaultless)
+        or (action is Action.CANCEL and not vaultless)
+        or (action is Action.FUND and vaultless)
+    )
+    if to is None or blocked:
+        raise Refused(refusal("wrong_status", status=status.value, action=action.value))
+    return to

@@ -1,0 +1,94 @@
+"""The terms an owner signs as EIP-712 typed data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+from domain.mandates.mandate import OPEN_AGENT, Mandate, TermsFrame
+
+Version = Literal["1", "2"]
+
+
+DAY_S: Final = 86_400
+
+
+_V2: Final = (
+    ("publicId", "string"), ("owner", "address"), ("agent", "address"), ("budgetUsdc", "uint256"), ("perTxCap", "uint256"),
+    ("dailyCap", "uint256"), ("stopFloor", "uint256"), ("stopFloorBps", "uint16"), ("horizonDays", "uint32"),
+    ("endsAt", "uint64"), ("agentFeeBps", "uint16"), ("approvalAbove", "uint256"), ("onFloor", "uint8"),
+    ("allowedTargetsHash", "bytes32"), ("guardTargetsHash", "bytes32"), ("issuedAt", "uint64"), ("nonce", "uint256"),
+)  # fmt: skip
+
+
+_NOT_IN_V1: Final = frozenset({"perTxCap", "dailyCap", "approvalAbove", "onFloor", "guardTargetsHash"})
+
+
+FIELDS: Final[Mapping[Version, tuple[tuple[str, str], ...]]] = {
+    "2": _V2,
+    "1": tuple(f for f in _V2 if f[0] not in _NOT_IN_V1),
+}
+
+
+_DOMAIN: Final = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
+
+
+def frame(mandate: Mandate, nonce: int, now: datetime) -> TermsFrame:
+    """Fix what the terms need beyond the draft: the times and the nonce."""
+    issued = int(now.astimezone(UTC).timestamp())
+    return TermsFrame(issued, issued + mandate.horizon_days * DAY_S, nonce)
+
+
+def message(mandate: Mandate, fixed: TermsFrame, allowed_hash: str, guard_hash: str) -> dict[str, str]:
+    """The typed data's message, version 2; integers as decimal strings, amounts in base units.
+
+    Source: spec 2.12, contract 4 (approvalAbove null is 0; an unnamed agent is the zero address).
+    """
+    above = mandate.approval_above_usdc
+    return {
+        "publicId": mandate.public_id,
+        "owner": mandate.owner_address,
+        "agent": mandate.agent_address or OPEN_AGENT,
+        "budgetUsdc": str(mandate.budget_usdc.micros),
+        "perTxCap": str(mandate.per_tx_cap.micros),
+        "dailyCap": str(mandate.daily_cap.micros),
+        "stopFloor": str(mandate.floor.micros),
+        "stopFloorBps": str(mandate.stop_floor_bps),
+        "horizonDays": str(mandate.horizon_days),
+        "endsAt": str(fixed.ends_at),
+        "agentFeeBps": str(mandate.payout_bps),
+        "approvalAbove": str(above.micros if above is not None else 0),
+        "onFloor": "1" if mandate.on_floor == "close" else "0",
+        "allowedTargetsHash": allowed_hash,
+        "guardTargetsHash": guard_hash,
+        "issuedAt": str(fixed.issued_at),
+        "nonce": str(fixed.nonce),
+    }
+
+
+def typed_data(told: Mapping[str, Any], version: Version, chain_id: int, verifying_contract: str) -> dict[str, Any]:
+    """The whole typed-data object, as a wallet takes it."""
+    return {
+        "types": {
+            "EIP712Domain": [{"name": n, "type": t} for n, t in _DOMAIN],
+            "MandateTerms": [{"name": n, "type": t} for n, t in FIELDS[version]],
+        },
+        "primaryType": "MandateTerms",
+        "domain": {
+            "name": "MandateVault",
+            "version": version,
+            "chainId": chain_id,
+            "verifyingContract": verifying_contract,
+        },
+        "message": {n: told[n] for n, _ in FIELDS[version]},
+    }
+
+
+def agrees(mandate: Mandate, told: Mapping[str, Any], allowed_hash: str, guard_hash: str) -> bool:
+    """True where signed values are still the mandate's: what `digest_matches` says."""
+    fixed = TermsFrame(int(told["issuedAt"]), int(told["endsAt"]), int(told["nonce"]))
+    now = message(mandate, fixed, allowed_hash, guard_hash)
+    # An agent that accepted from the open board came after the signature, which names nobody.
+    ignored = {"agent"} if str(told.get("agent")) == OPEN_AGENT else set()
+    return all(str(now[n]) == str(v) for n, v in told.items() if n not in ignored)

@@ -1,0 +1,1 @@
+"""What is shown: every derivation that leaves the service."""

@@ -1,0 +1,57 @@
+"""Everything a derivation may look at, gathered once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from domain.agents.policy import Policy
+from domain.facts import VaultState
+from domain.ledger.events import Event
+from domain.ledger.state import LedgerState
+from domain.mandates.approvals import Approval, Reservation
+from domain.mandates.mandate import Mandate, Status
+from domain.settings import Config, Switches
+from domain.times import day_of
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """One mandate and what is known about it at `now`.
+
+    Shapes: `events` are the newest rows, newest first; `chain` is the vault at one block, None where it was not read;
+    `provisional` are chain logs that are not deep enough to be ledger rows. `policy` is the agent's, None where unset.
+    """
+
+    mandate: Mandate
+    state: LedgerState
+    now: datetime
+    config: Config
+    switches: Switches
+    events: tuple[Event, ...] = ()
+    chain: VaultState | None = None
+    approvals: tuple[Approval, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    policy: Policy | None = None
+    provisional: tuple[Mapping[str, Any], ...] = ()
+    terms_status: Mapping[str, Any] | None = None
+    first_events: tuple[Event, ...] = field(default=())
+
+
+def moment(book: Book) -> datetime:
+    """The time that decides: the newest block's where it is ahead of the clock (contract 3)."""
+    return max(book.now, book.chain.block.at) if book.chain is not None else book.now
+
+
+def today(book: Book) -> str:
+    """The UTC calendar day now."""
+    return day_of(moment(book))
+
+
+def shown_status(book: Book) -> str:
+    """The status, and `ended` past the end of a mandate that is not settled (contract 3)."""
+    m = book.mandate
+    live = m.status in (Status.SIGNED, Status.WORKING)
+    return "ended" if live and m.ended(book.now) else m.status.value

@@ -1,0 +1,48 @@
+"""Settings that the rules use, and the switches as they stand at one request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings the rules use; read once at start in `server.settings`.
+
+    Units: *_bps ten-thousandths, *_s seconds.
+    """
+
+    base_url: str = "http://127.0.0.1:8402"
+    default_chain_id: int = 84532
+    auction_chain_id: int = 84532
+    spread_bps: int = 30
+    approval_valid_s: int = 86_400
+    pending_approvals_max: int = 10
+    declined_quiet_s: int = 3_600
+    reservation_s: int = 600
+    refusals_per_day: int = 60
+    mark_fresh_s: int = 900
+    transfer_fails_after_s: int = 86_400
+    session_s: int = 43_200
+    session_longest_s: int = 604_800
+    ranked_days: int = 14
+    ranked_trades: int = 10
+    ranked_funded: int = 1
+    markets: tuple[Mapping[str, Any], ...] = ()
+    deposit_rails: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """Spec 4.5's switches as they stand at one request."""
+
+    door: bool = False
+    approval_gate: bool = True
+    paid_read_enforcement: bool = False
+    stop_line_dry_run: bool = True
+    gas_sponsorship: bool = False
+
+
+SWITCHES: Final = tuple(f.name for f in fields(Switches))

@@ -1,0 +1,146 @@
+"""Transfers: what each step moves, and what the chain's word makes of a report."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from domain.agents.transfers import Outcome, Report, Step, outcome, reported, seen_by_chain, settled, units
+from domain.facts import BlockStamp, Receipt, TransferLog
+from domain.refusals import Refused
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TOKEN, OTHER = "0x" + "aa" * 20, "0x" + "bb" * 20
+MINE, THEIRS = "0x" + "01" * 20, "0x" + "02" * 20
+
+
+def a_report(direction: str = "out", amount: int = 5_000_000, **more: Any) -> Report:
+    given: dict[str, Any] = {"reported_by": "agent", "status": "reported", "reported_at": NOW}
+    return Report(84532, "0x" + "ab" * 32, "u_1", "USDC", amount, direction, **given | more)
+
+
+def moves(step: Step) -> dict[str, int]:
+    return {d.state: d.delta for d in step.deltas}
+
+
+def receipt(*transfers: TransferLog, ok: bool = True, depth: int = 20) -> Receipt:
+    return Receipt("0x" + "ab" * 32, ok, MINE, TOKEN, BlockStamp(9, "0x1", NOW), depth, (), transfers)
+
+
+def a_log(amount: int, sender: str = MINE, recipient: str = THEIRS, token: str = TOKEN) -> TransferLog:
+    return TransferLog(token, sender, recipient, amount, 0)
+
+
+def judged(report: Report, told: Receipt | None, *, holders: frozenset[str] = frozenset({MINE}), **more: Any) -> Outcome | None:
+    given: dict[str, Any] = {"token": TOKEN, "confirmations": 12, "now": NOW, "fails_after": timedelta(days=1)}
+    return outcome(report, told, holders=holders, **given | more)
+
+
+def test_an_inbound_report_is_in_transit_only() -> None:
+    assert moves(reported(a_report("in"), idle=0, allow_overdraft=False)) == {"in_transit": 5_000_000}
+
+
+def test_an_outbound_report_leaves_idle_for_in_transit() -> None:
+    step = reported(a_report(), idle=5_000_000, allow_overdraft=False)
+    assert moves(step) == {"in_transit": 5_000_000, "idle": -5_000_000}
+    assert step.report.override_reason is None
+
+
+def test_an_outbound_report_above_idle_is_refused_with_what_is_left() -> None:
+    with pytest.raises(Refused) as refused:
+        reported(a_report(), idle=4_000_000, allow_overdraft=False)
+    block = refused.value.refusal.as_json()
+    assert block["error"] == "insufficient_idle"
+    assert block["reason"] == "Idle USDC on chain 84532 is 4.000000, the report moves 5.000000."
+    assert block["remaining"] == {"idle": "4.000000"}
+
+
+def test_an_allowed_overdraft_says_why() -> None:
+    step = reported(a_report(), idle=4_000_000, allow_overdraft=True)
+    assert moves(step)["idle"] == -5_000_000
+    assert step.report.override_reason is not None
+    assert "4.000000" in step.report.override_reason
+
+
+@pytest.mark.parametrize(
+    ("direction", "actual", "idle", "landed"),
+    [
+        ("in", 5_000_000, 0, 5_000_000),
+        ("in", 4_000_000, 0, 4_000_000),
+        ("out", 5_000_000, 0, 0),
+        ("out", 4_000_000, 0, 1_000_000),
+        ("out", 6_000_000, 10_000_000, -1_000_000),
+        ("out", 6_000_000, 400_000, -400_000),
+        ("out", 6_000_000, 0, 0),
+    ],
+)
+def test_a_confirmation_puts_what_really_moved_on_idle(direction: str, actual: int, idle: int, landed: int) -> None:
+    step = settled(a_report(direction), Outcome(actual), idle=idle, now=NOW)
+    assert moves(step).get("in_transit") == -5_000_000
+    assert moves(step).get("idle", 0) == landed
+    assert (step.report.status, step.report.confirmed_at) == ("confirmed", NOW)
+    assert step.report.amount_actual == (actual if actual != 5_000_000 else None)
+
+
+def test_an_overdraft_may_be_corrected_below_zero() -> None:
+    step = settled(a_report(override_reason="allowed"), Outcome(6_000_000), idle=-1, now=NOW)
+    assert moves(step)["idle"] == -1_000_000
+
+
+def test_a_failed_report_gives_an_outbound_amount_back() -> None:
+    assert moves(settled(a_report(), Outcome(None), idle=0, now=NOW)) == {"in_transit": -5_000_000, "idle": 5_000_000}
+    assert moves(settled(a_report("in"), Outcome(None), idle=0, now=NOW)) == {"in_transit": -5_000_000}
+
+
+@pytest.mark.parametrize("status", ["confirmed", "failed"])
+def test_what_has_its_outcome_keeps_it(status: str) -> None:
+    with pytest.raises(ValueError, match=status):
+        settled(a_report(status=status), Outcome(None), idle=0, now=NOW)
+
+
+def test_a_transfer_that_only_the_chain_tells_of_is_idle_at_once() -> None:
+    assert moves(seen_by_chain(a_report("in", status="confirmed"))) == {"idle": 5_000_000}
+
+
+def test_a_report_waits_for_its_receipt_and_its_depth() -> None:
+    assert judged(a_report(), None) is None
+    assert judged(a_report(), None, now=NOW + timedelta(hours=23, minutes=59)) is None
+    assert judged(a_report(), None, now=NOW + timedelta(days=1)) == Outcome(None)
+    assert judged(a_report(), receipt(a_log(5_000_000), depth=11)) is None
+    assert judged(a_report(), receipt(a_log(5_000_000), depth=12)) == Outcome(5_000_000)
+
+
+def test_a_revert_fails_the_report() -> None:
+    assert judged(a_report(), receipt(ok=False)) == Outcome(None)
+
+
+def test_an_asset_that_is_not_known_waits_on_unless_it_reverted() -> None:
+    assert judged(a_report(), receipt(a_log(5_000_000)), token=None) is None
+    assert judged(a_report(), receipt(ok=False), token=None) == Outcome(None)
+
+
+def test_only_the_asset_between_the_agent_and_others_counts() -> None:
+    mixed = receipt(
+        a_log(5_000_000),
+        a_log(7_000_000, token=OTHER),
+        a_log(1_000_000, THEIRS, MINE),
+        a_log(9, MINE, MINE),
+        a_log(3, THEIRS, THEIRS),
+    )
+    assert judged(a_report(), mixed) == Outcome(4_000_000)
+    assert judged(a_report("in"), mixed) == Outcome(None)
+    assert judged(a_report(), receipt(a_log(5_000_000, THEIRS, OTHER))) == Outcome(None)
+
+
+def test_without_an_address_on_file_the_only_transfer_or_the_exact_one_counts() -> None:
+    nobody: frozenset[str] = frozenset()
+    assert judged(a_report(), receipt(a_log(4_000_000)), holders=nobody) == Outcome(4_000_000)
+    assert judged(a_report(), receipt(a_log(4), a_log(5_000_000)), holders=nobody) == Outcome(5_000_000)
+    assert judged(a_report(), receipt(a_log(4), a_log(6)), holders=nobody) == Outcome(None)
+
+
+@pytest.mark.parametrize(("amount", "text"), [(0, "0.000000"), (-1, "-0.000001"), (10**24 + 1, "1000000000000000000.000001")])
+def test_units_are_exact(amount: int, text: str) -> None:
+    assert units(amount) == text

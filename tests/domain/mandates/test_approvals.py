@@ -1,0 +1,93 @@
+"""Approval items: one decision, and none after their time; policies: what a save changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, timedelta
+
+import pytest
+
+from domain.agents.policy import Policy, changes
+from domain.mandates.approvals import Approval, decided
+from domain.refusals import Refused
+from tests.domain.material import MARKET, SELECTOR, START, usdc
+
+ITEM = Approval(
+    "ap_1",
+    "m_1",
+    "pending",
+    {"market": None, "address": MARKET, "selector": SELECTOR},
+    "0x",
+    "h",
+    usdc(30),
+    "why",
+    START,
+    START + timedelta(days=1),
+)
+
+
+def test_a_decision_is_made_once_and_repeating_it_changes_nothing() -> None:
+    yes = decided(ITEM, "approve", "fine", START)
+    assert (yes.status, yes.note, yes.decided_at) == ("approved", "fine", START)
+    assert decided(yes, "approve", "again", START + timedelta(hours=1)) is yes
+    assert decided(replace(yes, status="used"), "approve", None, START).status == "used"
+    with pytest.raises(Refused, match="conflict"):
+        decided(yes, "decline", None, START)
+    no = decided(ITEM, "decline", None, START)
+    assert decided(no, "decline", None, START) is no
+    with pytest.raises(Refused, match="conflict"):
+        decided(no, "approve", None, START)
+
+
+def test_an_item_is_good_for_a_day_and_not_at_its_end() -> None:
+    end = START + timedelta(days=1)
+    assert ITEM.shown(end - timedelta(microseconds=1)) == "pending"
+    assert ITEM.shown(end) == "expired"
+    assert replace(ITEM, status="approved").shown(end) == "expired"
+    assert replace(ITEM, status="declined").shown(end) == "declined"
+    with pytest.raises(Refused, match="approval_expired"):
+        decided(ITEM, "approve", None, end)
+
+
+def test_the_item_on_the_wire_is_the_contract_s() -> None:
+    told = ITEM.as_json(START.astimezone(UTC))
+    assert set(told) == {
+        "approval_id",
+        "public_id",
+        "status",
+        "target",
+        "data",
+        "approve_amount_usdc",
+        "clause",
+        "why",
+        "requested_at",
+        "expires_at",
+        "decided_at",
+        "note",
+    }
+    assert (told["clause"], told["approve_amount_usdc"], told["decided_at"]) == (6, "30.000000", None)
+
+
+def test_a_first_policy_lists_what_it_sets_and_an_unchanged_save_nothing() -> None:
+    first = Policy(per_tx_cap_usdc=usdc("5.0"), accepts_mandates=True, updated_at=START)
+    assert changes(None, first) == {
+        "per_tx_cap_usdc": {"from": None, "to": "5.000000"},
+        "accepts_mandates": {"from": False, "to": True},
+    }
+    assert changes(first, replace(first, per_tx_cap_usdc=usdc("5.00"), updated_at=START + timedelta(days=1))) == {}
+
+
+def test_only_true_allows_an_overdraft() -> None:
+    assert Policy(auto_vs_approval={"allow_overdraft": True}).allow_overdraft
+    assert not any(
+        Policy(auto_vs_approval=v).allow_overdraft for v in (None, {}, {"allow_overdraft": 1}, {"allow_overdraft": "true"}, [])
+    )
+
+
+def test_one_and_true_are_two_settings() -> None:
+    """Only `true` allows an overdraft, so that a change between the two is a change."""
+    one, yes = Policy(auto_vs_approval={"allow_overdraft": 1}), Policy(auto_vs_approval={"allow_overdraft": True})
+    assert (one.allow_overdraft, yes.allow_overdraft) == (False, True)
+    assert set(changes(one, yes)) == set(changes(yes, one)) == {"auto_vs_approval"}
+    assert changes(yes, yes) == {}
+    assert changes(Policy(assets=["USDC", 1]), Policy(assets=["USDC", True])) != {}

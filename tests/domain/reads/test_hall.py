@@ -1,0 +1,358 @@
+"""The measured record: hand-worked returns, an independent implementation, and what nobody can move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.measured import EMPTY, SCALE, Day, Record, after, roll
+from domain.money import Usdc
+from domain.reads.hall import Total, chart, days_live, joint, nearest, since_of, together, window
+
+MIDNIGHT = datetime(2026, 11, 2, tzinfo=UTC)
+M = 1_000_000
+
+
+@dataclass
+class Story:
+    """Rows of one mandate; amounts in USDC."""
+
+    rows: list[Event] = field(default_factory=list)
+    at: datetime = MIDNIGHT + timedelta(hours=9)
+    cash: int = 0
+
+    def row(self, kind: Kind, by: Reporter, amount: float | None = None, **payload: Any) -> Story:
+        self.at += timedelta(seconds=1)
+        n = len(self.rows) + 1
+        money = None if amount is None else Usdc(round(amount * M))
+        self.rows.append(Event(f"ev_{n}", n, kind, by, self.at, self.at, money, payload=payload))
+        return self
+
+    def deposit(self, amount: float) -> Story:
+        self.cash += round(amount * M)
+        return self.row(Kind.DEPOSIT, Reporter.CHAIN, amount)
+
+    def withdraw(self, amount: float) -> Story:
+        self.cash -= round(amount * M)
+        return self.row(Kind.WITHDRAW, Reporter.CHAIN, amount)
+
+    def trade(self, spent: float = 0, received: float = 0) -> Story:
+        self.cash += round(received * M) - round(spent * M)
+        told = {"spent": str(Usdc(round(spent * M))), "received": str(Usdc(round(received * M)))}
+        return self.row(Kind.MOVE, Reporter.CHAIN, spent or received, executed=told)
+
+    def mark(self, positions: float, cash: float | None = None, by: Reporter = Reporter.KEEPER) -> Story:
+        of = self.cash if cash is None else round(cash * M)
+        told = {"cash": str(Usdc(of)), "positions": str(Usdc(round(positions * M)))}
+        return self.row(Kind.NOTE, by, marked=told)
+
+    def settle(self, fee: float = 0) -> Story:
+        told = {"spent": "0", "returned": "0", "gain": "0", "agent_fee": str(Usdc(round(fee * M)))}
+        return self.row(Kind.RESOLVE, Reporter.CHAIN, 0, settled=told)
+
+    def claim(self, kind: Kind, amount: float, **payload: Any) -> Story:
+        return self.row(kind, Reporter.AGENT, amount, **payload)
+
+    def next_day(self, days: int = 1) -> Story:
+        self.at = (self.at + timedelta(days=days)).replace(hour=9, minute=0, second=0)
+        return self
+
+    def days(self) -> list[Day]:
+        return roll(EMPTY, self.rows)[1]
+
+    def record(self) -> Record:
+        return roll(EMPTY, self.rows)[0]
+
+    def since(self) -> dict[str, Any]:
+        return window(together([self.days()]), None)
+
+
+def factor(days: Iterable[Day]) -> float:
+    out = 1.0
+    for d in days:
+        out *= d.factor / SCALE
+    return out
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_deposit_between_two_results_is_chained_out() -> None:
+    story = Story().deposit(100).trade(spent=100).mark(110).deposit(110).mark(110).next_day().mark(99)
+    told = story.since()
+    # +10% on 100; then -11 on 220 is -5%: 1.10 x 0.95 = 1.045.
+    assert told == {"net_usdc": "-1.000000", "twr_bps": 450, "max_drawdown_bps": 500, "trades": 1}
+
+
+def test_a_day_holds_its_worth_its_flows_and_its_result() -> None:
+    first, second = Story().deposit(100).trade(spent=60).mark(66).next_day(2).mark(60).withdraw(10).days()
+    assert first == Day("2026-11-02", 0, 106 * M, 100 * M, 0, SCALE * 106 // 100, 1)
+    assert (second.day, second.start, second.worth, second.net, second.outflow) == ("2026-11-04", 106 * M, 90 * M, -6 * M, 10 * M)
+    assert second.factor == SCALE * (106 * M - 6 * M) // (106 * M)
+
+
+def test_a_fall_and_a_rise_show_as_drawdown() -> None:
+    story = Story().deposit(100).trade(spent=100)
+    for worth in (120, 90, 108, 81, 150):
+        story.mark(worth).next_day()
+    assert story.since() == {"net_usdc": "50.000000", "twr_bps": 5000, "max_drawdown_bps": 3250, "trades": 1}
+
+
+def test_the_agents_fee_is_a_cost_once_and_its_payout_none() -> None:
+    story = Story().deposit(100).trade(spent=100).mark(120).trade(received=120).settle(fee=2)
+    assert story.since()["twr_bps"] == 1800
+    story.withdraw(118)
+    story.row(Kind.PAYOUT, Reporter.CHAIN, 2)
+    assert story.since() == {"net_usdc": "18.000000", "twr_bps": 1800, "max_drawdown_bps": 0, "trades": 2}
+    assert story.record().worth == 0
+
+
+def test_positions_count_at_cost_until_they_are_marked() -> None:
+    story = Story().deposit(100).trade(spent=40)
+    assert (story.record().worth, story.since()["twr_bps"]) == (100 * M, 0)
+    assert story.mark(30).record().worth == 90 * M
+    assert story.trade(spent=10).record().worth == 90 * M
+    assert story.trade(received=60).record().worth == 110 * M
+
+
+def test_a_mark_of_a_block_that_the_ledger_has_not_reached_waits() -> None:
+    story = Story().deposit(100).trade(spent=100)
+    story.mark(0, cash=100)  # sold on chain; the row comes some blocks later
+    assert (story.record().worth, story.since()["twr_bps"]) == (100 * M, 0)
+    story.trade(received=100)
+    assert (story.record().worth, story.since()["twr_bps"], story.since()["max_drawdown_bps"]) == (100 * M, 0, 0)
+    early = Story().deposit(100).mark(60, cash=40)
+    assert early.record().worth == 100 * M
+    assert early.trade(spent=60).record().positions == 60 * M
+
+
+def test_a_probe_that_does_not_answer_is_no_loss_but_a_proven_one_is() -> None:
+    story = Story().deposit(100).trade(spent=60).mark(0).mark(66).mark(0)
+    assert (story.record().worth, story.since()["twr_bps"]) == (106 * M, 600)
+    assert story.mark(0, by=Reporter.CHAIN).record().worth == 40 * M
+    sold = Story().deposit(100).trade(spent=60).mark(60).trade(received=45).mark(0)
+    assert (sold.record().worth, sold.since()["twr_bps"]) == (85 * M, -1500)
+    settled = Story().deposit(100).trade(spent=60).mark(0).settle()
+    assert settled.since()["twr_bps"] == -6000
+
+
+def test_what_a_reorganisation_takes_back_is_no_result() -> None:
+    story = Story().deposit(100).trade(spent=60)
+    gone = story.rows[-1]
+    told = {"event_id": gone.event_id, "seq": gone.seq, "kind": "move", "amount_usdc": "60", "payload": dict(gone.payload)}
+    story.row(Kind.NOTE, Reporter.CHAIN, reverses=told)
+    assert (story.record().worth, story.record().positions) == (100 * M, 0)
+    assert story.since() == {"net_usdc": "0.000000", "twr_bps": 0, "max_drawdown_bps": 0, "trades": 0}
+    story.row(Kind.NOTE, Reporter.CHAIN, reverses={"seq": 1, "kind": "deposit", "amount_usdc": "100", "payload": {}})
+    assert story.record().worth == 0
+    assert story.since()["net_usdc"] == "0.000000"
+
+
+def test_a_mandate_without_a_chain_row_has_no_figures() -> None:
+    told = Story().claim(Kind.BUY, 5).since()
+    assert told == {"net_usdc": None, "twr_bps": None, "max_drawdown_bps": None, "trades": 0}
+
+
+# -- what nobody can move ----------------------------------------------------------------------------------------------
+
+
+def test_an_agent_cannot_move_its_measured_record_by_reporting() -> None:
+    plain = Story().deposit(100).trade(spent=50).mark(55).next_day().mark(52)
+    talked = Story().deposit(100).claim(Kind.BUY, 900).claim(Kind.RESOLVE, 1e6).trade(spent=50).claim(Kind.FEE, 3)
+    talked.claim(Kind.NOTE, 0, mark="99999", marked={"cash": "0", "positions": "9"}, executed={"spent": "0", "received": "9"})
+    talked.mark(55).claim(Kind.SELL, 500).next_day().mark(52).claim(Kind.MOVE, 7, settled={"agent_fee": "9"})
+    measured = [replace(d, claimed_trades=0, claimed_net=0, claimed_fees=0) for d in talked.days()]
+    assert measured == plain.days()
+    assert sum(d.claimed_trades for d in talked.days()) == 4
+    assert sum(d.claimed_net for d in talked.days()) == (1_000_000 - 3) * M
+    assert sum(d.claimed_fees for d in talked.days()) == 3 * M
+
+
+@given(st.lists(st.tuples(st.sampled_from(["in", "out"]), st.integers(1, 10**9)), max_size=30), st.booleans())
+def test_an_owner_funding_back_and_forth_cannot_raise_twr(flows: list[tuple[str, int]], invested: bool) -> None:
+    story = Story().deposit(100)
+    if invested:
+        story.trade(spent=50)
+    for n, (way, micros) in enumerate(flows):
+        amount = micros / M
+        if way == "in":
+            story.deposit(amount)
+        elif story.cash >= micros:
+            story.withdraw(amount)
+        if n % 3 == 0:
+            story.mark(50 if invested else 0).next_day()
+    story.mark(50 if invested else 0)
+    told = story.since()
+    assert (told["net_usdc"], told["twr_bps"], told["max_drawdown_bps"]) == ("0.000000", 0, 0)
+
+
+def test_money_that_comes_after_a_loss_does_not_thin_it_out() -> None:
+    story = Story().deposit(10).trade(spent=10).deposit(1000).mark(5)
+    assert story.since()["twr_bps"] == -5000
+
+
+def test_money_that_left_before_a_gain_does_not_thicken_it() -> None:
+    story = Story().deposit(1010).trade(spent=10).withdraw(1000).mark(15)
+    assert story.since()["twr_bps"] == nearest(5, 1010)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["in", "out"]), st.integers(0, 300), st.booleans(), st.integers(50, 200)),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_no_order_of_flows_and_results_shows_more_than_the_true_return(steps: list[tuple[str, int, bool, int]]) -> None:
+    """A vault that is all position: each step has a flow before or after a result that nobody measures in between."""
+    story, worth, true = Story().deposit(200).trade(spent=100), 200.0, 1.0
+    for way, amount, first, percent in steps:
+        flow = amount if way == "in" else -min(amount, int(worth * min(percent, 100) / 100 * 0.9))
+        if abs(worth - round(worth)) > 0:
+            worth = round(worth, 4)
+        after_ = (worth + flow) * percent / 100 if first else worth * percent / 100 + flow
+        (story.deposit if flow >= 0 else story.withdraw)(abs(flow))
+        story.mark(after_ - story.cash / M if after_ >= story.cash / M else 0, by=Reporter.CHAIN)
+        if after_ < story.cash / M:
+            return  # the position cannot be worth less than nothing
+        worth, true = after_, true * percent / 100
+        if worth < 5:
+            return
+    # Twelve steps on 5 USDC or more, each rounded to 0.0001.
+    assert factor(story.days()) <= true * (1 + 2e-4)
+
+
+def test_money_that_left_while_a_position_was_worth_nothing_does_not_thicken_its_recovery() -> None:
+    story = Story().deposit(200).trade(spent=100).mark(0, by=Reporter.CHAIN).withdraw(1).mark(1, by=Reporter.CHAIN)
+    assert story.since()["twr_bps"] == nearest(505, 1000) - 10_000
+
+
+def test_a_gain_on_dust_is_not_chained() -> None:
+    story = Story().deposit(0.000001).trade(spent=0.000001).mark(900)
+    assert story.since()["twr_bps"] == 0
+    assert story.since()["net_usdc"] == "899.999999"
+
+
+# -- against numpy -----------------------------------------------------------------------------------------------------
+
+steps = st.lists(st.tuples(st.floats(0.7, 1.4), st.floats(0, 500)), min_size=1, max_size=25)
+
+
+@given(steps)
+@settings(max_examples=60)
+def test_twr_drawdown_and_net_agree_with_numpy(told: list[tuple[float, float]]) -> None:
+    """Each day the positions move by a factor and are marked; then something is paid in and marked again."""
+    story = Story().deposit(1000).trade(spent=1000)
+    held, cash, before, behind = 1000.0, 0.0, [], [1000.0]
+    for move, paid in told:
+        story.next_day()
+        held, paid = round(held * move, 6), round(paid, 6)
+        story.mark(held)
+        before.append(held + cash)
+        cash += paid
+        if paid:
+            story.deposit(paid)
+        story.mark(held)
+        behind.append(held + cash)
+    returns = np.array(before) / np.array(behind[:-1])
+    index = np.concatenate(([1.0], np.cumprod(returns)))
+    fall = np.max(1 - index / np.maximum.accumulate(index))
+    net = held + cash - 1000 - sum(round(p, 6) for _, p in told)
+    shown = story.since()
+    assert abs(shown["twr_bps"] - (index[-1] - 1) * 10_000) <= 0.51
+    assert abs(shown["max_drawdown_bps"] - fall * 10_000) <= 0.51
+    assert abs(float(shown["net_usdc"]) - net) < 1e-4
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 2 * 10**18)), min_size=1, max_size=6), st.integers(0, 10**9))
+def test_several_mandates_weigh_by_what_they_held(rows: list[tuple[int, int]], others: int) -> None:
+    days = [Day("2026-11-02", start, start, factor=f) for start, f in rows]
+    whole = sum(s for s, _ in rows) + others
+    weights = [s for s, _ in rows] + [others]
+    expected = float(np.average([f / SCALE for _, f in rows] + [1.0], weights=weights)) if whole else 1.0
+    assert joint(days, others) / SCALE == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_the_first_day_of_an_agent_shows_what_its_money_did() -> None:
+    assert joint([Day("2026-11-02", 0, 0, 100, factor=SCALE // 2)], 0) == SCALE // 2
+    assert joint([Day("2026-11-02", 0, 0)], 0) == SCALE
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 2 * 10**18)), min_size=2, max_size=6),
+    st.integers(0, 10**12),
+    st.integers(0, 5),
+)
+def test_money_put_beside_a_loss_on_the_same_day_never_raises_the_joint_return(
+    rows: list[tuple[int, int, int]], more: int, which: int
+) -> None:
+    days = [Day("2026-11-02", start + 1, 0, inflow, factor=f) for start, inflow, f in rows]
+    n = which % len(days)
+    richer = [replace(d, inflow=d.inflow + more) if i == n else d for i, d in enumerate(days)]
+    fresh = [*days, Day("2026-11-02", 0, more, more)]
+    assert joint(richer, 0) <= joint(days, 0) + 1
+    assert joint(fresh, 0) <= joint(days, 0) + 1
+
+
+# -- the days ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 12), st.integers(0, 12))
+def test_rolling_in_parts_gives_the_same_days(a: int, b: int) -> None:
+    story = Story().deposit(100).trade(spent=60).mark(70).next_day().claim(Kind.BUY, 3).mark(60, cash=1).deposit(5)
+    story.next_day(3).trade(received=70).withdraw(20).next_day().mark(3).settle(1)
+    parts = sorted((min(a, len(story.rows)), min(b, len(story.rows))))
+    record, kept = EMPTY, dict[str, Day]()
+    for rows in (story.rows[: parts[0]], story.rows[parts[0] : parts[1]], story.rows[parts[1] :]):
+        record, days = roll(record, rows)
+        kept |= {d.day: d for d in days}
+        if record.day is not None:
+            record = Record.from_json(record.as_json(), Day.from_json(record.day.as_json()))
+    assert [kept[d] for d in sorted(kept)] == story.days()
+    assert record == story.record()
+
+
+def test_worth_is_carried_over_days_without_rows() -> None:
+    totals = together([Story().deposit(100).next_day(5).deposit(50).days()])
+    assert [t.worth for t in totals] == [100 * M, 150 * M]
+    assert days_live(totals, "2026-11-10") == 9
+    assert days_live(totals, "2026-11-04") == 3
+    shown = chart(totals, "2026-11-08")["series"]
+    assert [s["key"] for s in shown] == ["worth", "net"]
+    assert [p[0] for p in shown[0]["points"]] == [f"2026-11-0{d}" for d in range(2, 9)]
+    assert [p[1] for p in shown[0]["points"]] == ["100.000000"] * 5 + ["150.000000"] * 2
+
+
+def test_a_chart_has_400_points_at_the_most() -> None:
+    totals = [Total("2024-01-01", 5 * M, 0, 5 * M, SCALE, 0, 0, 0, 0), Total("2024-06-01", 7 * M, 2 * M, 0, SCALE, 0, 0, 0, 0)]
+    worth, net = (s["points"] for s in chart(totals, "2026-11-20")["series"])
+    assert len(worth) == len(net) == 400
+    assert worth[0] == ["2025-10-17", "7.000000"]
+    assert net[-1] == ["2026-11-20", "2.000000"]
+
+
+def test_days_live_ends_with_the_money() -> None:
+    totals = together([Story().deposit(100).next_day(2).withdraw(100).days()])
+    assert days_live(totals, "2026-11-20") == 2
+
+
+def test_a_window_takes_its_days_and_no_other() -> None:
+    story = Story().deposit(100).trade(spent=100).mark(50).next_day().mark(60)
+    totals = together([story.days()])
+    assert window(totals, "2026-11-03") == {"net_usdc": "10.000000", "twr_bps": 2000, "max_drawdown_bps": 0, "trades": 0}
+    assert window(totals, "2026-11-04")["twr_bps"] == 0
+    assert since_of("2026-11-20", 7) == "2026-11-14"
+    assert since_of("2026-11-20", None) is None
+
+
+def test_an_owners_row_changes_nothing_but_the_place() -> None:
+    story = Story().deposit(100).row(Kind.SIGNED, Reporter.OWNER)
+    assert replace(after(story.record(), story.rows[-1]), seq=0) == replace(story.record(), seq=0)

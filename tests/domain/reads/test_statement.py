@@ -1,0 +1,168 @@
+"""Weekly statements: worked by hand, and Σ over the weeks of a life equals the life."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.ledger.events import Event, NewEvent
+from domain.ledger.state import LedgerState
+from domain.reads.statement import Span, Week, figures, last_full_week, statement, together, week, week_of
+from domain.refusals import Refused
+from tests.domain.ledger.test_ledger import interleaved, stories
+from tests.domain.material import START, Ledger, deposit, executed, mandate, refold, row
+
+P: dict[str, Any] = {"position": {"id": "p"}}
+
+
+def span(events: Sequence[Event], period: Week) -> Span:
+    """The states at both ends of a week, by the time the rows were written."""
+
+    def before(at: datetime) -> LedgerState:
+        return refold([e for e in events if e.created_at < at], all_events=events)
+
+    inside = [e for e in events if period.start <= e.created_at < period.end]
+    return Span(mandate(), period, before(period.start), before(period.end), inside)
+
+
+def spread(rows: list[NewEvent], gap: timedelta) -> list[Event]:
+    """A ledger whose rows come a gap apart."""
+    made = Ledger()
+    for new in rows:
+        made.at += gap
+        made.add(replace(new, occurred_at=made.at))
+    return made.events
+
+
+def test_weeks_are_iso_weeks_in_utc() -> None:
+    assert week("2026-W01").start == datetime(2025, 12, 29, tzinfo=UTC)
+    assert week_of(datetime(2027, 1, 3, 23, 59, 59, tzinfo=UTC)).name == "2026-W53"
+    assert week_of(datetime(2027, 1, 4, tzinfo=UTC)).name == "2027-W01"
+    assert last_full_week(START).name == "2026-W44"
+
+
+@pytest.mark.parametrize("name", ["2026-W54", "2026-W00", "2026-1", "", "2026-W1", "9999999-W01", "0000-W01", "2026-W01\n"])
+def test_a_week_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(Refused) as refused:
+        week(name)
+    assert refused.value.code == "invalid_request"
+
+
+def test_a_week_worked_by_hand() -> None:
+    """Monday: 500 in, buy 40 on chain, marked 45; a fee of 0.5; a result of 2 elsewhere. Worth 460 + 45 = 505.
+    Realized 2 - 0.5 = 1.5; estimated 505 - 500 - 1.5 = 3.5. The largest move 40 of 50; the busiest day 40 of 150."""
+    rows = [deposit(500), row("buy", 40, tx="0x01", mark="45", **P), executed(40, tx="0x01"), row("fee", "0.5", fee_kind="venue")]
+    events = spread([*rows, row("resolve", 2, position={"id": "elsewhere"})], timedelta(minutes=1))
+    told = statement(span(events, week_of(START)))
+    assert told["period"] == {
+        "week": "2026-W45",
+        "from": "2026-11-02T00:00:00.000Z",
+        "until": "2026-11-09T00:00:00.000Z",
+        "zone": "UTC",
+    }
+    assert told["worth"] == {"start": "0.000000", "end": "505.000000"}
+    assert told["flows"] == {"deposits": "500.000000", "withdrawals": "0.000000"}
+    assert told["result"] == {"realized": "1.500000", "estimated": "3.500000"}
+    assert told["fees"]["by_type"] == {
+        "tools": "0.000000",
+        "venue": "0.500000",
+        "network": "0.000000",
+        "unclassified": "0.000000",
+        "agent": "0.000000",
+    }
+    assert told["allowed_vs_used"] == {
+        "largest_move": {"allowed": "50.000000", "used": "40.000000"},
+        "busiest_day": {"allowed": "150.000000", "used": "40.000000", "day": "2026-11-02"},
+    }
+    assert [d["code"] for d in told["disclosures"]] == ["net_of_fees", "past_results", "estimates", "off_switch"]
+    assert len(told["steps"]) == 5
+
+
+def test_the_next_week_starts_where_this_one_ended() -> None:
+    events = spread(
+        [deposit(500), row("buy", 40, tx="0x01", **P), executed(40, tx="0x01"), row("note", mark="50", **P)], timedelta(days=3)
+    )
+    first, second = span(events, week("2026-W45")), span(events, week("2026-W46"))
+    assert statement(first)["worth"]["end"] == statement(second)["worth"]["start"]
+    assert statement(second)["result"]["estimated"] == "10.000000"
+    assert statement(second)["allowed_vs_used"]["busiest_day"]["day"] == "2026-11-11"
+
+
+def test_attempts_and_breaches_are_listed() -> None:
+    broken = {"codes": ["over_daily_cap"], "detail": {}}
+    rows = [row("buy", 1, violation=broken), row("note", refusal={"reason": "OverPerTxCap"})]
+    told = statement(span(spread(rows, timedelta(minutes=1)), week_of(START)))["breaches"]
+    assert [(b["code"], b.get("clause"), b.get("reason")) for b in told] == [
+        ("over_daily_cap", 3, None),
+        ("refused", 2, "OverPerTxCap"),
+    ]
+
+
+def test_an_empty_week_is_zeros_and_not_a_failure() -> None:
+    told = statement(span([], week("2026-W45")))
+    assert told["worth"] == {"start": "0.000000", "end": "0.000000"}
+    assert told["allowed_vs_used"]["busiest_day"]["day"] is None
+
+
+SUMMED = (
+    "deposits",
+    "withdrawals",
+    "realized",
+    "estimated",
+    "fee_tools",
+    "fee_venue",
+    "fee_network",
+    "fee_unclassified",
+    "fee_agent",
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(stories(), st.lists(st.booleans(), max_size=20), st.integers(1, 200))
+def test_the_weeks_of_a_life_sum_up_to_the_last_digit(
+    story: tuple[list[NewEvent], list[NewEvent]], choose: list[bool], hours: int
+) -> None:
+    settled = {"spent": "7", "returned": "9.123456", "gain": "2.123456", "agent_fee": "0.212345"}
+    rows = [
+        *interleaved(*story, choose),
+        row("fee", "0.3"),
+        row("resolve", None, "chain", settled=settled),
+        row("payout", "0.2", "chain"),
+    ]
+    events = spread(rows, timedelta(hours=hours))
+    life = figures(_life(events))
+    weeks, period = [], week_of(START)
+    while period.start <= events[-1].created_at:
+        weeks.append(figures(span(events, period)))
+        period = week_of(period.end)
+    for name in SUMMED:
+        assert sum(w[name] for w in weeks) == life[name]
+    for w in weeks:
+        assert w["end"] - w["start"] == w["deposits"] - w["withdrawals"] + w["realized"] + w["estimated"]
+    assert all(a["end"] == b["start"] for a, b in pairwise(weeks))
+    assert weeks[-1]["end"] == life["end"]
+
+
+def _life(events: Sequence[Event]) -> Span:
+    nothing = refold([])
+    return Span(mandate(), week_of(START), nothing, refold(events), events)
+
+
+def test_all_mandates_add_up() -> None:
+    period = week_of(START)
+    one = span(spread([deposit(500), row("fee", "0.5")], timedelta(minutes=1)), period)
+    two = span(spread([deposit("0.000001"), row("resolve", -1)], timedelta(minutes=1)), period)
+    told = together([one, two], period)
+    assert told["totals"]["worth"]["end"] == "500.000001"
+    assert told["totals"]["result"]["realized"] == "-1.500000"
+    for path in (("worth", "end"), ("flows", "deposits"), ("result", "estimated")):
+        assert sum(Decimal(m[path[0]][path[1]]) for m in told["mandates"]) == Decimal(told["totals"][path[0]][path[1]])
+    assert together([], period)["totals"]["worth"] == {"start": "0.000000", "end": "0.000000"}

@@ -1,0 +1,246 @@
+"""What a reported or executed action breaks: every code, its clause, its numbers, and equality at the caps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from domain.agents.policy import Policy
+from domain.ledger.events import NewEvent
+from domain.mandates.approvals import Approval
+from domain.mandates.mandate import Status
+from domain.mandates.targets import Target
+from domain.reads.limits import breaches
+from domain.reads.progress import rules
+from domain.reads.steps import steps
+from domain.rules.case import Book
+from domain.rules.codes import CLAUSE_OF, RULE_TEXT
+from domain.rules.violations import flagged, violations
+from domain.settings import Switches
+from tests.domain.material import MARKET, OTHER, SELECTOR, START, Ledger, deposit, executed, ledger, mandate, row, usdc
+
+NOON = START.replace(hour=12)
+CODES = {
+    "over_per_tx_cap": 2,
+    "over_daily_cap": 3,
+    "over_budget": 1,
+    "target_not_allowed": 5,
+    "mandate_stopped": 7,
+    "mandate_ended": 8,
+    "mandate_paused": 10,
+    "not_accepted": 10,
+    "below_stop_line": 4,
+    "approval_missing": 6,
+    "agent_mismatch": 10,
+    "duplicate_tx": 10,
+}
+
+
+def codes(book: Book, event: NewEvent, *same: Any) -> list[str]:
+    return [b.code for b in violations(book, event, same)]
+
+
+def funded(*rows: NewEvent, **more: Any) -> Book:
+    return ledger(deposit(500), *rows).book(mandate(**more))
+
+
+def item(amount: int, status: str = "approved", **more: Any) -> Approval:
+    told: dict[str, Any] = {
+        "approval_id": "ap_1",
+        "public_id": "m_1",
+        "status": status,
+        "target": {"address": MARKET, "selector": SELECTOR},
+        "data": "0x",
+        "action_hash": "h",
+        "approve_amount_usdc": usdc(amount),
+        "why": None,
+        "requested_at": START,
+        "expires_at": START + timedelta(days=1),
+    }
+    return Approval(**(told | more))
+
+
+CASES: dict[str, Callable[[], tuple[Book, NewEvent]]] = {
+    "over_per_tx_cap": lambda: (funded(), row("buy", "50.000001")),
+    "over_daily_cap": lambda: (funded(*[row("buy", 50) for _ in range(3)]), row("buy", "0.000001")),
+    "over_budget": lambda: (funded(per_tx_cap_usdc=usdc(600), daily_cap_usdc=usdc(600)), row("buy", "500.000001")),
+    "target_not_allowed": lambda: (funded(), row("buy", 1, target={"address": OTHER})),
+    "mandate_stopped": lambda: (funded(status=Status.STOPPED, stopped_at=START), row("buy", 1)),
+    "mandate_ended": lambda: (funded(ends_at=START), row("buy", 1)),
+    "mandate_paused": lambda: (funded(paused_at=START), row("sell", 1)),
+    "not_accepted": lambda: (funded(accepted_at=None), row("resolve", 1)),
+    "below_stop_line": lambda: (
+        funded(row("buy", 150, position={"id": "p"}, mark="49")),
+        row("buy", "0.000001", at=NOON + timedelta(days=1)),
+    ),
+    "approval_missing": lambda: (funded(approval_above_usdc=usdc(20)), row("buy", "20.000001")),
+    "agent_mismatch": lambda: (funded(), _by("0x" + "99" * 20)),
+    "duplicate_tx": lambda: (funded(), row("buy", 1, tx="0x01")),
+}
+
+
+def _by(agent: str) -> NewEvent:
+    new = executed(1, tx="0x05")
+    return replace(new, payload={"executed": {**new.payload["executed"], "agent": agent}})
+
+
+def test_every_code_has_a_case_a_clause_and_a_sentence() -> None:
+    assert set(CASES) == set(CODES) == set(CLAUSE_OF) == set(RULE_TEXT)
+    assert {c: int(n) for c, n in CLAUSE_OF.items()} == CODES
+
+
+@pytest.mark.parametrize("code", list(CASES))
+def test_a_broken_rule_is_flagged_with_its_clause_and_shows_everywhere(code: str) -> None:
+    book, event = CASES[code]()
+    same = tuple(ledger(row("buy", 2, tx="0x01")).events) if code == "duplicate_tx" else ()
+    broken = violations(book, event, same)
+    assert code in [b.code for b in broken]
+    detail = next(b.detail() for b in broken if b.code == code)
+    assert set(detail) == {"clause", "allowed", "used", "attempted", "bound_by"}
+    kept = ledger(replace(event, payload=flagged(event, broken)))
+    shown = kept.book(book.mandate)
+    rule = next(r for r in rules(shown) if r["code"] == code)
+    assert rule == {"code": code, "clause": CODES[code], "text": RULE_TEXT[code], "ok": False}
+    assert all(r["ok"] for r in rules(shown) if r["code"] not in [b.code for b in broken])
+    assert (code, CODES[code]) in [(b["code"], b["clause"]) for b in breaches(shown)]
+    step = steps(shown)[0]
+    assert CODES[code] in step["breached"]
+    assert CODES[code] not in step["allowed_by"]
+    assert CODES[code] in step["clauses"]
+
+
+def test_an_amount_equal_to_a_cap_is_inside_it() -> None:
+    book = funded(row("buy", 50), row("buy", 50), approval_above_usdc=usdc(50))
+    assert codes(book, row("buy", 50)) == []
+
+
+def test_a_floor_that_is_reached_exactly_is_not_crossed() -> None:
+    book = funded(row("buy", 150, position={"id": "p"}, mark="50"))
+    assert codes(book, row("buy", 50, at=START + timedelta(days=1))) == []
+
+
+def test_the_day_is_the_utc_day_of_the_action_and_not_of_the_request() -> None:
+    last, first = START.replace(hour=23, minute=59, second=59), START.replace(hour=0) + timedelta(days=1)
+    made = ledger(deposit(500), *[executed(50, tx=f"0x{n}", at=last) for n in range(3)])
+    late = made.book(now=first)
+    assert codes(late, executed(50, tx="0x09", at=first)) == []
+    assert codes(late, executed("0.000001", tx="0x09", at=last)) == ["over_daily_cap"]
+
+
+@pytest.mark.parametrize("agent_first", [True, False])
+def test_both_rows_of_a_pair_get_one_verdict_by_the_chain_s_amounts(agent_first: bool) -> None:
+    """The agent says 10, the chain measured 60: above the cap of 50, once."""
+    made = ledger(deposit(500))
+    rows = [row("buy", 10, tx="0x01"), executed(60, tx="0x01")]
+    for new in rows if agent_first else rows[::-1]:
+        same = tuple(e for e in made.events if e.tx_hash == "0x01")
+        made.add(replace(new, payload=flagged(new, violations(made.book(), new, same))))
+    assert "over_per_tx_cap" in made.events[-1].violation_codes
+    assert made.state.violations == {"over_per_tx_cap": 1}
+    assert len(breaches(made.book())) == 1
+
+
+def test_a_matched_report_does_not_count_twice_against_the_day() -> None:
+    made = ledger(deposit(500), *[executed(50, tx=f"0x{n}") for n in range(3)])
+    same = tuple(e for e in made.events if e.tx_hash == "0x2")
+    assert codes(made.book(), row("buy", 50, tx="0x2"), *same) == []
+
+
+def test_per_action_the_approved_amount_counts_where_it_is_larger() -> None:
+    new = executed(40, tx="0x01")
+    more = replace(new, payload={"executed": {**new.payload["executed"], "approved": "51"}})
+    assert codes(funded(), more) == ["over_per_tx_cap"]
+    assert codes(funded(), new) == []
+
+
+def test_the_stricter_of_policy_and_mandate_binds_and_is_named() -> None:
+    book = replace(funded(), policy=Policy(per_tx_cap_usdc=usdc(30), total_cap_usdc=usdc(35)))
+    broken = violations(book, row("buy", 36))
+    assert [(b.code, b.allowed, b.bound_by) for b in broken] == [
+        ("over_per_tx_cap", "30.000000", "policy"), ("over_budget", "35.000000", "policy")
+    ]  # fmt: skip
+    assert violations(replace(book, policy=Policy(per_tx_cap_usdc=usdc(60))), row("buy", 55))[0].bound_by == "mandate"
+
+
+def test_an_approved_item_covers_its_own_action_once() -> None:
+    new = executed(40, tx="0x01")
+    new = replace(new, payload={"executed": {**new.payload["executed"], "approved": "40"}})
+    book = funded(approval_above_usdc=usdc(20))
+    assert codes(replace(book, approvals=(item(40),)), new) == []
+    assert codes(replace(book, approvals=(item(40, "used"),)), new) == ["approval_missing"]
+    assert codes(replace(book, approvals=(item(41),)), new) == ["approval_missing"]
+    assert codes(replace(book, approvals=(item(40, target={"address": OTHER}),)), new) == ["approval_missing"]
+    assert codes(replace(book, switches=Switches(approval_gate=False)), new) == []
+
+
+def test_a_report_of_an_approved_execution_is_clean_after_the_item_is_used_up() -> None:
+    new = executed(40, tx="0x01")
+    made = ledger(deposit(500), new)
+    book = made.book(mandate(approval_above_usdc=usdc(20)))
+    assert codes(book, row("buy", 40, tx="0x01"), made.events[-1]) == []
+
+
+def test_what_happened_before_a_stop_or_a_pause_breaks_nothing_when_it_is_told_later() -> None:
+    stopped = funded(status=Status.STOPPED, stopped_at=NOON)
+    assert codes(stopped, executed(10, tx="0x01", at=NOON)) == []
+    assert codes(stopped, executed(10, tx="0x01", at=NOON + timedelta(seconds=1))) == ["mandate_stopped"]
+    paused = funded(paused_at=NOON)
+    assert codes(paused, executed(10, tx="0x01", at=NOON - timedelta(seconds=1))) == []
+    made = ledger(executed(10, tx="0x01", at=NOON))
+    assert codes(stopped, row("buy", 10, tx="0x01", at=NOON + timedelta(hours=1)), *made.events) == []
+
+
+def test_unwinding_a_closed_mandate_breaks_nothing() -> None:
+    told = row("move", 42, "chain", tx="0x02", at=NOON, unwound={"target": MARKET, "selector": SELECTOR, "received": "42"})
+    for closed in (funded(status=Status.STOPPED, stopped_at=START), funded(ends_at=START)):
+        assert codes(closed, told) == []
+
+
+def test_a_deposit_above_the_budget_is_flagged() -> None:
+    assert codes(funded(), deposit("0.000001")) == ["over_budget"]
+    assert codes(ledger(deposit(400)).book(), deposit(100)) == []
+
+
+def test_paid_reads_go_to_the_hosts_of_the_terms() -> None:
+    only = funded(allowed_targets=(Target("x402", hosts=("data.example",)),))
+    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="https://data.example/a")) == []
+    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="https://else.example/a")) == ["target_not_allowed"]
+    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="http://[bad")) == ["target_not_allowed"]
+    assert codes(funded(), row("fee", "0.01", fee_kind="x402", resource="https://any.example")) == []
+    assert codes(only, row("fee", "0.01", fee_kind="gas")) == []
+
+
+def test_a_venue_order_is_judged_by_its_market() -> None:
+    only = funded(allowed_targets=(Target("venue", venue="perps", symbols=("BTC",), market="perps-btc"),))
+    assert codes(only, row("buy", 1, target={"market": "BTC"})) == []
+    assert codes(only, row("buy", 1, target={"market": "perps-btc"})) == []
+    assert codes(only, row("buy", 1, target={"market": "DOGE"})) == ["target_not_allowed"]
+
+
+def test_a_chain_row_to_a_target_outside_the_terms_is_flagged() -> None:
+    assert codes(funded(), executed(1, tx="0x01", target=OTHER)) == ["target_not_allowed"]
+    assert codes(funded(), executed(1, tx="0x01", target=MARKET.upper().replace("0X", "0x"))) == []
+
+
+@pytest.mark.parametrize(
+    ("closed", "code"),
+    [
+        ({"accepted_at": None}, "not_accepted"),
+        ({"status": Status.STOPPED}, "mandate_stopped"),
+        ({"ends_at": START}, "mandate_ended"),
+        ({"paused_at": START}, "mandate_paused"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["note", "fee", "resolve"])
+def test_whatever_an_agent_reports_without_a_say_is_flagged(closed: dict[str, Any], code: str, kind: str) -> None:
+    amount = None if kind == "note" else "1"
+    assert codes(funded(), row(kind, amount)) == []
+    assert codes(funded(**closed), row(kind, amount)) == [code]
+
+
+def test_an_empty_ledger_flags_nothing_for_an_ordinary_report() -> None:
+    assert codes(Ledger().book(), row("buy", 50, tx="0x01", target={"market": "erc4626-test"})) == []
