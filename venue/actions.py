@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal
 
+from domain.trading.venue import CHAIN_NAMES, Network
+
 Action = Mapping[str, Any]
-Network = Literal["mainnet", "testnet"]
 Tif = Literal["Alo", "Ioc", "Gtc"]
 
-CHAIN_NAMES: Final[Mapping[Network, str]] = {"mainnet": "Mainnet", "testnet": "Testnet"}
 _DECIMALS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A limit order's time in force: add liquidity only, immediate or cancel, good till cancelled."""
+    """A limit order's time in force: add liquidity only, immediate or cancel, good till
+    cancelled."""
 
     tif: Tif
 
@@ -33,7 +34,8 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One order. Units: `price` in the collateral, `size` in the coin. `cloid` is 16 bytes as 0x hex."""
+    """One order. Units: `price` in the collateral, `size` in the coin. `cloid` is 16 bytes as 0x
+    hex."""
 
     asset: int
     is_buy: bool
@@ -55,7 +57,8 @@ class Builder:
 def wire(number: Decimal) -> str:
     """A price or size as the venue hashes it: no trailing zeros, no exponent, at most 8 decimals.
 
-    Errors: ValueError for what has no such form; nothing is rounded here, because a rounded price is another order.
+    Errors: ValueError for what has no such form; nothing is rounded here, because a rounded price
+    is another order.
     Source: the venue's signing rules; a trailing zero changes the hash.
     """
     if not number.is_finite():
@@ -72,7 +75,13 @@ def wire(number: Decimal) -> str:
 def _kind(kind: Limit | Trigger) -> dict[str, Any]:
     if isinstance(kind, Limit):
         return {"limit": {"tif": kind.tif}}
-    return {"trigger": {"isMarket": kind.is_market, "triggerPx": wire(kind.trigger_px), "tpsl": kind.tpsl}}
+    return {
+        "trigger": {
+            "isMarket": kind.is_market,
+            "triggerPx": wire(kind.trigger_px),
+            "tpsl": kind.tpsl,
+        }
+    }
 
 
 def _order(order: Order) -> dict[str, Any]:
@@ -87,9 +96,16 @@ def _order(order: Order) -> dict[str, Any]:
     return written if order.cloid is None else {**written, "c": order.cloid}
 
 
-def place(orders: Sequence[Order], *, grouping: str = "na", builder: Builder | None = None) -> Action:
-    """`order`: one or more orders; the builder's address is written in lower case, before its fee."""
-    action: dict[str, Any] = {"type": "order", "orders": [_order(o) for o in orders], "grouping": grouping}
+def place(
+    orders: Sequence[Order], *, grouping: str = "na", builder: Builder | None = None
+) -> Action:
+    """`order`: one or more orders; the builder's address is written in lower case, before its
+    fee."""
+    action: dict[str, Any] = {
+        "type": "order",
+        "orders": [_order(o) for o in orders],
+        "grouping": grouping,
+    }
     if builder is not None:
         action["builder"] = {"b": builder.address.lower(), "f": builder.fee_tenths_bps}
     return action
@@ -102,7 +118,10 @@ def cancel(cancels: Sequence[tuple[int, int]]) -> Action:
 
 def cancel_by_cloid(cancels: Sequence[tuple[int, str]]) -> Action:
     """`cancelByCloid`: pairs of asset id and client order id."""
-    return {"type": "cancelByCloid", "cancels": [{"asset": asset, "cloid": cloid} for asset, cloid in cancels]}
+    return {
+        "type": "cancelByCloid",
+        "cancels": [{"asset": asset, "cloid": cloid} for asset, cloid in cancels],
+    }
 
 
 def update_leverage(asset: int, *, is_cross: bool, leverage: int) -> Action:
@@ -112,7 +131,9 @@ def update_leverage(asset: int, *, is_cross: bool, leverage: int) -> Action:
 
 def schedule_cancel(at_ms: int | None) -> Action:
     """`scheduleCancel`: cancel everything at a time (ms since 1970), or take that back."""
-    return {"type": "scheduleCancel"} if at_ms is None else {"type": "scheduleCancel", "time": at_ms}
+    return (
+        {"type": "scheduleCancel"} if at_ms is None else {"type": "scheduleCancel", "time": at_ms}
+    )
 
 
 def noop() -> Action:
@@ -120,7 +141,9 @@ def noop() -> Action:
     return {"type": "noop"}
 
 
-def approve_agent(network: Network, *, agent: str, name: str, nonce: int, signature_chain_id: str) -> Action:
+def approve_agent(
+    network: Network, *, agent: str, name: str, nonce: int, signature_chain_id: str
+) -> Action:
     """`approveAgent`, user-signed. `agent` in lower case; `name` may end in ` valid_until <ms>`."""
     return {
         "type": "approveAgent",
@@ -132,7 +155,9 @@ def approve_agent(network: Network, *, agent: str, name: str, nonce: int, signat
     }
 
 
-def approve_builder_fee(network: Network, *, builder: str, max_fee_rate: str, nonce: int, signature_chain_id: str) -> Action:
+def approve_builder_fee(
+    network: Network, *, builder: str, max_fee_rate: str, nonce: int, signature_chain_id: str
+) -> Action:
     """`approveBuilderFee`, user-signed; `max_fee_rate` is a percent string, for example `0.1%`."""
     return {
         "type": "approveBuilderFee",

@@ -1,4 +1,5 @@
-"""What the venue has signed: the digests of its two schemes, signatures over them, and who signed."""
+"""What the venue has signed: the digests of its two schemes, signatures over them, and who
+signed."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from eth_keys.datatypes import PrivateKey
 from eth_keys.exceptions import BadSignature, ValidationError
 from eth_utils import keccak
 
-from venue.actions import Action, Network
+from domain.trading.venue import Network
+from venue.actions import Action
 
 _N: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _NOBODY: Final = "0x" + "00" * 20
@@ -50,7 +52,9 @@ USER_SIGNED: Final[Mapping[str, tuple[str, list[dict[str, str]]]]] = {
 
 # The phantom agent's typed data never changes but for one word; its constant parts are hashed once.
 _L1_SEPARATOR: Final = keccak(
-    keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
+    keccak(
+        text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
+    )
     + keccak(text="Exchange")
     + keccak(text="1")
     + (1337).to_bytes(32, "big")
@@ -79,13 +83,16 @@ class Signature:
     def parse(cls, told: Mapping[str, Any]) -> Signature:
         """Read `{r, s, v}` that somebody sent.
 
-        Errors: ValueError for other fields, other than 64 digits, a v beside 27 and 28, a value off the curve, and a
+        Errors: ValueError for other fields, other than 64 digits, a v beside 27 and 28, a value off
+        the curve, and a
         high s: it recovers to the same address, so taking it would give one consent two forms.
         """
         if set(told) != {"r", "s", "v"}:
             raise ValueError("a signature has r, s and v")
         r, s, v = told["r"], told["s"], told["v"]
-        if not (isinstance(r, str) and isinstance(s, str) and _WORD.fullmatch(r) and _WORD.fullmatch(s)):
+        if not (
+            isinstance(r, str) and isinstance(s, str) and _WORD.fullmatch(r) and _WORD.fullmatch(s)
+        ):
             raise ValueError("r and s are 0x and 64 hex digits")
         if type(v) is not int or v not in (27, 28):
             raise ValueError("v is 27 or 28")
@@ -93,7 +100,8 @@ class Signature:
 
     @classmethod
     def from_hex(cls, text: str) -> Signature:
-        """Read 65 bytes of 0x hex as a wallet gives them; a v of 0 or 1 counts as 27 or 28. Errors: ValueError."""
+        """Read 65 bytes of 0x hex as a wallet gives them; a v of 0 or 1 counts as 27 or 28. Errors:
+        ValueError."""
         if not _RAW.fullmatch(text):
             raise ValueError("a signature has 65 bytes")
         v = int(text[130:], 16)
@@ -110,11 +118,15 @@ class Signature:
         return cls(r, s, v)
 
 
-def action_hash(action: Action, nonce: int, *, vault: str | None = None, expires_after: int | None = None) -> bytes:
+def action_hash(
+    action: Action, nonce: int, *, vault: str | None = None, expires_after: int | None = None
+) -> bytes:
     """The hash that stands for an L1 action.
 
-    Shapes: keccak(msgpack(action) ++ nonce ++ vault ++ expiry). Units: `nonce` and `expires_after` ms since 1970.
-    Errors: OverflowError for a nonce or expiry beyond 64 bits. Source: the venue's signing rules; key order counts.
+    Shapes: keccak(msgpack(action) ++ nonce ++ vault ++ expiry). Units: `nonce` and `expires_after`
+    ms since 1970.
+    Errors: OverflowError for a nonce or expiry beyond 64 bits. Source: the venue's signing rules;
+    key order counts.
     """
     packed = msgpack.packb(action) + nonce.to_bytes(8, "big")
     packed += b"\x00" if vault is None else b"\x01" + bytes.fromhex(vault.removeprefix("0x"))
@@ -124,25 +136,38 @@ def action_hash(action: Action, nonce: int, *, vault: str | None = None, expires
 
 
 def l1_digest(network: Network, hashed: bytes) -> bytes:
-    """EIP-712 digest of the phantom agent over an action's hash; only its source tells the networks apart."""
+    """EIP-712 digest of the phantom agent over an action's hash; only its source tells the networks
+    apart."""
     return bytes(keccak(b"\x19\x01" + _L1_SEPARATOR + keccak(_L1_HEAD[network] + hashed)))
 
 
 def l1_typed_data(network: Network, hashed: bytes) -> dict[str, Any]:
     """The phantom agent's typed data, for a signer outside that wants to see what it signs."""
     return {
-        "domain": {"name": "Exchange", "version": "1", "chainId": 1337, "verifyingContract": _NOBODY},
+        "domain": {
+            "name": "Exchange",
+            "version": "1",
+            "chainId": 1337,
+            "verifyingContract": _NOBODY,
+        },
         "types": {
             "EIP712Domain": _DOMAIN_FIELDS,
-            "Agent": [{"name": "source", "type": "string"}, {"name": "connectionId", "type": "bytes32"}],
+            "Agent": [
+                {"name": "source", "type": "string"},
+                {"name": "connectionId", "type": "bytes32"},
+            ],
         },
         "primaryType": "Agent",
-        "message": {"source": "a" if network == "mainnet" else "b", "connectionId": "0x" + hashed.hex()},
+        "message": {
+            "source": "a" if network == "mainnet" else "b",
+            "connectionId": "0x" + hashed.hex(),
+        },
     }
 
 
 def user_typed_data(action: Action) -> dict[str, Any]:
-    """The typed data of a user-signed action; its domain's chain id is the action's own `signatureChainId`.
+    """The typed data of a user-signed action; its domain's chain id is the action's own
+    `signatureChainId`.
 
     Errors: KeyError for an action that is none of `USER_SIGNED`.
     """
@@ -186,7 +211,9 @@ def sign(key: PrivateKey, digest: bytes) -> Signature:
 def signer(digest: bytes, signature: Signature) -> str | None:
     """EIP-55 address behind a signature over a digest; None where there is none."""
     try:
-        key = keys.Signature(vrs=(signature.v - 27, signature.r, signature.s)).recover_public_key_from_msg_hash(digest)
+        key = keys.Signature(
+            vrs=(signature.v - 27, signature.r, signature.s)
+        ).recover_public_key_from_msg_hash(digest)
     except (BadSignature, ValidationError):
         return None
     return str(key.to_checksum_address())

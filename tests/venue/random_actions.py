@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from domain.trading.venue import Network
 from venue import actions
-from venue.actions import Action, Network
+from venue.actions import Action
 
 EDGES = (0, 1, 127, 128, 255, 256, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 - 1)
 NAMES = ("", "a", "wsvc-o-0a1b2c valid_until 1767776120478", "é🚀", "x" * 31, "x" * 32, "x" * 300)
