@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.stage import NOW, Stage, median, note, staged
-from storage.hall import HallAgent
-from storage.identities import Agent
+from storage.rows.hall import HallAgent
+from storage.rows.identities import Agent
 from storage.store import sqlite_path
+from tools.call.operation import NOBODY
+from tools.call.run import run
 from tools.catalogue import OPERATIONS
-from tools.hall import refresh
-from tools.operation import NOBODY, run
+from tools.keeper.rollup import refresh
 
 SMALL, LARGE, READS = 100, 10_000, 60
 ROWS_AN_AGENT = 100

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 
 from bench.stage import KEY, NOW, Stage, median, note, staged
 from http_shim.application import build
-from storage.ledger import StateCache
+from storage.rows.books import StateCache
 from tools.catalogue import OPERATIONS
 
 SIZES = {"m_bench00001": 10, "m_bench00002": 1_000, "m_bench00003": 100_000}

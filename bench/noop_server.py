@@ -23,8 +23,8 @@ from http_shim.application import build
 from http_shim.asgi_bridge import AsgiBridge
 from server.mcp_http import mcp_app
 from server.mcp_server import build_server
+from tools.call.operation import Gives, Operation, Reply, Takes
 from tools.catalogue import OPERATIONS
-from tools.operation import Gives, Operation, Reply, Takes
 
 SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
 

@@ -20,10 +20,10 @@ from domain.settings import Switches
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
 from storage import migrate
-from storage.identities import Agent
+from storage.rows.identities import Agent
 from storage.store import Store, open_store
-from tools.operation import Caller, Deps
-from tools.signin import hashed
+from tools.call.credentials import hashed
+from tools.call.operation import Caller, Deps
 
 KEY = "ak_" + "b" * 43
 NOW = datetime.now(UTC)

@@ -15,7 +15,7 @@ from eth_utils import keccak, to_checksum_address
 
 from domain.facts import Revert, TransferLog
 from domain.money import Usdc
-from domain.refusals import Refused, refusal
+from domain.refusals import invalid
 
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 FLOOR_REASON: Final = 3
@@ -96,8 +96,7 @@ def calldata(contract: str, function: str, args: Sequence[Any]) -> str:
         fitted = [_fitted(t, a) for t, a in zip(item.types, args, strict=True)]
         return "0x" + (item.selector + encode(item.types, fitted)).hex()
     except (EncodingError, ValueError, TypeError) as error:
-        fault = {"loc": function, "msg": f"an argument does not fit: {type(error).__name__}"}
-        raise Refused(refusal("invalid_request", detail={"fields": [fault]})) from None
+        raise invalid(function, f"an argument does not fit: {type(error).__name__}") from None
 
 
 def _fitted(kind: str, value: Any) -> Any:

@@ -366,6 +366,12 @@ def refusal(
     return Refusal(kind, _Known().format(kind.sentence, **words), remaining, retry_at, detail or {}, next)
 
 
+def invalid(loc: str, msg: str, *others: tuple[str, str]) -> Refused:
+    """The refusal `invalid_request` for a field, and for `others` (contract 1)."""
+    fields = [{"loc": where, "msg": why} for where, why in ((loc, msg), *others)]
+    return Refused(refusal("invalid_request", detail={"fields": fields}))
+
+
 def with_detail(refused: Refused, **detail: Any) -> Refused:
     """Return the same refusal with more detail."""
     return Refused(replace(refused.refusal, detail={**refused.refusal.detail, **detail}))

@@ -14,9 +14,10 @@ from domain.refusals import Refused, refusal
 from http_shim.metrics import Metrics
 from http_shim.openapi import document
 from skill import text
-from storage.chainlog import Cursor
+from storage.rows.chainlog import Cursor
 from storage.unit_of_work import UnitOfWork
-from tools.operation import Deps, Operation, refused_reply
+from tools.call.operation import Deps, Operation
+from tools.call.run import refused_reply
 
 log = logging.getLogger("wallet.http")
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
@@ -21,7 +21,8 @@ from http_shim.identity import identify
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
 from skill import text
-from tools.operation import Deps, Operation, Reply, door_is_open, invalid, refused_reply, run
+from tools.call.operation import Deps, Operation, Reply
+from tools.call.run import door_is_open, refused_reply, run
 
 log = logging.getLogger("wallet.http")
 
@@ -140,9 +141,9 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
     if isinstance(error, web.HTTPNotFound):
         return answer(refused_reply(Refused(refusal("not_found", what="route"))))
     if isinstance(error, web.HTTPException):
-        return answer(refused_reply(Refused(invalid("request", error.reason))))
+        return answer(refused_reply(invalid("request", error.reason)))
     if isinstance(error, web.RequestPayloadError):
-        response = answer(refused_reply(Refused(invalid("body", "it does not arrive as it was announced"))))
+        response = answer(refused_reply(invalid("body", "it does not arrive as it was announced")))
         response.force_close()
         return response
     if isinstance(error, ConnectionResetError):
@@ -167,18 +168,18 @@ async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:
     query: dict[str, Any] = {}
     for name, value in request.query.items():
         if name in query:
-            raise Refused(invalid(name[:80], "given twice in the query"))
+            raise invalid(name[:80], "given twice in the query")
         query[name] = value
     body: dict[str, Any] = {}
     if not op.from_query:
         unknown = sorted(set(query) - op.in_query)
         if unknown:
-            raise Refused(invalid(unknown[0][:80], "not a query parameter of this route"))
+            raise invalid(unknown[0][:80], "not a query parameter of this route")
         body = await _body(request)
     path = dict(request.match_info)
     clash = sorted((set(query) | set(body)) & set(path))
     if clash:
-        raise Refused(invalid(clash[0], "it is given in the path"))
+        raise invalid(clash[0], "it is given in the path")
     return {**query, **body, **path}
 
 
@@ -193,7 +194,7 @@ async def _body(request: web.Request) -> dict[str, Any]:
     if len(raw) > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
     if raw.strip() and "Content-Type" in request.headers and request.content_type != "application/json":
-        raise Refused(invalid("content-type", "application/json is needed"))
+        raise invalid("content-type", "application/json is needed")
     return parsed(raw)
 
 

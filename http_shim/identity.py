@@ -7,8 +7,8 @@ from typing import Final
 
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
-from tools.operation import NOBODY, Caller, Deps
-from tools.signin import Header, resolve, slide
+from tools.call.credentials import Header, resolve, slide
+from tools.call.operation import NOBODY, Caller, Deps
 
 KEY_HEADER: Final = "X-Service-User-Key"
 LONGEST: Final = 512

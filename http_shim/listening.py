@@ -9,9 +9,10 @@ from typing import Any, Final
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid, refusal
 from http_shim.application import SECURITY_HEADERS, answer
-from tools.operation import Reply, invalid, refused_reply
+from tools.call.operation import Reply
+from tools.call.run import refused_reply
 
 log = logging.getLogger("wallet.http")
 
@@ -54,7 +55,7 @@ class Connection(RequestHandler):
         if status >= 500:
             reply = refused_reply(Refused(refusal("internal")))
         else:
-            told = refused_reply(Refused(invalid("request", "it is not well-formed HTTP")))
+            told = refused_reply(invalid("request", "it is not well-formed HTTP"))
             reply = Reply(status, told.body)
         response = answer(reply)
         response.headers.update(SECURITY_HEADERS)

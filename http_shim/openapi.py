@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from domain.refusals import REFUSALS
-from tools.describe import gives_schema, refusal_example, refusal_schema, takes_schema
-from tools.operation import Operation
+from tools.call.describe import gives_schema, refusal_example, refusal_schema, takes_schema
+from tools.call.operation import Operation
 
 ALWAYS: Final = ("invalid_request", "internal")
 SECURITY: Final = {

@@ -6,8 +6,7 @@ import json
 import math
 from typing import Any, Final
 
-from domain.refusals import Refused, refusal
-from tools.operation import invalid
+from domain.refusals import Refused, invalid, refusal
 
 MAX_BODY: Final = 256 * 1024
 MAX_DEPTH: Final = 32
@@ -18,18 +17,18 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         twice = next(k for k, _ in pairs if k in seen or seen.add(k))  # type: ignore[func-returns-value]  # add gives None
-        raise Refused(invalid(twice[:80], "the key occurs twice"))
+        raise invalid(twice[:80], "the key occurs twice")
     return found
 
 
 def _no_constant(name: str) -> Any:
-    raise Refused(invalid("body", f"{name} is not a number of JSON"))
+    raise invalid("body", f"{name} is not a number of JSON")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise Refused(invalid("body", f"{text[:20]} is beyond the numbers of JSON's readers"))
+        raise invalid("body", f"{text[:20]} is beyond the numbers of JSON's readers")
     return value
 
 
@@ -68,21 +67,21 @@ def parsed(raw: bytes) -> dict[str, Any]:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise Refused(invalid("body", "not UTF-8")) from None
+        raise invalid("body", "not UTF-8") from None
     value = read(text)
     if not isinstance(value, dict):
-        raise Refused(invalid("body", "a JSON object is needed"))
+        raise invalid("body", "a JSON object is needed")
     return value
 
 
 def read(text: str) -> Any:
     """Read one JSON value, as strictly as a body."""
     if (text.count("{") + text.count("[")) > MAX_DEPTH and _too_deep(text):
-        raise Refused(invalid("body", f"nested deeper than {MAX_DEPTH} levels"))
+        raise invalid("body", f"nested deeper than {MAX_DEPTH} levels")
     try:
         return json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        raise Refused(invalid("body", f"not JSON: {type(error).__name__}")) from None
+        raise invalid("body", f"not JSON: {type(error).__name__}") from None
 
 
 def bounded(arguments: dict[str, Any]) -> None:
@@ -94,7 +93,7 @@ def bounded(arguments: dict[str, Any]) -> None:
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise Refused(invalid("arguments", f"nested deeper than {MAX_DEPTH} levels"))
+            raise invalid("arguments", f"nested deeper than {MAX_DEPTH} levels")
         inner: list[Any] = []
         for value in level:
             if isinstance(value, dict):
@@ -104,7 +103,7 @@ def bounded(arguments: dict[str, Any]) -> None:
                 if isinstance(item, (dict, list)):
                     inner.append(item)
                 elif isinstance(item, float) and not math.isfinite(item):
-                    raise Refused(invalid("arguments", f"{item} is not a number of JSON"))
+                    raise invalid("arguments", f"{item} is not a number of JSON")
         if size > MAX_BODY:
             raise Refused(refusal("body_too_large", limit=MAX_BODY))
         level = inner

@@ -13,7 +13,7 @@ from server.wiring import SystemClock, SystemIds
 from storage.backup import backup, export
 from storage.store import Store, open_store
 from storage.verify import verify
-from tools.signin import hashed
+from tools.call.credentials import hashed
 
 T = TypeVar("T")
 

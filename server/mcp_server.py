@@ -15,14 +15,15 @@ from mcp import MCPError
 from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid, refusal
 from http_shim.application import encoded
 from http_shim.identity import identify, known
 from http_shim.parse import bounded, read
 from server.mcp_skill import add_skill
 from skill import text
-from tools.describe import hints, tool_input, tool_output
-from tools.operation import NOBODY, Caller, Deps, Operation, Reply, door_is_open, invalid, refused_reply, run
+from tools.call.describe import hints, tool_input, tool_output
+from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply
+from tools.call.run import door_is_open, refused_reply, run
 
 log = logging.getLogger("wallet.mcp")
 
@@ -164,7 +165,7 @@ def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dic
     bounded(arguments)
     key = arguments.pop("idempotency_key", None) if op.idempotency is not None else None
     if key is not None and not isinstance(key, str):
-        raise Refused(invalid("idempotency_key", "a string is needed"))
+        raise invalid("idempotency_key", "a string is needed")
     properties = tool_input(op)["properties"]
     for name, value in arguments.items():
         kind = properties.get(name, {}).get("type")
@@ -172,7 +173,7 @@ def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dic
             try:
                 arguments[name] = read(value)
             except Refused:
-                raise Refused(invalid(name, "an object is needed, or one as JSON text")) from None
+                raise invalid(name, "an object is needed, or one as JSON text") from None
     return key, {n: v for n, v in arguments.items() if v is not None}
 
 

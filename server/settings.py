@@ -17,7 +17,7 @@ from pydantic_settings import (
 )
 
 from domain.settings import Config, Switches
-from tools.operation import is_on
+from tools.call.switches import is_on
 
 
 class ChainSettings(BaseModel):

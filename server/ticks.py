@@ -23,14 +23,16 @@ from domain.rules.case import Book
 from domain.rules.stop_line import at_stop_line
 from domain.times import timestamp
 from server.wiring import Wired
-from storage.chainlog import Staged
+from storage.rows.chainlog import Staged
 from storage.unit_of_work import UnitOfWork
-from tools.hall import refresh_stale
-from tools.ingest import Desk, ingest, row_of, taken_away
-from tools.operation import Caller, Reply, run, switches
-from tools.settlement import OPERATIONS as SETTLEMENT
-from tools.settlement import due, send_for
-from tools.transfers import Confirmations, take_inbound
+from tools.call.operation import Caller, Reply
+from tools.call.run import run
+from tools.call.switches import switches
+from tools.keeper.intake import Desk, ingest, row_of, taken_away
+from tools.keeper.rollup import refresh_stale
+from tools.keeper.settlement import OPERATIONS as SETTLEMENT
+from tools.keeper.settlement import due, send_for
+from tools.keeper.transfers import Confirmations, take_inbound
 
 log = logging.getLogger("wallet.ticks")
 STEPS_A_ROUND: Final = 200

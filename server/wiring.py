@@ -16,7 +16,7 @@ from chain.sign_in import SiweSignIn
 from domain.ports import Clock, Ids
 from server.settings import ChainSettings, Settings
 from storage.store import open_store
-from tools.operation import Deps
+from tools.call.operation import Deps
 
 
 class SystemClock:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from domain.refusals import REFUSALS
 from domain.settings import Config
-from tools.describe import catalogue, hints, plain, takes_schema, tool_input
-from tools.operation import Operation
+from tools.call.describe import catalogue, hints, plain, takes_schema, tool_input
+from tools.call.operation import Operation
 
 MCP_REVISION: Final = "2026-07-28"
 MCP_NOTE: Final[Mapping[str, Any]] = {

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid
 
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]{1,512}")
 _INT64: Final = 2**63 - 1
@@ -35,7 +35,7 @@ def keys_of(cursor: str, kinds: Sequence[type]) -> list[Any]:
 
 def not_a_cursor() -> Refused:
     """The refusal of a cursor that this list did not make."""
-    return Refused(refusal("invalid_request", detail={"fields": [{"loc": "cursor", "msg": "not a cursor of this list"}]}))
+    return invalid("cursor", "not a cursor of this list")
 
 
 def _fits(keys: list[Any], kinds: Sequence[type]) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeVar
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from storage.ledger import StateCache
+from storage.rows.books import StateCache
 from storage.sql import PostgresSql, SqliteSql
 from storage.unit_of_work import UnitOfWork
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from storage.agents import Policies, Transfers
-from storage.chainlog import ChainLog
-from storage.hall import Hall
-from storage.identities import Identities
-from storage.ledger import Ledger, StateCache
-from storage.mandates import Mandates
-from storage.requests import Approvals, Idempotency, Reservations, SwitchRows, Work
+from storage.rows.agents import Policies, Transfers
+from storage.rows.approvals import Approvals, Reservations
+from storage.rows.books import StateCache
+from storage.rows.chainlog import ChainLog
+from storage.rows.hall import Hall
+from storage.rows.identities import Identities
+from storage.rows.ledger import Ledger
+from storage.rows.mandates import Mandates
+from storage.rows.work import Idempotency, SwitchRows, Work
 from storage.sql import Sql
 
 

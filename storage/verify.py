@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from domain.ledger.events import Event, Reporter
 from domain.ledger.fold import fold
+from domain.ledger.pairing import can_pair
 from domain.ledger.state import EMPTY, LedgerState, from_json
-from storage.ledger import can_pair, event_of, row_hash
+from storage.rows.row import event_of, row_hash
 from storage.sql import Row
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork

@@ -21,9 +21,10 @@ from domain.money import Usdc
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
 from storage.store import Store, open_store
+from tools.call.credentials import hashed
+from tools.call.operation import NOBODY, Caller, Deps, Reply
+from tools.call.run import run
 from tools.catalogue import OPERATIONS
-from tools.operation import NOBODY, Caller, Deps, Reply, run
-from tools.signin import hashed
 
 CHAIN_ID = 31337
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from typing import Final
 
-from tools import (
-    activity,
-    agents,
-    approvals,
-    auctions,
-    calls,
-    deposits,
-    drafts,
-    execute,
-    hall,
-    mandates,
-    markets,
-    reconcile,
-    reports,
-    settlement,
-    signin,
-    signing,
-    sponsorship,
-    statements,
-    transfers,
-)
-from tools.operation import Operation
+from tools import signin
+from tools.acting import execute, reconcile, reports
+from tools.agents import activity, auctions, balances, offers, policy, registry, transfers
+from tools.call.operation import Operation
+from tools.keeper import settlement
+from tools.mandates import approvals, calls, drafts, reading, sponsorship, statements, terms, vault
+from tools.public import deposits, hall, markets
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
-    *agents.OPERATIONS,
+    *registry.OPERATIONS,
+    *policy.OPERATIONS,
+    *balances.OPERATIONS,
+    *offers.OPERATIONS,
     *activity.OPERATIONS,
     *transfers.OPERATIONS,
     *hall.OPERATIONS,
     *markets.OPERATIONS,
     *deposits.OPERATIONS,
     *drafts.OPERATIONS,
-    *mandates.OPERATIONS,
-    *signing.OPERATIONS,
+    *reading.OPERATIONS,
+    *terms.OPERATIONS,
+    *vault.OPERATIONS,
     *execute.OPERATIONS,
     *calls.OPERATIONS,
     *reports.OPERATIONS,

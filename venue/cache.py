@@ -99,7 +99,7 @@ class Cache:
     def _landed(self, key: Hashable, done: asyncio.Task[_Entry]) -> None:
         self._flights.pop(key, None)
         if not done.cancelled():
-            done.exception()  # those who waited have it; where nobody does any more it is no leak to tell of
+            done.exception()  # read once, so that one nobody waits for any more is no warning
 
     def _keep(self, key: Hashable, entry: _Entry) -> None:
         self.drop(key)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from domain.mandates.targets import Target
-from domain.refusals import Refused, refusal
+from domain.refusals import invalid
 
 STATUSES: Final = ("live", "paper", "planned")
 
@@ -122,7 +122,7 @@ def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tup
             else None
         )
         if why is not None or market is None:
-            raise _fault(f"markets.{n}", why or "")
+            raise invalid(f"markets.{n}", why or "")
         found += market.targets()
     return tuple(found)
 
@@ -135,37 +135,33 @@ def validate_targets(entries: Sequence[Any], address: Callable[[str], str]) -> t
     found = [_entry(f"allowed_targets.{n}", e, address) for n, e in enumerate(entries)]
     keys = [(t.kind, t.address, t.selector, t.venue) for t in found]
     if len(set(keys)) != len(keys):
-        raise _fault("allowed_targets", "an entry occurs twice")
+        raise invalid("allowed_targets", "an entry occurs twice")
     if sum(t.kind == "contract" for t in found) > MAX_CONTRACT_ENTRIES:
-        raise _fault("allowed_targets", f"at most {MAX_CONTRACT_ENTRIES} contract entries")
+        raise invalid("allowed_targets", f"at most {MAX_CONTRACT_ENTRIES} contract entries")
     return tuple(found)
-
-
-def _fault(loc: str, msg: str) -> Refused:
-    return Refused(refusal("invalid_request", detail={"fields": [{"loc": loc, "msg": msg}]}))
 
 
 def _texts(loc: str, value: Any, most: int = 50) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or len(value) > most or any(not isinstance(v, str) or not 0 < len(v) <= 200 for v in value):
-        raise _fault(loc, f"a list of at most {most} texts")
+        raise invalid(loc, f"a list of at most {most} texts")
     return tuple(value)
 
 
 def _text(loc: str, value: Any) -> str | None:
     if value is not None and (not isinstance(value, str) or len(value) > 200):
-        raise _fault(loc, "a text of at most 200 characters")
+        raise invalid(loc, "a text of at most 200 characters")
     return value
 
 
 def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
     kind = entry.get("kind") if isinstance(entry, Mapping) else None
     if not isinstance(kind, str) or kind not in _KEYS:
-        raise _fault(f"{loc}.kind", "vault, x402, contract or venue")
+        raise invalid(f"{loc}.kind", "vault, x402, contract or venue")
     unknown = sorted(set(entry) - _KEYS[kind])
     if unknown:
-        raise _fault(f"{loc}.{unknown[0]}", f"not a field of a {kind} entry")
+        raise invalid(f"{loc}.{unknown[0]}", f"not a field of a {kind} entry")
     if kind == "vault":
         return Target("vault")
     if kind == "x402":
@@ -174,7 +170,7 @@ def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
     if kind == "venue":
         venue = _text(f"{loc}.venue", entry.get("venue"))
         if not venue:
-            raise _fault(f"{loc}.venue", "the venue's name")
+            raise invalid(f"{loc}.venue", "the venue's name")
         return Target("venue", venue=venue, symbols=_texts(f"{loc}.symbols", entry.get("symbols")), label=label, market=market)
     return Target(
         "contract",
@@ -189,7 +185,7 @@ def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
 
 def _selector(loc: str, value: Any) -> str:
     if not isinstance(value, str) or not _SELECTOR.fullmatch(value):
-        raise _fault(loc, "0x and 8 hex digits")
+        raise invalid(loc, "0x and 8 hex digits")
     return value.lower()
 
 
@@ -197,5 +193,5 @@ def _words(loc: str, value: Any) -> tuple[int, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or any(type(v) is not int or not 0 <= v <= 31 for v in value) or len(set(value)) != len(value):
-        raise _fault(loc, "distinct argument positions from 0 to 31")
+        raise invalid(loc, "distinct argument positions from 0 to 31")
     return tuple(sorted(value))

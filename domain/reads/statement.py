@@ -13,7 +13,7 @@ from domain.ledger.state import LedgerState
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.reads.steps import grouped, of_events, refused_by
-from domain.refusals import Refused, refusal
+from domain.refusals import invalid
 from domain.rules.codes import CLAUSE_OF
 from domain.times import timestamp
 
@@ -59,7 +59,7 @@ def week(name: str) -> Week:
     except ValueError:
         first = None
     if first is None:
-        raise Refused(refusal("invalid_request", detail={"fields": [{"loc": "week", "msg": "a week is written YYYY-Www"}]}))
+        raise invalid("week", "a week is written YYYY-Www")
     return Week(name, datetime(first.year, first.month, first.day, tzinfo=UTC))
 
 

@@ -23,8 +23,8 @@ from server.wiring import SystemClock, SystemIds
 from storage.store import open_store
 from tests import npm
 from tests.conformance.everything import ROOT, fetched
+from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
-from tools.operation import Deps
 
 pytestmark = [pytest.mark.anyio, pytest.mark.node, pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")]
 SUITE = "@modelcontextprotocol/conformance/dist/index.js"

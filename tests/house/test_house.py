@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from domain.refusals import REFUSALS
+from tools.call.describe import tool_input, tool_output
 from tools.catalogue import OPERATIONS
-from tools.describe import tool_input, tool_output
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -80,7 +80,7 @@ TOOLS = [op for op in OPERATIONS if op.on_mcp]
 
 @pytest.mark.parametrize("op", TOOLS, ids=lambda op: op.name)
 def test_every_host_can_load_a_tool(op: object) -> None:
-    from tools.operation import Operation
+    from tools.call.operation import Operation
 
     assert isinstance(op, Operation)
     schema = tool_input(op)

@@ -20,8 +20,8 @@ import pytest
 from aiohttp import ClientSession, TCPConnector
 
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, running_evm, working
-from tools.operation import Caller
-from tools.signin import hashed
+from tools.call.credentials import hashed
+from tools.call.operation import Caller
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]

@@ -21,19 +21,18 @@ from domain.ports import Chains, SignIn
 from domain.settings import Config
 from server.wiring import SystemIds
 from storage import migrate
-from storage.identities import Agent
+from storage.rows.identities import Agent
 from storage.store import open_store
 from storage.verify import verify
-from tools.agents import OPERATIONS as AGENTS
-from tools.auctions import OPERATIONS as AUCTIONS
-from tools.operation import Caller, Deps, Reply, run
-from tools.transfers import OPERATIONS as TRANSFERS
-from tools.transfers import settle_report, take_inbound
+from tools.call.operation import Caller, Deps, Reply
+from tools.call.run import run
+from tools.catalogue import OPERATIONS
+from tools.keeper.transfers import settle_report, take_inbound
 
 CHAIN, USDC, OWNER = 84532, "0x" + "cc" * 20, Caller("owner", "u_owner", "u_owner")
 AGENTS_IDS = ("u_one", "u_two")
 ADDRESS = {"u_one": "0x" + "01" * 20, "u_two": "0x" + "02" * 20}
-BY_NAME = {op.name: op for op in (*TRANSFERS, *AUCTIONS, *AGENTS)}
+BY_NAME = {op.name: op for op in OPERATIONS}
 WHO = st.sampled_from(AGENTS_IDS)
 TX = st.integers(0, 11).map(lambda n: f"0x{n:064x}")
 MICROS = st.integers(1, 9_000_000)

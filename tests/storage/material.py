@@ -9,7 +9,7 @@ from typing import Any
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
-from storage.identities import Agent
+from storage.rows.identities import Agent
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from domain.refusals import Refused
-from storage.hall import SORTS, HallAgent, HallDay, hall_after
+from storage.rows.hall import SORTS, HallAgent, HallDay, hall_after
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m

@@ -14,7 +14,8 @@ from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.ledger.fold import fold
 from domain.ledger.state import EMPTY, LedgerState
 from domain.money import Usdc
-from storage.ledger import CHECKPOINT_EVERY, StateCache
+from storage.rows.books import StateCache
+from storage.rows.ledger import CHECKPOINT_EVERY
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m

@@ -17,8 +17,8 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from domain.agents.transfers import Delta
 from storage import migrate
-from storage.agents import Delta
 from storage.store import Store, open_store
 from storage.tables import APPEND_ONLY, metadata
 from storage.unit_of_work import UnitOfWork

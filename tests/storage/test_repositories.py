@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 
 from domain.agents.policy import Policy
+from domain.agents.transfers import Delta, Report
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused
-from storage.agents import Delta, Report, report_after
-from storage.chainlog import Staged
-from storage.identities import agent_after
-from storage.mandates import after
 from storage.paging import cursor_of, keys_of
-from storage.requests import item_after
+from storage.rows.agents import report_after
+from storage.rows.approvals import item_after
+from storage.rows.chainlog import Staged
+from storage.rows.identities import agent_after
+from storage.rows.mandates import after
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m

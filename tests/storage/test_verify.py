@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.agents import Delta
+from domain.agents.transfers import Delta
 from storage.backup import NoBackup, backup, export
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork

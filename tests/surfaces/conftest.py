@@ -22,8 +22,8 @@ from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
 from tests.world import BY_NAME, CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
-from tools.signin import hashed
 
 KEY = "ak_" + "k" * 43
 

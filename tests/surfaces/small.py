@@ -24,12 +24,12 @@ from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import Tools, WalletServer, build_server
 from server.wiring import SystemIds
-from storage.identities import Agent
+from storage.rows.identities import Agent
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.world import START, Clock
-from tools.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
-from tools.signin import hashed
+from tools.call.credentials import hashed
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 
 ALICE, BOB = "ak_" + "a" * 43, "ak_" + "b" * 43
 

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from tests.surfaces.conftest import Service
-from tools.signin import hashed
+from tools.call.credentials import hashed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"

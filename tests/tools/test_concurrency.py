@@ -9,7 +9,7 @@ import pytest
 
 from storage.verify import verify
 from tests.world import World, drafted, working
-from tools.operation import Reply
+from tools.call.operation import Reply
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.world import CHAIN_ID, START, World
-from tools.operation import NOBODY, Caller
-from tools.signin import hashed, resolve, slide
+from tools.call.credentials import hashed, resolve, slide
+from tools.call.operation import NOBODY, Caller
 
 pytestmark = pytest.mark.anyio
 

@@ -43,7 +43,7 @@ async def test_a_mandate_lives_from_draft_to_withdrawal(world: World) -> None:
     ok, tx = await world.mined(m.owner_wallet, unwind.body["call"])
     assert ok
     await m.as_owner("owner_vault_tx", tx_hash=tx)
-    from tools.operation import Caller
+    from tools.call.operation import Caller
 
     settled = await world.do("keeper_settle", Caller("keeper"), public_id=m.id)
     assert settled.status == 200, settled.body

@@ -1,0 +1,1 @@
+"""The repositories: one module a kind of row."""

@@ -1,0 +1,197 @@
+"""The Hall's roll-ups: one row a mandate and day, one row an agent; all of them can be derived again from the ledgers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from storage.paging import cursor_of, keys_of, not_a_cursor
+from storage.sql import Row, Sql, canonical, first, micros, moment
+
+UNKNOWN: Final = 2**62
+
+
+SLACK_US: Final = 60_000_000
+
+
+# Which way is better; a stored key sorts the best first and the unknown last, so that one plain index serves a page.
+SORTS: Final[Mapping[str, int]] = {
+    "days_live": -1, "trades_total": -1, "net_30d": -1, "twr_30d": -1, "drawdown_30d": 1, "working": -1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class HallDay:
+    """What one UTC day of a mandate adds up to; `day` is its ISO date, `body` its figures as JSON values."""
+
+    public_id: str
+    day: str
+    agent_id: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HallAgent:
+    """An agent's row as of one moment.
+
+    Shapes: `facts` has an integer or None for every name of `SORTS`; `body` is the rest as JSON values.
+    Units: `usdc_working_micros` micro-USDC in working mandates.
+    """
+
+    agent_id: str
+    accepts: bool
+    ranked: bool
+    facts: Mapping[str, int | None]
+    mandates_working: int
+    usdc_working_micros: int
+    as_of: datetime
+    body: Mapping[str, Any]
+
+
+class Hall:
+    """Roll-ups that the Hall reads in place of ledgers."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def put_day(self, day: HallDay) -> None:
+        """Store a day, in place of what was there."""
+        self._sql.run(
+            "INSERT INTO hall_days (public_id, day, agent_id, body) VALUES (:id, :day, :agent, :body) "
+            "ON CONFLICT (public_id, day) DO UPDATE SET agent_id = excluded.agent_id, body = excluded.body",
+            id=day.public_id, day=day.day, agent=day.agent_id, body=canonical(dict(day.body)),
+        )  # fmt: skip
+
+    def drop_days(self, public_id: str, since: str = "") -> None:
+        """Drop a mandate's days from an ISO date on, inclusive: before they are derived again."""
+        self._sql.run("DELETE FROM hall_days WHERE public_id = :id AND day >= :since", id=public_id, since=since)
+
+    def days(self, public_id: str, since: str, until: str) -> list[HallDay]:
+        """A mandate's days from `since`, inclusive, until `until`, exclusive; oldest first."""
+        return self._days("public_id = :id", public_id, since, until)
+
+    def days_of_agent(self, agent_id: str, since: str, until: str) -> list[HallDay]:
+        """The days of all of an agent's mandates, in the same bounds; oldest first."""
+        return self._days("agent_id = :id", agent_id, since, until)
+
+    def last_day(self, public_id: str) -> HallDay | None:
+        """A mandate's newest day."""
+        row = first(self._sql, "SELECT * FROM hall_days WHERE public_id = :id ORDER BY day DESC LIMIT 1", id=public_id)
+        return _day(row) if row else None
+
+    def stale(self, today: datetime, limit: int) -> list[str]:
+        """Agents whose row is behind: those without one, with ledger rows since, or of a day before `today` (00:00 UTC).
+
+        A row counts from a minute before `as_of` on, because a transaction that began earlier may commit later.
+        """
+        new = self._sql.rows(
+            "SELECT a.agent_id FROM agents a LEFT JOIN hall_agents h ON h.agent_id = a.agent_id "
+            "WHERE h.agent_id IS NULL LIMIT :most",
+            most=limit,
+        )
+        behind = self._sql.rows(
+            "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
+            "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
+            "AND (h.as_of < :today OR l.created_at >= h.as_of - :slack)) ORDER BY h.as_of LIMIT :most",
+            today=micros(today), slack=SLACK_US, most=limit,
+        )  # fmt: skip
+        return [r["agent_id"] for r in (*new, *behind)][:limit]
+
+    def rows_recorded(self) -> int:
+        """How many ledger rows there are, out of the ledgers' heads."""
+        row = first(self._sql, "SELECT COALESCE(SUM(seq), 0) AS n FROM ledger_heads")
+        return int(row["n"]) if row else 0
+
+    def _days(self, where: str, of: str, since: str, until: str) -> list[HallDay]:
+        rows = self._sql.rows(
+            f"SELECT * FROM hall_days WHERE {where} AND day >= :since AND day < :until ORDER BY day, public_id",
+            id=of, since=since, until=until,
+        )  # fmt: skip
+        return [_day(r) for r in rows]
+
+    def put(self, agent: HallAgent) -> None:
+        """Store an agent's row, in place of what was there."""
+        keys = {f"by_{name}": _key(name, agent.facts[name]) for name in SORTS}
+        row = {
+            "agent_id": agent.agent_id,
+            "accepts": int(agent.accepts),
+            "ranked": int(agent.ranked),
+            **keys,
+            "mandates_working": agent.mandates_working,
+            "usdc_working": agent.usdc_working_micros,
+            "as_of": micros(agent.as_of),
+            "facts": canonical(dict(agent.facts)),
+            "body": canonical(dict(agent.body)),
+        }
+        names = ", ".join(row)
+        sets = ", ".join(f"{n} = excluded.{n}" for n in row if n != "agent_id")
+        self._sql.run(
+            f"INSERT INTO hall_agents ({names}) VALUES ({', '.join(':' + n for n in row)}) "
+            f"ON CONFLICT (agent_id) DO UPDATE SET {sets}",
+            **row,
+        )
+
+    def get(self, agent_id: str) -> HallAgent | None:
+        """One agent's row."""
+        row = first(self._sql, "SELECT * FROM hall_agents WHERE agent_id = :id", id=agent_id)
+        return _agent(row) if row else None
+
+    def page(
+        self, sort: str, *, after: str | None, limit: int, accepting: bool = False, ranked: bool | None = None
+    ) -> list[HallAgent]:
+        """Agents by one fact of `SORTS`, best first, unknown last, ties by agent id.
+
+        Errors: `invalid_request` for a cursor of another sort; KeyError for a sort that is none.
+        """
+        if sort not in SORTS:
+            raise KeyError(sort)
+        key, last = _after(sort, after)
+        where = "" if ranked is None else f" AND ranked = {int(ranked)}"
+        where += " AND accepts = 1" if accepting else ""
+        rows = self._sql.rows(
+            f"SELECT * FROM hall_agents WHERE (by_{sort}, agent_id) > (:key, :last){where} "
+            f"ORDER BY by_{sort}, agent_id LIMIT :most",
+            key=key, last=last, most=limit,
+        )  # fmt: skip
+        return [_agent(r) for r in rows]
+
+    def totals(self) -> tuple[int, int, int]:
+        """(agents, working mandates, micro-USDC working) over all rows."""
+        row = first(
+            self._sql,
+            "SELECT COUNT(*) AS agents, COALESCE(SUM(mandates_working), 0) AS working, "
+            "COALESCE(SUM(usdc_working), 0) AS usdc FROM hall_agents",
+        )
+        return (int(row["agents"]), int(row["working"]), int(row["usdc"])) if row else (0, 0, 0)
+
+
+def hall_after(sort: str, agent: HallAgent) -> str:
+    """The cursor that continues behind this agent."""
+    return cursor_of(sort, _key(sort, agent.facts[sort]), agent.agent_id)
+
+
+def _after(sort: str, cursor: str | None) -> tuple[int, str]:
+    if cursor is None:
+        return -UNKNOWN - 1, ""
+    of, key, last = keys_of(cursor, (str, int, str))
+    if of != sort:
+        raise not_a_cursor()
+    return key, last
+
+
+def _key(name: str, value: int | None) -> int:
+    return UNKNOWN if value is None else SORTS[name] * value
+
+
+def _day(row: Row) -> HallDay:
+    return HallDay(row["public_id"], row["day"], row["agent_id"], json.loads(row["body"]))
+
+
+def _agent(row: Row) -> HallAgent:
+    return HallAgent(
+        row["agent_id"], bool(row["accepts"]), bool(row["ranked"]), json.loads(row["facts"]), int(row["mandates_working"]),
+        int(row["usdc_working"]), moment(row["as_of"]), json.loads(row["body"]),
+    )  # fmt: skip

@@ -1,0 +1,282 @@
+"""The append-only ledger: rows, hash chain, checkpoints of the fold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from domain.ledger.events import Event, NewEvent, Reporter
+from domain.ledger.fold import ACTION_KINDS, fold
+from domain.ledger.pairing import can_pair
+from domain.ledger.state import EMPTY, LedgerState, from_json
+from storage.rows.books import StateCache, state_text
+from storage.rows.row import COLUMNS, event_of, row_values
+from storage.sql import Row, Sql, columns, first, micros, moment
+
+CHECKPOINT_EVERY: Final = 64
+
+
+PAGE: Final = 2_000
+
+
+_AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
+
+
+_INSERT: Final = "INSERT INTO ledger_events " + columns(COLUMNS)
+
+
+class Ledger:
+    """Rows are only ever added; triggers refuse the rest."""
+
+    def __init__(self, sql: Sql, cache: StateCache):
+        self._sql, self._cache = sql, cache
+        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+        self._heads: dict[str, Row | None] = {}
+
+    def head(self, public_id: str) -> tuple[int, str]:
+        """(seq, row_hash) of the newest row; (0, "") of an empty ledger."""
+        row = self.head_row(public_id)
+        return (int(row["seq"]), row["row_hash"]) if row else (0, "")
+
+    def head_row(self, public_id: str) -> Row | None:
+        """The stored head: seq, row_hash, created_at."""
+        query = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
+        row = first(self._sql, query, public_id=public_id)
+        if not self._lock:  # on SQLite nobody else writes in this transaction, so the head that was read stays the head
+            self._heads[public_id] = row
+        return row
+
+    def _locked_head(self, public_id: str) -> tuple[int, str, int]:
+        query = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id" + self._lock
+        row = self._heads.pop(public_id, None) or first(self._sql, query, public_id=public_id)
+        if row is None:
+            self._sql.run(
+                "INSERT INTO ledger_heads (public_id, seq, row_hash, created_at) VALUES (:public_id, 0, '', 0) "
+                "ON CONFLICT (public_id) DO NOTHING",
+                public_id=public_id,
+            )
+            row = first(self._sql, query, public_id=public_id)
+        if row is None:
+            raise LookupError(public_id)
+        return int(row["seq"]), row["row_hash"], int(row["created_at"])
+
+    def append(self, public_id: str, new: NewEvent, *, event_id: str, now: datetime) -> Event | None:
+        """Add a row and return it; None where a chain row of the same log is there already (spec 2.4 rule 3)."""
+        seq, prev_hash, last_at = self._locked_head(public_id)
+        tx_hash = new.tx_hash.lower() if new.tx_hash else None
+        if new.log_index is not None and new.reported_by is Reporter.CHAIN and self._has_log(public_id, tx_hash, new):
+            return None
+        state = self._state_at_head(public_id, seq, prev_hash)
+        created = max(micros(now), last_at)
+        pair = self._partner(public_id, new, tx_hash) if tx_hash else None
+        event = Event(
+            event_id, seq + 1, new.kind, new.reported_by, moment(created), new.occurred_at, new.amount_usdc, tx_hash,
+            new.chain_id, new.log_index, new.block_number, pair.seq if pair else None, new.payload,
+        )  # fmt: skip
+        row = row_values(public_id, event, prev_hash)
+        self._sql.run(_INSERT, **row)
+        self._sql.run(
+            "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at WHERE public_id = :public_id",
+            public_id=public_id, seq=event.seq, row_hash=row["row_hash"], created_at=created,
+        )  # fmt: skip
+        folded = fold(state, event, pair)
+        self._cache.put(public_id, row["row_hash"], folded)
+        if last_at and _week(last_at) != _week(created):
+            self._checkpoint(public_id, seq, last_at, state)
+        if event.seq % CHECKPOINT_EVERY == 0:
+            self._checkpoint(public_id, event.seq, created, folded)
+        return event
+
+    def _has_log(self, public_id: str, tx_hash: str | None, new: NewEvent) -> bool:
+        found = first(
+            self._sql,
+            "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash "
+            "AND log_index = :log_index AND reported_by = 'chain'",
+            public_id=public_id, tx_hash=tx_hash, log_index=new.log_index,
+        )  # fmt: skip
+        return found is not None
+
+    def _partner(self, public_id: str, new: NewEvent, tx_hash: str) -> Event | None:
+        """The earliest row that tells of the same action from the other side and has no partner yet."""
+        if not can_pair(new.kind, new.reported_by, new.payload):
+            return None
+        kinds, other = (_AGENT_HALVES, "agent") if new.reported_by is Reporter.CHAIN else ("'move'", "chain")
+        # An agent may name one transaction any number of times: the rows of its own side are never walked.
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events e WHERE public_id = :public_id AND tx_hash = :tx_hash AND reported_by = :other "
+            f"AND kind IN ({kinds}) AND pairs_with IS NULL AND NOT EXISTS (SELECT 1 FROM ledger_events p "
+            "WHERE p.public_id = e.public_id AND p.pairs_with = e.seq) ORDER BY seq LIMIT :most",
+            public_id=public_id, tx_hash=tx_hash, other=other, most=1 if other == "agent" else PAGE,
+        )  # fmt: skip
+        return next((e for e in map(event_of, rows) if can_pair(e.kind, e.reported_by, e.payload)), None)
+
+    def _checkpoint(self, public_id: str, seq: int, created: int, state: LedgerState) -> None:
+        self._sql.run(
+            "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
+            "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) DO NOTHING",
+            public_id=public_id, seq=seq, created_at=created, state=state_text(state),
+        )  # fmt: skip
+
+    def state(self, public_id: str) -> LedgerState:
+        """The fold at the newest row: the last checkpoint and the tail after it."""
+        seq, row_hash = self.head(public_id)
+        return self._state_at_head(public_id, seq, row_hash)
+
+    def _state_at_head(self, public_id: str, seq: int, row_hash: str) -> LedgerState:
+        if seq == 0:
+            return EMPTY
+        kept = self._cache.get(public_id, row_hash)
+        if kept is None:
+            kept = self._folded(public_id, seq)
+            self._cache.put(public_id, row_hash, kept)
+        return kept
+
+    def state_before(self, public_id: str, moment_: datetime) -> LedgerState:
+        """The fold of the rows created before a moment, exclusive."""
+        row = first(
+            self._sql,
+            "SELECT seq FROM ledger_events WHERE public_id = :public_id AND created_at < :before "
+            "ORDER BY created_at DESC, seq DESC LIMIT 1",
+            public_id=public_id, before=micros(moment_),
+        )  # fmt: skip
+        return self._folded(public_id, int(row["seq"])) if row else EMPTY
+
+    def _folded(self, public_id: str, last: int) -> LedgerState:
+        """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
+        found = first(
+            self._sql,
+            "SELECT state FROM ledger_checkpoints WHERE public_id = :public_id AND seq <= :last ORDER BY seq DESC LIMIT 1",
+            public_id=public_id, last=last,
+        )  # fmt: skip
+        state = from_json(json.loads(found["state"])) if found else EMPTY
+        return self._fold_on(public_id, state, last)
+
+    def _fold_on(self, public_id: str, state: LedgerState, last: int) -> LedgerState:
+        while True:
+            rows = self._sql.rows(
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq <= :last "
+                f"ORDER BY seq LIMIT {PAGE}",
+                public_id=public_id, after=state.seq, last=last,
+            )  # fmt: skip
+            events = [event_of(r) for r in rows]
+            pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
+            for event in events:
+                state = fold(state, event, pairs.get(event.pairs_with) if event.pairs_with else None)
+            if len(rows) < PAGE:
+                return state
+
+    def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
+        found: dict[int | None, Event] = {}
+        for seq in wanted:
+            row = first(
+                self._sql,
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq = :seq",
+                public_id=public_id,
+                seq=seq,
+            )
+            if row is not None:
+                found[seq] = event_of(row)
+        return found
+
+    def newest(self, public_id: str, limit: int = 50) -> list[Event]:
+        """The newest rows, newest first."""
+        return self.page(public_id, before_seq=None, limit=limit)
+
+    def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
+        """Rows below a seq (exclusive), newest first."""
+        return [
+            self._cache.event(r)
+            for r in self._sql.rows(
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before ORDER BY seq DESC LIMIT :most",
+                public_id=public_id, before=before_seq if before_seq is not None else 2**62, most=limit,
+            )
+        ]  # fmt: skip
+
+    def before(self, public_id: str, at: int, seq: int, limit: int) -> list[Event]:
+        """Rows created before a time in micros (exclusive), and at it those below `seq`; newest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND (created_at, seq) < (:at, :seq) "
+            "ORDER BY created_at DESC, seq DESC LIMIT :most",
+            public_id=public_id, at=at, seq=seq, most=limit,
+        )  # fmt: skip
+        return [event_of(r) for r in rows]
+
+    def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
+        """Rows above a seq (exclusive), oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq ORDER BY seq LIMIT :most",
+            public_id=public_id, seq=seq, most=limit,
+        )  # fmt: skip
+        return [event_of(r) for r in rows]
+
+    def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
+        """Rows that name a transaction, oldest first."""
+        return [
+            event_of(r)
+            for r in self._sql.rows(
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash ORDER BY seq",
+                public_id=public_id, tx_hash=tx_hash.lower(),
+            )
+        ]  # fmt: skip
+
+    def get(self, public_id: str, event_id: str) -> Event | None:
+        """One row by its id."""
+        row = first(
+            self._sql,
+            "SELECT * FROM ledger_events WHERE event_id = :event_id AND public_id = :public_id",
+            event_id=event_id, public_id=public_id,
+        )  # fmt: skip
+        return event_of(row) if row else None
+
+    def between(self, public_id: str, since: datetime, until: datetime) -> list[Event]:
+        """Rows created from `since`, inclusive, until `until`, exclusive; oldest first."""
+        return [
+            event_of(r)
+            for r in self._sql.rows(
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :since AND created_at < :until "
+                "ORDER BY seq",
+                public_id=public_id, since=micros(since), until=micros(until),
+            )
+        ]  # fmt: skip
+
+    def chain_rows_above(self, chain_id: int, block: int) -> list[tuple[str, Event]]:
+        """Rows by the chain from above a block: what a deep reorganisation may have taken away."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE chain_id = :chain_id AND block_number > :block AND reported_by = 'chain' "
+            "AND log_index IS NOT NULL ORDER BY public_id, seq",
+            chain_id=chain_id, block=block,
+        )  # fmt: skip
+        return [(r["public_id"], event_of(r)) for r in rows]
+
+    def rows_of(self, public_id: str) -> Iterator[Row]:
+        """Every stored row as it is, oldest first: for verification and export."""
+        after = 0
+        while True:
+            rows = self._sql.rows(
+                f"SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after ORDER BY seq LIMIT {PAGE}",
+                public_id=public_id, after=after,
+            )  # fmt: skip
+            yield from rows
+            if len(rows) < PAGE:
+                return
+            after = int(rows[-1]["seq"])
+
+    def checkpoints_of(self, public_id: str) -> dict[int, str]:
+        """Stored checkpoints: seq to state text."""
+        rows = self._sql.rows("SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id", public_id=public_id)
+        return {int(r["seq"]): r["state"] for r in rows}
+
+    def all_ids(self) -> list[str]:
+        """Mandates that have a ledger, or left anything of one."""
+        rows = self._sql.rows(
+            "SELECT public_id FROM ledger_heads UNION SELECT public_id FROM ledger_events "
+            "UNION SELECT public_id FROM ledger_checkpoints ORDER BY public_id"
+        )
+        return [r["public_id"] for r in rows]
+
+
+def _week(created: int) -> tuple[int, int]:
+    year, week, _ = moment(created).isocalendar()
+    return year, week

@@ -1,0 +1,248 @@
+"""Mandates: what is searched for in columns, the rest as canonical JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
+from domain.mandates.targets import Target
+from domain.money import Usdc
+from domain.refusals import Refused, refusal
+from storage.paging import cursor_of, keys_of
+from storage.sql import Duplicate, Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros
+
+_MONEY: Final = frozenset({"budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc"})
+
+
+_TIMES: Final = frozenset(
+    {"created_at", "signed_at", "accepted_at", "stopped_at", "settled_at", "cancelled_at", "paused_at", "ends_at", "refreshed_at"}
+)
+
+
+_COLUMNS: Final = (
+    "public_id", "owner_id", "agent_id", "open_board", "status", "chain_id", "vault_lower", "accepted_at", "created_at",
+    "refreshed_at", "proposed_by", "version", "body",
+)  # fmt: skip
+
+
+PARSED: Final = 4_096
+
+
+_SELECT: Final = "SELECT body, version, refreshed_at FROM mandates"
+
+
+class Mandates:
+    """The mandates table."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+        self._versions: dict[str, int] = {}
+
+    def add(self, m: Mandate) -> None:
+        """Store a new mandate."""
+        self._sql.run("INSERT INTO mandates " + columns(_COLUMNS), **_row(m, 1))
+        self._versions[m.public_id] = 1
+
+    def get(self, public_id: str, *, lock: bool = False) -> Mandate | None:
+        """One mandate; `lock` keeps other writers off it until the end of the transaction."""
+        row = first(self._sql, f"{_SELECT} WHERE public_id = :id" + (self._lock if lock else ""), id=public_id)
+        return self._mandate(row) if row else None
+
+    def save(self, m: Mandate) -> None:
+        """Store a changed mandate.
+
+        Errors: `conflict` when somebody else changed it since it was read, or its vault belongs to another mandate.
+        """
+        was = self._versions[m.public_id]
+        row = _row(m, was + 1)
+        sets = ", ".join(f"{n} = :{n}" for n in _COLUMNS if n not in ("public_id", "refreshed_at"))
+        try:
+            changed = self._sql.run(f"UPDATE mandates SET {sets} WHERE public_id = :public_id AND version = :was", **row, was=was)
+        except Duplicate:
+            raise Refused(refusal("conflict", why="That vault belongs to another mandate.")) from None
+        if changed != 1:
+            raise Refused(refusal("conflict", why="The mandate was changed by another request at the same time."))
+        self._versions[m.public_id] = was + 1
+
+    def _mandate(self, row: Row) -> Mandate:
+        m, refreshed_at = _parsed(row["body"]), maybe_moment(row["refreshed_at"])
+        m = m if refreshed_at is None else replace(m, refreshed_at=refreshed_at)
+        self._versions[m.public_id] = int(row["version"])
+        return m
+
+    def _page(self, where: str, after: str | None, limit: int, values: Mapping[str, Any]) -> list[Mandate]:
+        at, last = keys_of(after, (int, str)) if after else (2**62, "")
+        rows = self._sql.rows(
+            f"{_SELECT} WHERE {where} AND (created_at, public_id) < (:at, :last) "
+            "ORDER BY created_at DESC, public_id DESC LIMIT :most",
+            **values, at=at, last=last, most=limit,
+        )  # fmt: skip
+        return [self._mandate(r) for r in rows]
+
+    def of_owner(
+        self, owner_id: str, *, after: str | None, limit: int, proposed_only: bool = False, status: str | None = None
+    ) -> list[Mandate]:
+        """An owner's mandates, newest first."""
+        where = "owner_id = :owner" + (" AND proposed_by IS NOT NULL AND status = 'draft'" if proposed_only else "")
+        where += " AND status = :status" if status else ""
+        return self._page(where, after, limit, {"owner": owner_id} | ({"status": status} if status else {}))
+
+    def of_agent(self, agent_id: str, *, after: str | None, limit: int, status: str | None = None) -> list[Mandate]:
+        """The mandates that name an agent, newest first."""
+        where = "agent_id = :agent" + (" AND status = :status" if status else "")
+        return self._page(where, after, limit, {"agent": agent_id} | ({"status": status} if status else {}))
+
+    def offers(self, agent_id: str, *, after: str | None, limit: int) -> list[Mandate]:
+        """Mandates this agent may accept: named to it, or on the open board with nobody named."""
+        where = (
+            "accepted_at IS NULL AND status IN ('draft', 'signed', 'working') "
+            "AND (agent_id = :agent OR (agent_id IS NULL AND open_board = 1))"
+        )
+        return self._page(where, after, limit, {"agent": agent_id})
+
+    def by_vault(self, chain_id: int, address: str, *, lock: bool = False) -> Mandate | None:
+        """The mandate of a vault; `lock` as in `get`."""
+        row = first(
+            self._sql,
+            f"{_SELECT} WHERE chain_id = :chain AND vault_lower = :vault" + (self._lock if lock else ""),
+            chain=chain_id, vault=address.lower(),
+        )  # fmt: skip
+        return self._mandate(row) if row else None
+
+    def non_draft_of_owner(self, owner_id: str) -> list[Mandate]:
+        """An owner's mandates but drafts and cancelled ones, oldest first."""
+        rows = self._sql.rows(
+            f"{_SELECT} WHERE owner_id = :owner AND status NOT IN ('draft', 'cancelled') ORDER BY created_at, public_id",
+            owner=owner_id,
+        )
+        return [self._mandate(r) for r in rows]
+
+    def of_agent_non_draft(self, agent_id: str) -> list[Mandate]:
+        """An agent's mandates but drafts and cancelled ones, oldest first."""
+        rows = self._sql.rows(
+            f"{_SELECT} WHERE agent_id = :agent AND status NOT IN ('draft', 'cancelled') ORDER BY created_at, public_id",
+            agent=agent_id,
+        )
+        return [self._mandate(r) for r in rows]
+
+    def ids_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[str]:
+        """Ids of an agent's mandates; those of one owner where it is named."""
+        rows = self._sql.rows(
+            "SELECT public_id FROM mandates WHERE agent_id = :agent AND (:owner = '' OR owner_id = :owner) ORDER BY public_id",
+            agent=agent_id, owner=owner_id or "",
+        )  # fmt: skip
+        return [r["public_id"] for r in rows]
+
+    def busy_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[tuple[str, int]]:
+        """(id, time of the newest row in micros) of an agent's mandates that have rows, the newest first."""
+        rows = self._sql.rows(
+            "SELECT m.public_id, l.created_at FROM mandates m JOIN ledger_heads l ON l.public_id = m.public_id "
+            "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) ORDER BY l.created_at DESC, m.public_id DESC",
+            agent=agent_id, owner=owner_id or "",
+        )  # fmt: skip
+        return [(r["public_id"], int(r["created_at"])) for r in rows]
+
+    def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
+        """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""
+        rows = self._sql.rows(
+            f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL AND status <> 'settled' "
+            "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id LIMIT :most",
+            chain=chain_id, most=limit,
+        )  # fmt: skip
+        return [self._mandate(r) for r in rows]
+
+    def refreshed(self, public_ids: Sequence[str], at: datetime) -> None:
+        """Note when the poller read these vaults; set when the RPC failed too."""
+        for public_id in public_ids:
+            self._sql.run("UPDATE mandates SET refreshed_at = :at WHERE public_id = :id", at=micros(at), id=public_id)
+
+    def live_vault_naming(self, agent_id: str, chain_id: int) -> bool:
+        """True while an open mandate with a vault on the chain names the agent."""
+        found = first(
+            self._sql,
+            "SELECT 1 AS one FROM mandates WHERE agent_id = :agent AND chain_id = :chain AND vault_lower IS NOT NULL "
+            "AND status IN ('signed', 'working') LIMIT 1",
+            agent=agent_id, chain=chain_id,
+        )  # fmt: skip
+        return found is not None
+
+    def counts(self) -> tuple[int, int]:
+        """(working mandates, all mandates)."""
+        row = first(self._sql, "SELECT COUNT(*) AS n, SUM(CASE WHEN status = 'working' THEN 1 ELSE 0 END) AS w FROM mandates")
+        return (int(row["w"] or 0), int(row["n"])) if row else (0, 0)
+
+
+def after(m: Mandate) -> str:
+    """The cursor that continues behind this mandate."""
+    return cursor_of(micros(m.created_at), m.public_id)
+
+
+def _row(m: Mandate, version: int) -> dict[str, Any]:
+    return {
+        "public_id": m.public_id,
+        "owner_id": m.owner_id,
+        "agent_id": m.agent_id,
+        "open_board": int(m.open_board),
+        "status": m.status.value,
+        "chain_id": m.chain_id,
+        "vault_lower": m.vault_address.lower() if m.vault_address else None,
+        "accepted_at": maybe_micros(m.accepted_at),
+        "created_at": micros(m.created_at),
+        "refreshed_at": maybe_micros(m.refreshed_at),
+        "proposed_by": m.proposed_by_agent_id,
+        "version": version,
+        "body": canonical(body_of(m)),
+    }
+
+
+@lru_cache(PARSED)
+def _parsed(body: str) -> Mandate:
+    """The mandate behind a stored text: values are frozen, so that the same text may give the same value again."""
+    return mandate_of(json.loads(body))
+
+
+def body_of(m: Mandate) -> dict[str, Any]:
+    """Every attribute as JSON; amounts as micros, times as microseconds."""
+    body: dict[str, Any] = {}
+    for f in fields(m):
+        value = getattr(m, f.name)
+        if f.name == "refreshed_at":
+            continue
+        if value is None:
+            body[f.name] = None
+        elif f.name in _MONEY:
+            body[f.name] = value.micros
+        elif f.name in _TIMES:
+            body[f.name] = micros(value)
+        elif f.name == "allowed_targets":
+            body[f.name] = [t.as_json() for t in value]
+        elif f.name == "frame":
+            body[f.name] = [value.issued_at, value.ends_at, str(value.nonce)]
+        elif f.name == "signed":
+            body[f.name] = {x.name: getattr(value, x.name) for x in fields(value)}
+        elif f.name == "legacy_caps":
+            body[f.name] = dict(value)
+        else:
+            body[f.name] = value
+    return body
+
+
+def mandate_of(body: Mapping[str, Any]) -> Mandate:
+    """Read `body_of`'s form back."""
+    values = dict(body)
+    for name in _MONEY:
+        values[name] = None if values[name] is None else Usdc(values[name])
+    for name in _TIMES:
+        values[name] = maybe_moment(values.get(name))
+    values["allowed_targets"] = tuple(Target.from_json(t) for t in values["allowed_targets"])
+    values["status"] = Status(values["status"])
+    frame, signed = values["frame"], values["signed"]
+    values["frame"] = TermsFrame(frame[0], frame[1], int(frame[2])) if frame else None
+    values["signed"] = Signed(**signed) if signed else None
+    return Mandate(**values)

@@ -1,0 +1,64 @@
+"""A ledger row, its event, and the hash that chains it to the row before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Final
+
+from domain.ledger.events import Event, Kind, Reporter
+from domain.money import Usdc
+from storage.sql import Row, canonical, micros, moment
+
+COLUMNS: Final = (
+    "public_id", "seq", "event_id", "kind", "reported_by", "amount_micros", "tx_hash", "chain_id", "log_index",
+    "block_number", "pairs_with", "payload", "occurred_at", "created_at", "prev_hash", "row_hash",
+)  # fmt: skip
+
+
+def row_values(public_id: str, event: Event, prev_hash: str) -> dict[str, Any]:
+    """The columns of a row, its own hash among them."""
+    row: dict[str, Any] = {
+        "public_id": public_id,
+        "seq": event.seq,
+        "event_id": event.event_id,
+        "kind": event.kind.value,
+        "reported_by": event.reported_by.value,
+        "amount_micros": event.amount_usdc.micros if event.amount_usdc is not None else None,
+        "tx_hash": event.tx_hash,
+        "chain_id": event.chain_id,
+        "log_index": event.log_index,
+        "block_number": event.block_number,
+        "pairs_with": event.pairs_with,
+        "payload": canonical(dict(event.payload)),
+        "occurred_at": micros(event.occurred_at),
+        "created_at": micros(event.created_at),
+        "prev_hash": prev_hash,
+    }
+    return row | {"row_hash": row_hash(row)}
+
+
+def row_hash(row: Row) -> str:
+    """SHA-256 over the previous hash and the canonical row (contract 5): every column but the hash itself."""
+    told = canonical({n: row[n] for n in COLUMNS if n != "row_hash"})
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def event_of(row: Row) -> Event:
+    """The event behind a stored row."""
+    amount = row["amount_micros"]
+    return Event(
+        event_id=row["event_id"],
+        seq=int(row["seq"]),
+        kind=Kind(row["kind"]),
+        reported_by=Reporter(row["reported_by"]),
+        created_at=moment(row["created_at"]),
+        occurred_at=moment(row["occurred_at"]),
+        amount_usdc=None if amount is None else Usdc(int(amount)),
+        tx_hash=row["tx_hash"],
+        chain_id=row["chain_id"],
+        log_index=row["log_index"],
+        block_number=row["block_number"],
+        pairs_with=row["pairs_with"],
+        payload=json.loads(row["payload"]),
+    )

@@ -1,0 +1,103 @@
+"""Idempotency claims, switches, and claims of the keeper's work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from storage.sql import Sql, first, micros
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An idempotency record as a caller meets it; `new` where this call made it."""
+
+    new: bool
+    request_hash: str
+    status: int | None = None
+    response: Mapping[str, Any] | None = None
+
+
+class Idempotency:
+    """Keys of agent writes (spec 2.17)."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def claim(self, scope: str, key: str, request_hash: str, now: datetime) -> Claim:
+        """Claim a key, or find who did; two racing callers meet at the unique key, never at both."""
+        made = self._sql.run(
+            "INSERT INTO idempotency (scope, key, request_hash, claimed_at) VALUES (:scope, :key, :hash, :at) "
+            "ON CONFLICT (scope, key) DO NOTHING",
+            scope=scope, key=key, hash=request_hash, at=micros(now),
+        )  # fmt: skip
+        if made == 1:
+            return Claim(True, request_hash)
+        found = self.find(scope, key)
+        return found if found is not None else Claim(False, request_hash)
+
+    def find(self, scope: str, key: str) -> Claim | None:
+        """The record of a key."""
+        row = first(self._sql, "SELECT * FROM idempotency WHERE scope = :scope AND key = :key", scope=scope, key=key)
+        if row is None:
+            return None
+        response = json.loads(row["response"]) if row["response"] is not None else None
+        return Claim(False, row["request_hash"], row["status"], response)
+
+    def complete(self, scope: str, key: str, status: int, response: Mapping[str, Any]) -> None:
+        """Store the first answer, so that a repeat is identical."""
+        text = json.dumps(response, separators=(",", ":"))
+        self._sql.run(
+            "UPDATE idempotency SET status = :status, response = :response WHERE scope = :scope AND key = :key",
+            status=status, response=text, scope=scope, key=key,
+        )  # fmt: skip
+
+    def release(self, scope: str, key: str) -> None:
+        """Give an unfinished claim back."""
+        self._sql.run("DELETE FROM idempotency WHERE scope = :scope AND key = :key AND status IS NULL", scope=scope, key=key)
+
+
+class SwitchRows:
+    """Switches that an operator set; the rest have their default from the settings."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def all(self) -> dict[str, str]:
+        """Name to value."""
+        return {r["name"]: r["value"] for r in self._sql.rows("SELECT name, value FROM switches")}
+
+    def set(self, name: str, value: str, now: datetime, by: str) -> None:
+        """Set a switch; acts on the next request of every process."""
+        self._sql.run(
+            "INSERT INTO switches (name, value, changed_at, changed_by) VALUES (:name, :value, :at, :by) "
+            "ON CONFLICT (name) DO UPDATE "
+            "SET value = excluded.value, changed_at = excluded.changed_at, changed_by = excluded.changed_by",
+            name=name, value=value, at=micros(now), by=by,
+        )  # fmt: skip
+
+
+class Work:
+    """Claims of keeper work: two keepers share it and never do it twice."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def claim(self, kind: str, key: str, holder: str, now: datetime, until: datetime) -> bool:
+        """Take a piece of work until a time; False while somebody else has it."""
+        done = self._sql.run(
+            "INSERT INTO work_claims (kind, key, holder, until_at) VALUES (:kind, :key, :holder, :until) "
+            "ON CONFLICT (kind, key) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at "
+            "WHERE work_claims.until_at <= :now OR work_claims.holder = :holder",
+            kind=kind, key=key, holder=holder, until=micros(until), now=micros(now),
+        )  # fmt: skip
+        return done == 1
+
+    def release(self, kind: str, key: str, holder: str) -> None:
+        """Give it back."""
+        self._sql.run(
+            "DELETE FROM work_claims WHERE kind = :kind AND key = :key AND holder = :holder", kind=kind, key=key, holder=holder
+        )

@@ -1,0 +1,216 @@
+"""Agents: registration, keys, who sees what, policy and its log, deposit addresses, offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from storage.sql import micros
+from tests.world import CHAIN_ID, World, drafted, working
+from tools.call.credentials import resolve
+from tools.call.operation import Caller, Reply
+
+pytestmark = pytest.mark.anyio
+OF_AN_AGENT = ("agent_policy", "agent_balances", "agent_offers", "agent_activity")
+
+
+async def registered(world: World, owner: Caller, **more: Any) -> dict[str, Any]:
+    return await world.ok("owner_agent_register", owner, **{"name": "Scout"} | more)
+
+
+async def works(world: World, key: str) -> bool:
+    return await world.store.read(lambda uow: resolve(uow, "agent_key", key, world.clock.now())) is not None
+
+
+async def test_an_agent_is_registered_and_listed_without_its_key(world: World) -> None:
+    owner, wallet = await world.owner()
+    told = await registered(world, owner, name="  Scout ", address=wallet.address.lower())
+    assert (told["name"], told["address"]) == ("Scout", wallet.address)
+    assert await works(world, told["key"])
+    (row,) = (await world.ok("owner_agents", owner))["items"]
+    assert row["keys"] == [{"key_id": told["key_id"], "created_at": row["created_at"], "revoked_at": None}]
+    assert told["key"] not in str(row)
+    other, _ = await world.owner()
+    assert (await world.ok("owner_agents", other))["items"] == []
+
+
+@pytest.mark.parametrize("fields", [{"name": ""}, {"name": "  "}, {"name": "x" * 81}, {"name": 5}, {"name": "a", "more": 1}, {}])
+async def test_a_registration_has_a_form(world: World, fields: dict[str, Any]) -> None:
+    owner, _ = await world.owner()
+    assert (await world.do("owner_agent_register", owner, **fields)).body["error"] == "invalid_request"
+    assert (await world.do("owner_agent_register", owner, name="a", address="0x1")).body["error"] == "invalid_address"
+    assert (await world.ok("owner_agents", owner))["items"] == []
+
+
+async def test_a_key_is_rotated_without_a_gap_and_revoked_at_once(both: World) -> None:
+    owner, _ = await both.owner()
+    told = await registered(both, owner)
+    given = {"agent_id": told["agent_id"]}
+    second = await both.ok("owner_agent_key_add", owner, **given)
+    assert await works(both, told["key"])
+    assert await works(both, second["key"])
+    assert (await both.do("owner_agent_key_add", owner, **given)).body["error"] == "conflict"
+    await both.ok("owner_agent_key_revoke", owner, key_id=told["key_id"], **given)
+    assert not await works(both, told["key"])
+    assert (await both.do("owner_agent_key_revoke", owner, key_id=told["key_id"], **given)).body["error"] == "not_found"
+    replies: list[Reply] = []
+
+    async def add() -> None:
+        replies.append(await both.do("owner_agent_key_add", owner, **given))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(6):
+            group.start_soon(add)
+    assert sorted(r.status for r in replies) == [201] + [409] * 5
+
+
+async def test_agents_are_paged_newest_first(world: World) -> None:
+    owner, _ = await world.owner()
+    made = []
+    for n in range(5):
+        made.append((await registered(world, owner, name=f"A{n}"))["agent_id"])
+        world.clock.forward(seconds=1)
+    first = await world.ok("owner_agents", owner, limit=3)
+    rest = await world.ok("owner_agents", owner, limit=3, cursor=first["next_cursor"])
+    assert [r["agent_id"] for r in first["items"] + rest["items"]] == made[::-1]
+    assert rest["next_cursor"] is None
+
+
+async def test_an_agent_is_there_for_its_owner_and_itself_only(world: World) -> None:
+    owner, _ = await world.owner()
+    agent, _ = await world.agent(owner)
+    rival, _ = await world.agent(owner)
+    other, _ = await world.owner()
+    for name in OF_AN_AGENT:
+        for caller, status in ((owner, 200), (agent, 200), (rival, 404), (other, 404)):
+            assert (await world.do(name, caller, agent_id=agent.user_id)).status == status, name
+    for name, more in (
+        ("owner_agent_policy_put", {}), ("owner_agent_key_add", {}), ("owner_agent_key_revoke", {"key_id": "k"}),
+        ("agent_deposit_address", {"chain_id": 1}),
+    ):  # fmt: skip
+        assert (await world.do(name, other, agent_id=agent.user_id, **more)).body["error"] == "not_found", name
+    assert (await world.do("owner_agent_policy_put", agent, agent_id=agent.user_id)).body["error"] == "forbidden"
+
+
+async def test_an_agent_knows_who_it_is(world: World) -> None:
+    m = await drafted(world)
+    told = await world.ok("agents_me", m.agent)
+    assert (told["agent_id"], told["name"], told["owner"]) == (m.agent.user_id, "Scout", {"address": m.owner.address})
+    assert told["policy"] == {"exists": True, "accepts_mandates": True}
+    assert [x["public_id"] for x in told["mandates"]] == [m.id]
+    mine = await world.ok("agents_me", m.owner)
+    assert [a["agent_id"] for a in mine["agents"]] == [m.agent.user_id]
+    assert m.owner.user_id not in str(told) + str(mine)
+
+
+# -- policy ------------------------------------------------------------------------------------------------------------
+
+
+async def put(world: World, owner: Caller, agent: Caller, **policy: Any) -> dict[str, Any]:
+    return await world.ok("owner_agent_policy_put", owner, agent_id=agent.user_id, **policy)
+
+
+async def test_a_policy_is_replaced_whole_and_its_changes_are_logged(both: World) -> None:
+    owner, _ = await both.owner()
+    agent, _ = await both.agent(owner, accepts=False)
+    before = await both.ok("agent_policy", agent, agent_id=agent.user_id)
+    assert (before["exists"], before["changes"], before["updated_at"]) == (False, [], None)
+    assert before["policy"]["accepts_mandates"] is False
+    first = await put(both, owner, agent, per_tx_cap_usdc="5", assets=["USDC"], accepts_mandates=True)
+    assert first["changed"] is True
+    assert first["changes"][0]["changes"] == {
+        "per_tx_cap_usdc": {"from": None, "to": "5.000000"}, "assets": {"from": None, "to": ["USDC"]},
+        "accepts_mandates": {"from": False, "to": True},
+    }  # fmt: skip
+    both.clock.forward(seconds=1)
+    same = await put(both, owner, agent, per_tx_cap_usdc="5.000000", assets=["USDC"], accepts_mandates=True)
+    assert (same["changed"], len(same["changes"]), same["updated_at"]) == (False, 1, first["updated_at"])
+    both.clock.forward(seconds=1)
+    less = await put(both, owner, agent, total_cap_usdc=7)
+    assert less["policy"] | {"total_cap_usdc": None} == before["policy"]
+    assert less["changes"][0]["changes"]["accepts_mandates"] == {"from": True, "to": False}
+    assert [c["changed_at"] for c in less["changes"]] == ["2026-11-20T12:00:02.000Z", "2026-11-20T12:00:00.000Z"]
+
+
+async def test_the_last_ten_changes_are_shown(world: World) -> None:
+    owner, _ = await world.owner()
+    agent, _ = await world.agent(owner, accepts=False)
+    for n in range(12):
+        told = await put(world, owner, agent, slippage_bps=n + 1)
+    assert [c["changes"]["slippage_bps"]["to"] for c in told["changes"]] == list(range(12, 2, -1))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("per_tx_cap_usdc", "-1", "invalid_number"),
+        ("total_cap_usdc", "0.0000001", "invalid_number"),
+        ("slippage_bps", 10_001, "invalid_request"),
+        ("max_cost_bps", "5", "invalid_request"),
+        ("credit_budget_daily", -1, "invalid_request"),
+        ("accepts_mandates", "yes", "invalid_request"),
+        ("auto_vs_approval", [], "invalid_request"),
+        ("updated_at", "2026-11-20", "invalid_request"),
+        ("venues", {"hl": {"api_key": "hunter2"}}, "secret_not_accepted"),
+    ],
+)
+async def test_a_policy_that_is_none_is_refused_and_nothing_is_kept(world: World, field: str, value: Any, code: str) -> None:
+    owner, _ = await world.owner()
+    agent, _ = await world.agent(owner, accepts=False)
+    reply = await world.do("owner_agent_policy_put", owner, agent_id=agent.user_id, **{field: value})
+    assert reply.body["error"] == code
+    assert "hunter2" not in str(reply.body)
+    assert (await world.ok("agent_policy", owner, agent_id=agent.user_id))["exists"] is False
+
+
+# -- deposit address ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_deposit_address_is_set_and_read_in_lower_case(world: World) -> None:
+    owner, wallet = await world.owner()
+    agent = await registered(world, owner)
+    given = {"agent_id": agent["agent_id"], "chain_id": CHAIN_ID}
+    assert (await world.do("agent_deposit_address", owner, **given)).body["error"] == "not_found"
+    told = await world.ok("agent_deposit_address", owner, address=wallet.address, **given)
+    assert told["address"] == wallet.address.lower()
+    assert await world.ok("agent_deposit_address", owner, **given) == told
+    wrong = wallet.address[:-1] + wallet.address[-1].swapcase()
+    if wrong != wallet.address:
+        assert (await world.do("agent_deposit_address", owner, address=wrong, **given)).body["error"] == "invalid_address"
+    assert (await world.do("agent_deposit_address", owner, chain_id=1, agent_id=agent["agent_id"])).status == 404
+
+
+async def test_an_address_that_a_live_vault_names_stays(world: World) -> None:
+    m = await working(world)
+    given = {"agent_id": m.agent.user_id, "chain_id": CHAIN_ID}
+    reply = await world.do("agent_deposit_address", m.agent, address="0x" + "77" * 20, **given)
+    assert (reply.status, reply.body["error"]) == (409, "conflict")
+    assert (await world.do("agent_deposit_address", m.agent, address=m.agent.address, **given)).status == 200
+    assert (
+        await world.do("agent_deposit_address", m.agent, chain_id=1, agent_id=m.agent.user_id, address="0x" + "77" * 20)
+    ).status == 200
+
+
+# -- offers ------------------------------------------------------------------------------------------------------------
+
+
+async def test_offers_wait_until_they_are_accepted(world: World) -> None:
+    m = await drafted(world)
+    board = await drafted(world, agent_id=None, open_board=True)
+    rows = (await world.ok("agent_offers", m.agent, agent_id=m.agent.user_id))["items"]
+    assert {r["mandate"]["public_id"] for r in rows} == {m.id, board.id}
+    assert set(rows[0]["exposure"]) >= {"before_pause", "today", "ever"}
+    await world.ok("mandate_accept", m.agent, public_id=m.id)
+    rows = (await world.ok("agent_offers", m.agent, agent_id=m.agent.user_id))["items"]
+    assert {r["mandate"]["public_id"] for r in rows} == {board.id}
+
+
+async def test_times_are_told_to_the_millisecond(world: World) -> None:
+    owner, _ = await world.owner()
+    world.clock.forward(microseconds=123_456)
+    await registered(world, owner)
+    (row,) = (await world.ok("owner_agents", owner))["items"]
+    assert row["created_at"] == "2026-11-20T12:00:00.123Z"
+    assert micros(world.clock.now()) % 1_000_000 == 123_456

@@ -1,0 +1,252 @@
+"""Transfer reports by their operations: outcomes, idempotency, the chain's word, many at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from chain import codec
+from domain.agents.transfers import Outcome
+from domain.facts import Call, TransferLog
+from domain.money import Usdc
+from storage.verify import verify
+from tests.world import CHAIN_ID, World
+from tools.call.operation import Caller, Reply
+from tools.keeper.transfers import Confirmations, settle_report, take_inbound
+
+pytestmark = pytest.mark.anyio
+
+
+def tx(n: int) -> str:
+    return f"0x{n:064x}"
+
+
+async def an_agent(world: World, **policy: Any) -> tuple[Caller, Caller, Any]:
+    owner, _ = await world.owner()
+    agent, wallet = await world.agent(owner, **policy)
+    return owner, agent, wallet
+
+
+async def report(world: World, agent: Caller, n: int | str, amount: Any = "5", direction: str = "out", **more: Any) -> Reply:
+    given = {"chain_id": CHAIN_ID, "asset": "USDC", "amount": amount, "direction": direction} | more
+    return await world.do(
+        "transfer_report", agent, key=given.pop("key", None), tx_hash=n if isinstance(n, str) else tx(n), **given
+    )
+
+
+async def funded(world: World, agent: Caller, amount: str = "100", n: int = 10_000) -> None:
+    assert (await report(world, agent, n, amount, "in")).status == 201
+    told = Outcome(Usdc.parse(amount).micros)
+    assert await world.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(n), told, world.clock.now()))
+
+
+async def held(world: World, agent: Caller) -> dict[str, str]:
+    rows = (await world.ok("agent_balances", agent, agent_id=agent.user_id))["balances"]
+    return {s: rows[0][s] for s in ("idle", "in_transit")} if rows else {"idle": "0.000000", "in_transit": "0.000000"}
+
+
+async def test_an_inbound_report_waits_in_transit_and_lands_on_idle(both: World) -> None:
+    _, agent, _ = await an_agent(both)
+    told = await report(both, agent, 1, "100.5", "in")
+    assert told.status == 201
+    assert told.body["status"] == "reported"
+    assert await held(both, agent) == {"idle": "0.000000", "in_transit": "100.500000"}
+    await both.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(1), Outcome(100_000_000), both.clock.now()))
+    assert await held(both, agent) == {"idle": "100.000000", "in_transit": "0.000000"}
+    again = await both.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(1), Outcome(None), both.clock.now()))
+    assert again is None
+
+
+async def test_a_duplicate_is_refused_whoever_reports_it_and_in_any_case(world: World) -> None:
+    owner, agent, _ = await an_agent(world)
+    rival, _ = await world.agent(owner)
+    hashed = "0x" + "ab" * 32
+    assert (await report(world, agent, hashed, "5", "in")).status == 201
+    for caller in (agent, rival):
+        reply = await report(world, caller, hashed.upper().replace("0X", "0x"), "5", "in")
+        assert (reply.status, reply.body["error"]) == (409, "duplicate_transfer")
+    assert (await world.ok("agent_balances", rival, agent_id=rival.user_id))["balances"] == []
+    assert (await report(world, agent, hashed, "5", "in", chain_id=8453)).status == 201
+
+
+async def test_an_outbound_report_above_idle_writes_nothing(world: World) -> None:
+    _, agent, _ = await an_agent(world)
+    await funded(world, agent, "4")
+    reply = await report(world, agent, 1, "4.000001")
+    assert (reply.status, reply.body["error"]) == (409, "insufficient_idle")
+    assert reply.body["remaining"] == {"idle": "4.000000"}
+    assert await held(world, agent) == {"idle": "4.000000", "in_transit": "0.000000"}
+    assert (await report(world, agent, 1, "4")).status == 201
+
+
+async def test_an_allowed_overdraft_is_recorded(world: World) -> None:
+    _, agent, _ = await an_agent(world, auto_vs_approval={"allow_overdraft": True})
+    told = await report(world, agent, 1, "4")
+    assert told.status == 201
+    assert told.body["override_reason"].startswith("allow_overdraft")
+    assert (await held(world, agent))["idle"] == "-4.000000"
+
+
+async def test_one_key_is_one_report(both: World) -> None:
+    _, agent, _ = await an_agent(both)
+    await funded(both, agent)
+    replies: list[Reply] = []
+
+    async def once() -> None:
+        replies.append(await report(both, agent, 1, "5", key="k-1"))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(16):
+            group.start_soon(once)
+    assert {r.status for r in replies} == {201}
+    assert len({str(dict(r.body)) for r in replies}) == 1
+    assert await held(both, agent) == {"idle": "95.000000", "in_transit": "5.000000"}
+    assert (await report(both, agent, 2, "5", key="k-1")).body["error"] == "idempotency_key_reused"
+
+
+async def test_64_outbound_reports_at_once_never_overdraw(both: World) -> None:
+    _, agent, _ = await an_agent(both)
+    await funded(both, agent, "100")
+    replies: list[Reply] = []
+
+    async def one(n: int) -> None:
+        replies.append(await report(both, agent, n, "7"))
+
+    async with anyio.create_task_group() as group:
+        for n in range(64):
+            group.start_soon(one, n)
+    assert sorted(r.status for r in replies) == [201] * 14 + [409] * 50
+    assert {r.body["error"] for r in replies if r.refused} == {"insufficient_idle"}
+    assert await held(both, agent) == {"idle": "2.000000", "in_transit": "98.000000"}
+    assert (await verify(both.store)).ok
+
+
+@pytest.mark.parametrize("amount", ["0", "-1", "NaN", "1e3", "0.0000001", "1000000000001", True])
+async def test_an_amount_that_moves_nothing_or_is_none_is_refused(world: World, amount: Any) -> None:
+    _, agent, _ = await an_agent(world)
+    assert (await report(world, agent, 1, amount, "in")).body["error"] == "invalid_number"
+    assert await held(world, agent) == {"idle": "0.000000", "in_transit": "0.000000"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("tx_hash", "0x12"), ("asset", "US DC"), ("direction", "up"), ("chain_id", 0), ("chain_id", "1"), ("more", 1)],
+)
+async def test_a_report_has_a_form(world: World, field: str, value: Any) -> None:
+    _, agent, _ = await an_agent(world)
+    given = {"chain_id": CHAIN_ID, "asset": "USDC", "amount": "1", "tx_hash": tx(1), "direction": "in"} | {field: value}
+    reply = await world.do("transfer_report", agent, **given)
+    assert reply.body["error"] == "invalid_request"
+    assert reply.body["detail"]["fields"][0]["loc"] == field
+
+
+async def test_a_secret_in_a_report_is_refused_and_not_repeated(world: World) -> None:
+    _, agent, _ = await an_agent(world)
+    reply = await report(world, agent, 1, "1", "in", exchangeApiKey="hunter2")
+    assert reply.body["error"] == "secret_not_accepted"
+    assert "hunter2" not in str(reply.body)
+
+
+async def sent(world: World, wallet: Any, to: str, amount: str) -> str:
+    await world.mint(wallet.address, "1000")
+    data = codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount)))
+    ok, hashed = await world.mined(wallet, Call(CHAIN_ID, world.evm.usdc, data).as_json())
+    assert ok
+    return hashed
+
+
+async def test_the_chain_confirms_with_the_amount_that_moved(world: World) -> None:
+    owner, agent, wallet = await an_agent(world)
+    _, other = await world.agent(owner)
+    into = await sent(world, other, wallet.address, "40")
+    out = await sent(world, wallet, other.address, "30")
+    assert (await report(world, agent, into, "50", "in")).status == 201
+    await funded(world, agent, "100")
+    await funded(world, agent, "1", n=10_001)
+    assert (await report(world, agent, out, "30", "out")).status == 201
+    assert (await report(world, agent, 77, "1", "out")).status == 201
+    watch = Confirmations(world.deps)
+    assert await watch.round(CHAIN_ID) == 2
+    assert await held(world, agent) == {"idle": "110.000000", "in_transit": "1.000000"}
+    stored = await world.store.read(lambda uow: uow.transfers.get(CHAIN_ID, into))
+    assert stored is not None
+    assert (stored.status, stored.amount_actual) == ("confirmed", 40_000_000)
+    world.clock.forward(hours=24)
+    assert await watch.round(CHAIN_ID) == 1
+    assert await held(world, agent) == {"idle": "111.000000", "in_transit": "0.000000"}
+
+
+async def test_a_transaction_of_somebody_else_fails_the_report(world: World) -> None:
+    owner, agent, _ = await an_agent(world)
+    _, one = await world.agent(owner)
+    _, two = await world.agent(owner)
+    foreign = await sent(world, one, two.address, "40")
+    assert (await report(world, agent, foreign, "40", "in")).status == 201
+    assert await Confirmations(world.deps).round(CHAIN_ID) == 1
+    assert await held(world, agent) == {"idle": "0.000000", "in_transit": "0.000000"}
+
+
+async def test_an_inbound_transfer_that_nobody_reported_is_reported_by_the_chain_once(both: World) -> None:
+    _, agent, wallet = await an_agent(both)
+    await both.ok("agent_deposit_address", agent, agent_id=agent.user_id, chain_id=CHAIN_ID, address=wallet.address)
+    stranger = "0x" + "99" * 20
+    found = [
+        (tx(1), TransferLog(both.evm.usdc, stranger, wallet.address, 3_000_000, 0)),
+        (tx(1), TransferLog(both.evm.usdc, stranger, wallet.address, 2_000_000, 1)),
+        (tx(2), TransferLog(both.evm.usdc, wallet.address, stranger, 9_000_000, 0)),
+    ]
+    now = both.clock.now()
+    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, now)) == 1
+    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, now)) == 0
+    assert await held(both, agent) == {"idle": "5.000000", "in_transit": "0.000000"}
+    stored = await both.store.read(lambda uow: uow.transfers.get(CHAIN_ID, tx(1)))
+    assert stored is not None
+    assert (stored.reported_by, stored.status) == ("chain", "confirmed")
+
+
+async def test_waiting_reports_are_asked_about_in_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.keeper.transfers.A_ROUND", 2)
+    _, agent, wallet = await an_agent(world)
+    owner, _ = await world.owner()
+    _, other = await world.agent(owner)
+    for n in range(4):
+        await report(world, agent, n, "1", "in")
+        world.clock.forward(seconds=1)
+    late = await sent(world, other, wallet.address, "1")
+    await report(world, agent, late, "1", "in")
+    watch = Confirmations(world.deps)
+    assert [await watch.round(CHAIN_ID) for _ in range(3)] == [0, 0, 1]
+
+
+async def test_an_address_that_others_keep_busy_fills_no_table(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.keeper.transfers.FOUND_A_DAY", 3)
+    _, agent, wallet = await an_agent(world)
+    await world.ok("agent_deposit_address", agent, agent_id=agent.user_id, chain_id=CHAIN_ID, address=wallet.address)
+    found = [(tx(n), TransferLog(world.evm.usdc, "0x" + "99" * 20, wallet.address, 1_000_000, 0)) for n in range(9)]
+    assert await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now())) == 3
+    world.clock.forward(days=1)
+    assert await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now())) == 3
+
+
+async def test_a_false_claim_keeps_nobodys_transfer_out_of_the_books(both: World) -> None:
+    owner, agent, wallet = await an_agent(both)
+    thief, _ = await both.agent(owner)
+    _, other = await both.agent(owner)
+    await both.ok("agent_deposit_address", agent, agent_id=agent.user_id, chain_id=CHAIN_ID, address=wallet.address)
+    into, out = await sent(both, other, wallet.address, "40"), await sent(both, wallet, other.address, "30")
+    for hashed in (into, out):
+        assert (await report(both, thief, hashed, "1", "in")).status == 201
+    await funded(both, agent, "100")
+    assert (await report(both, agent, out, "30")).body["error"] == "duplicate_transfer"
+    watch = Confirmations(both.deps)
+    assert await watch.round(CHAIN_ID) == 2
+    assert await held(both, agent) == {"idle": "140.000000", "in_transit": "0.000000"}
+    assert await held(both, thief) == {"idle": "0.000000", "in_transit": "0.000000"}
+    assert (await report(both, thief, out, "1", "in")).body["error"] == "duplicate_transfer"
+    assert (await report(both, agent, out, "30")).status == 201
+    assert (await report(both, thief, out, "1", "in")).body["error"] == "duplicate_transfer"
+    assert await watch.round(CHAIN_ID) == 1
+    assert await held(both, agent) == {"idle": "110.000000", "in_transit": "0.000000"}
+    assert (await verify(both.store)).ok

@@ -1,0 +1,156 @@
+"""Bad input gets the right code and leaves nothing behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from storage.store import Store
+from tests.world import BY_NAME, World, drafted, working
+from tools.call.operation import NOBODY, Caller
+from tools.catalogue import OPERATIONS
+
+pytestmark = pytest.mark.anyio
+TABLES = ("mandates", "ledger_events", "approvals", "reservations", "idempotency", "policies", "agents", "agent_keys")
+
+
+async def counts(store: Store) -> dict[str, int]:
+    return await store.read(lambda uow: {t: int(uow.sql.rows(f"SELECT COUNT(*) AS n FROM {t}")[0]["n"]) for t in TABLES})  # noqa: S608
+
+
+NUMBERS = ["NaN", "Infinity", "1e5", "1.0000001", "1000000000001", "", "abc", "0x10", "--1", "1,5", True, {}, [], 0.1234567]
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=str)
+async def test_an_amount_that_is_none_is_refused(world: World, value: Any) -> None:
+    m = await drafted(world)
+    before = await counts(world.store)
+    reply = await m.as_agent("mandate_report_event", kind="buy", amount_usdc=value, key="k")
+    assert (reply.status, reply.body["error"]) == (400, "invalid_number")
+    assert await counts(world.store) == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "loc"),
+    [
+        ({"budget_usdc": "0"}, "budget_usdc"),
+        ({"budget_usdc": "100", "per_tx_cap_usdc": "60", "daily_cap_usdc": "50"}, "per_tx_cap_usdc"),
+        ({"budget_usdc": "100", "daily_cap_usdc": "101"}, "daily_cap_usdc"),
+        ({"budget_usdc": "100", "horizon_days": 0}, "horizon_days"),
+        ({"budget_usdc": "100", "horizon_days": 367}, "horizon_days"),
+        ({"budget_usdc": "100", "horizon_days": "30"}, "horizon_days"),
+        ({"budget_usdc": "100", "stop_floor_bps": 10001}, "stop_floor_bps"),
+        ({"budget_usdc": "100", "on_floor": "burn"}, "on_floor"),
+        ({"budget_usdc": "100", "payout_rule": {"kind": "x", "bps": 1}}, "payout_rule"),
+        ({"budget_usdc": "100", "payout_rule": {"bps": 5001}}, "payout_rule.bps"),
+        ({"budget_usdc": "100", "approval_above_usdc": "0"}, "approval_above_usdc"),
+        ({"budget_usdc": "100", "surprise": 1}, "surprise"),
+        ({"budget_usdc": "100", "open_board": "yes"}, "open_board"),
+        ({"budget_usdc": "100", "markets": ["nowhere"]}, "markets.0"),
+        ({"budget_usdc": "100", "allowed_targets": [{"kind": "cake"}]}, "allowed_targets.0.kind"),
+        ({"budget_usdc": "100", "allowed_targets": [{"kind": "vault"}, {"kind": "vault"}]}, "allowed_targets"),
+        ({"purpose": "no budget"}, "budget_usdc"),
+        ({"budget_usdc": "100", "purpose": "x" * 2001}, "purpose"),
+    ],
+)
+async def test_a_draft_with_a_wrong_field_names_it(world: World, fields: dict[str, Any], loc: str) -> None:
+    owner, _ = await world.owner()
+    before = await counts(world.store)
+    reply = await world.do("owner_mandate_create", owner, **fields)
+    assert (reply.status, reply.body["error"]) == (400, "invalid_request")
+    assert loc in {f["loc"] for f in reply.body["detail"]["fields"]}
+    assert await counts(world.store) == before
+
+
+async def test_another_owners_mandate_is_as_if_it_were_not_there(world: World) -> None:
+    m = await working(world)
+    stranger, _ = await world.owner()
+    rival, _ = await world.agent(stranger)
+    before = await counts(world.store)
+    for op in OPERATIONS:
+        if "public_id" not in op.path_names or op.auth == "keeper":
+            continue
+        caller = stranger if op.auth != "agent" else rival
+        arguments = {"public_id": m.id} | SAMPLES.get(op.name, {})
+        theirs = await world.do(op.name, caller, **arguments)
+        nobody_there = await world.do(op.name, caller, **(arguments | {"public_id": "m_zzzzzzzzzz"}))
+        assert (theirs.status, theirs.body["error"]) == (404, "not_found"), op.name
+        assert dict(theirs.body) == dict(nobody_there.body), op.name
+    assert await counts(world.store) == before
+
+
+SAMPLES: dict[str, dict[str, Any]] = {
+    "owner_mandate_correct": {"budget_usdc": "100"},
+    "owner_mandate_assign": {"agent_id": "u_x"},
+    "owner_sign": {"signature": "0x" + "00" * 65},
+    "owner_vault_attach": {"tx_hash": "0x" + "00" * 32},
+    "owner_vault_tx": {"tx_hash": "0x" + "00" * 32},
+    "owner_approval_decide": {"approval_id": "ap_x", "decision": "approve"},
+    "mandate_report_event": {"kind": "note"},
+    "mandate_report_refusal": {"reason": "server_guard"},
+    "mandate_execute_call": {"target": "0x" + "11" * 20, "data": "0x12345678"},
+    "mandate_unwind_call": {"target": "0x" + "11" * 20, "data": "0x12345678"},
+    "mandate_reconcile": {"tx_hash": "0x" + "00" * 32},
+}
+
+
+async def test_every_operation_refuses_a_caller_of_another_role(world: World) -> None:
+    owner, _ = await world.owner()
+    agent, _ = await world.agent(owner)
+    for op in OPERATIONS:
+        if op.auth == "open":
+            continue
+        assert (await world.do(op.name, NOBODY)).body["error"] == "unauthenticated", op.name
+        wrong = {"owner": agent, "agent": owner, "keeper": owner, "owner_or_agent": Caller("keeper")}[op.auth]
+        assert (await world.do(op.name, wrong)).body["error"] == "forbidden", op.name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "apiKey",
+        "API-SECRET",
+        "private_key",
+        "mnemonic",
+        "Seed Phrase",
+        "passphrase",
+        "binanceApiKey",
+        "exchange_api_secret",
+        "binanceApiSecret",
+        "wallet_seed",
+        "hmac_secret",
+        "seed_words",
+        "recovery_phrase",
+        "private key pem",
+        "api_token",
+    ],
+)
+async def test_a_secret_is_refused_at_any_depth_and_never_repeated(world: World, name: str) -> None:
+    owner, _ = await world.owner()
+    agent, _ = await world.agent(owner)
+    before = await counts(world.store)
+    reply = await world.do("owner_agent_policy_put", owner, agent_id=agent.user_id, venues=[{"x": {"deep": [{name: "hunter2"}]}}])
+    assert (reply.status, reply.body["error"]) == (400, "secret_not_accepted")
+    assert "hunter2" not in str(reply.body)
+    assert await counts(world.store) == before
+
+
+async def test_an_agent_writes_only_its_own_kinds_and_payload_keys(world: World) -> None:
+    m = await working(world)
+    for kind in ("deposit", "withdraw", "signed", "stop", "payout"):
+        assert (await m.as_agent("mandate_report_event", kind=kind, amount_usdc="1")).body["error"] == "invalid_request"
+    for key in ("violation", "executed", "approval", "refusal", "marked", "reverses", "log_index"):
+        reply = await m.as_agent("mandate_report_event", kind="note", payload={key: {}})
+        assert reply.body["error"] == "invalid_request", key
+    negative = await m.as_agent("mandate_report_event", kind="buy", amount_usdc="-1")
+    assert negative.body["error"] == "invalid_number"
+    assert (await m.as_agent("mandate_report_event", kind="resolve", amount_usdc="-1")).status == 201
+
+
+@pytest.mark.parametrize("key", ["", "a" * 129, "spa ce", "ü", "a/b"])
+async def test_an_idempotency_key_has_a_form(world: World, key: str) -> None:
+    m = await working(world)
+    reply = await m.as_agent("mandate_report_event", kind="note", key=key)
+    assert reply.body["error"] == "invalid_request"
+    assert BY_NAME["mandate_report_event"].idempotency is not None

@@ -1,0 +1,77 @@
+"""Two processes report against one idle balance: together they never take more than there is."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from domain.agents.transfers import Delta
+from domain.ports import Chains, SignIn
+from domain.settings import Config
+from server.wiring import SystemIds
+from storage.rows.identities import Agent
+from storage.store import open_store
+from storage.verify import verify
+from tools.agents.transfers import OPERATIONS
+from tools.call.operation import Caller, Deps
+from tools.call.run import run
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+CHAIN, AGENT, EACH = 84532, "u_agent", 32
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that stands still."""
+
+    def now(self) -> datetime:
+        return NOW
+
+
+def report(url: str, place: int, start: Any, out: Any) -> None:
+    """Send 32 outbound reports of 7 at once; tell how many were taken."""
+
+    async def work() -> None:
+        store = await open_store(url)
+        deps = Deps(store, cast(Chains, None), Clock(), SystemIds(), Config(), cast(SignIn, None))
+        start.wait(30)
+        body = {"chain_id": CHAIN, "asset": "USDC", "amount": "7", "direction": "out"}
+        replies = await asyncio.gather(
+            *(
+                run(OPERATIONS[0], deps, Caller("agent", AGENT, "u_owner"), body | {"tx_hash": f"0x{place:032x}{n:032x}"})
+                for n in range(EACH)
+            )
+        )
+        out.put(sorted(str(r.body.get("error")) for r in replies))
+        await store.close()
+
+    asyncio.run(work())
+
+
+async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url: str) -> None:
+    store = await open_store(database_url)
+    await store.write(lambda uow: uow.identities.add_agent(Agent(AGENT, "u_owner", "Scout", None, NOW)))
+    await store.write(lambda uow: uow.transfers.move(AGENT, [Delta(CHAIN, "USDC", "idle", 100_000_000, "t", "t")], NOW))
+    context = multiprocessing.get_context("spawn")
+    start, out = context.Barrier(2), context.Queue()
+    processes = [context.Process(target=report, args=(database_url, n, start, out)) for n in (1, 2)]
+    for p in processes:
+        p.start()
+    try:
+        told = [code for _ in processes for code in out.get(timeout=60)]
+        for p in processes:
+            p.join(30)
+    finally:
+        for p in processes:
+            p.kill()
+            p.join()
+            p.close()
+    assert (told.count("None"), told.count("insufficient_idle")) == (14, 50)
+    kept = await store.read(lambda uow: uow.transfers.balances(AGENT))
+    assert [(state, amount) for _, _, state, amount in kept] == [("idle", 2_000_000), ("in_transit", 98_000_000)]
+    assert (await verify(store)).ok
+    await store.close()

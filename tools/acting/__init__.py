@@ -1,0 +1,1 @@
+"""The agent's path: asking for calldata, reporting, reconciling."""

@@ -1,0 +1,240 @@
+"""What an agent reports: events and refused attempts. A rule break is stored and flagged, never dropped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.facts import Receipt
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.mandates.mandate import Mandate
+from domain.money import ZERO, Usdc
+from domain.refusals import Refused, invalid, refusal
+from domain.rules.checks import remaining
+from domain.rules.credits import afford, is_paid_read, used
+from domain.rules.violations import flagged, violations
+from domain.times import midnight
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import own_agent_mandate, peek
+from tools.call.case import Facts, chain_of, load_book
+from tools.call.fields import OneMandate, TxHash
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+
+PAYLOAD_KEYS: Final = frozenset(
+    {"position", "mark", "target", "next_at", "text", "why", "fee_kind", "resource", "preview", "direction"}
+)
+
+
+TEXT_MAX: Final = 2_000
+
+
+ATTEMPTED_MAX: Final = 4_000
+
+
+REASONS: Final = ("TargetNotAllowed", "OverPerTxCap", "OverDailyCap", "MandateStopped", "MandateEnded", "server_guard")
+
+
+class EventIn(OneMandate):
+    """One event (spec 2.4)."""
+
+    kind: Literal["buy", "sell", "move", "fee", "resolve", "note"] = Field(description="what happened")
+    amount_usdc: Usdc | None = Field(default=None, description="a positive magnitude; resolve may be negative")
+    tx_hash: TxHash | None = None
+    chain_id: int | None = Field(default=None, ge=1, le=2**53)
+    payload: dict[str, Any] | None = Field(
+        default=None,
+        description="optional keys: position {id}, mark, target {market, address, selector}, next_at, text, why, fee_kind, "
+        "resource, preview, direction (in|out)",
+    )
+
+
+class EventOut(Gives):
+    """The stored row; `violation` says that it broke a rule."""
+
+    event: dict[str, Any]
+    violation: bool
+    remaining: dict[str, Any]
+
+
+class RefusedIn(OneMandate):
+    """A refused attempt (spec 2.5)."""
+
+    reason: Literal["TargetNotAllowed", "OverPerTxCap", "OverDailyCap", "MandateStopped", "MandateEnded", "server_guard"]
+    source: str | None = Field(default=None, max_length=200, description="where the refusal came from, for example execute-call")
+    check: str | None = Field(default=None, max_length=200, description="the check or code that failed")
+    attempted: dict[str, Any] | None = Field(default=None, description="what was attempted: target, selector, amount_usdc")
+    tx_hash: TxHash | None = None
+
+
+class RefusedOut(Gives):
+    """The stored row; `proven` says that a reverted receipt proves it."""
+
+    event: dict[str, Any]
+    proven: bool
+    known: bool
+
+
+def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
+    """The keys an agent may write, each in its form; the service's own keys are refused."""
+    told = dict(payload or {})
+    unknown = sorted(set(told) - PAYLOAD_KEYS)
+    if unknown:
+        raise invalid(f"payload.{unknown[0]}", "not a key that an agent writes")
+    for name in ("text", "why", "fee_kind", "resource", "next_at"):
+        value = told.get(name)
+        if value is not None and (not isinstance(value, str) or len(value) > TEXT_MAX):
+            raise invalid(f"payload.{name}", f"a text of at most {TEXT_MAX} characters")
+    if told.get("direction") not in (None, "in", "out"):
+        raise invalid("payload.direction", "in or out")
+    if told.get("mark") is not None:
+        mark = Usdc.parse(told["mark"])
+        if mark < ZERO:
+            raise invalid("payload.mark", "not below 0")
+        told["mark"] = str(mark)
+    _shape(told, "position", {"id", "market", "side", "label"})
+    _shape(told, "target", {"market", "address", "selector", "label"})
+    return {k: v for k, v in told.items() if v is not None}
+
+
+def _shape(told: dict[str, Any], name: str, keys: set[str]) -> None:
+    value = told.get(name)
+    if value is None:
+        return
+    if not isinstance(value, dict) or set(value) - keys:
+        raise invalid(f"payload.{name}", f"an object with {', '.join(sorted(keys))}")
+    if any(v is not None and (not isinstance(v, str) or len(v) > 200) for v in value.values()):
+        raise invalid(f"payload.{name}", "its values are texts of at most 200 characters")
+
+
+def _amount(asked: EventIn) -> Usdc | None:
+    amount = asked.amount_usdc
+    if amount is None and asked.kind != "note":
+        raise invalid("amount_usdc", f"a {asked.kind} has an amount")
+    if amount is not None and amount < ZERO and asked.kind != "resolve":
+        raise Refused(refusal("invalid_number", value=str(amount), why="it is negative, and only a resolve may be"))
+    return amount
+
+
+def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
+    """Store one event and judge it."""
+    asked = ask.asked
+    payload = clean_payload(asked.payload)
+    # The row is locked so that parallel reports are judged one after the other, each seeing the ones before.
+    m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
+    new = NewEvent(
+        Kind(asked.kind), Reporter.AGENT, ask.now, _amount(asked), asked.tx_hash, asked.chain_id or m.chain_id, payload=payload
+    )
+    if ask.switches.paid_read_enforcement and new.amount_usdc is not None and is_paid_read(asked.kind, payload):
+        _afford(uow, ask, new.amount_usdc)
+    same = tuple(uow.ledger.by_tx(m.public_id, asked.tx_hash)) if asked.tx_hash else ()
+    book = load_book(uow, ask, m, events=0)
+    broken = violations(book, new, same)
+    event = uow.ledger.append(m.public_id, replace(new, payload=flagged(new, broken)), event_id=ask.ids.short("ev_"), now=ask.now)
+    if event is None:
+        raise LookupError("an agent's row is never a duplicate log")
+    body = {"event": event.as_json(), "violation": bool(broken), "remaining": remaining(book).as_json()}
+    return Reply(202 if broken else 201, body)
+
+
+def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:
+    """Hold a paid read against the agent's day, all of its mandates together (spec 4.5)."""
+    agent = uow.identities.agent(ask.caller.user_id or "", lock=True)
+    policy = uow.policies.get(agent.agent_id) if agent else None
+    if agent is None or policy is None or policy.credit_budget_daily is None:
+        return
+    states = [uow.ledger.state(of) for of in uow.mandates.ids_of_agent(agent.agent_id)]
+    afford(amount, budget=policy.credit_budget_daily, spent=used(states, ask.now), now=ask.now)
+
+
+# -- refused attempts ------------------------------------------------------------------------------------------------
+
+
+async def gather_refusal(deps: Deps, caller: Caller, asked: RefusedIn) -> Facts:
+    """Read the receipt, where a transaction is named and the chain answers."""
+    m = await peek(deps, caller, asked.public_id)
+    chain = chain_of(deps, m)
+    if asked.tx_hash is None or chain is None or not chain.rpc_set:
+        return Facts()
+    try:
+        return Facts(receipt=await chain.receipt(asked.tx_hash.lower()))
+    except Refused:
+        return Facts()
+
+
+def proves(receipt: Receipt | None, m: Mandate) -> bool:
+    """True only for a reverted call from the agent's wallet to the vault (spec 2.5)."""
+    if receipt is None or receipt.ok or m.agent_address is None or m.vault_address is None or receipt.to is None:
+        return False
+    return receipt.sender.lower() == m.agent_address.lower() and receipt.to.lower() == m.vault_address.lower()
+
+
+def _known(uow: UnitOfWork, m: Mandate, tx_hash: str) -> Event | None:
+    rows = uow.ledger.by_tx(m.public_id, tx_hash)
+    return next((e for e in rows if isinstance(e.payload.get("refusal"), dict)), None)
+
+
+def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
+    """Store a refused attempt: at most 60 a day and mandate, one a transaction."""
+    asked = ask.asked
+    m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
+    if asked.tx_hash is not None and (known := _known(uow, m, asked.tx_hash)) is not None:
+        told = {"event": known.as_json(), "proven": known.reported_by is Reporter.CHAIN, "known": True}
+        return Reply(200, told)
+    if asked.attempted is not None and len(json.dumps(asked.attempted)) > ATTEMPTED_MAX:
+        raise invalid("attempted", f"at most {ATTEMPTED_MAX} characters of JSON")
+    state = uow.ledger.state(m.public_id)
+    day = ask.now.date().isoformat()
+    if state.refusals_day == day and state.refusals_count >= ask.config.refusals_per_day:
+        why = f"{ask.config.refusals_per_day} refused attempts are recorded today."
+        raise Refused(refusal("rate_limited", why=why, retry_at=midnight(ask.now), remaining={"refusals": 0}))
+    receipt = ask.facts.receipt
+    proven = proves(receipt, m)
+    block: dict[str, Any] = {
+        "reason": asked.reason, "source": asked.source or "agent", "reason_source": "agent", "check": asked.check,
+    }  # fmt: skip
+    if asked.attempted is not None:
+        block["attempted"] = asked.attempted
+    if proven and receipt is not None and receipt.revert is not None:
+        block["proof"] = {"error": receipt.revert.name, "args": dict(receipt.revert.args)}
+    # No block number and no log index: such a row never moves the chain reader's resume point.
+    new = NewEvent(
+        Kind.NOTE,
+        Reporter.CHAIN if proven else Reporter.AGENT,
+        ask.now,
+        None,
+        asked.tx_hash,
+        m.chain_id,
+        payload={"refusal": block},
+    )
+    event = uow.ledger.append(m.public_id, new, event_id=ask.ids.short("ev_"), now=ask.now)
+    if event is None:
+        raise LookupError("a refusal row carries no log index")
+    return Reply(201, {"event": event.as_json(), "proven": proven, "known": False})
+
+
+def scope(caller: Caller, asked: EventIn) -> str:
+    """`<agent user id>:event:<mandate public id>` (spec 2.17)."""
+    return f"{caller.user_id}:event:{asked.public_id}"
+
+
+OPERATIONS: Final = (
+    Operation(
+        "mandate_report_event", "Report an event", "Report one buy, sell, move, fee, resolve or note. A rule break is stored and flagged "
+        "(violation: true), never dropped.",
+        "agent", ("POST", "/wallet/mandates/{public_id}/events"), EventIn, EventOut, report_event, writes=True, on_mcp=True,
+        guards_secrets=True, idempotency=scope, statuses={201: "Stored", 202: "Stored and flagged: violation is true"},
+        refusals=("not_found", "mandate_not_accepted", "invalid_number", "secret_not_accepted", "mandate_budget_exceeded",
+                  "idempotency_key_reused", "idempotency_in_flight"),
+    ),
+    Operation(
+        "mandate_report_refusal", "Report a refused attempt", "Record an attempt that was refused. With tx_hash the receipt is read: a "
+        "reverted call from your wallet to the vault proves it.",
+        "agent", ("POST", "/wallet/mandates/{public_id}/refusals"), RefusedIn, RefusedOut, report_refusal,
+        gather=gather_refusal, writes=True, on_mcp=True, guards_secrets=True,
+        statuses={200: "This transaction was reported already", 201: "Stored"},
+        refusals=("not_found", "mandate_not_accepted", "secret_not_accepted", "rate_limited"),
+    ),
+)  # fmt: skip

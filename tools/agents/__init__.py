@@ -1,0 +1,1 @@
+"""The agent's account: registration, policy, balances, offers, transfers."""

@@ -1,0 +1,42 @@
+"""Mandates that wait for an agent to accept."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from domain.rules.exposure import exposure
+from storage.rows.mandates import after as mandate_after
+from storage.unit_of_work import UnitOfWork
+from tools.agents.registry import OneAgent, own_agent
+from tools.call.case import load_book
+from tools.call.fields import Cursor, Limit, Page
+from tools.call.operation import Ask, Operation, Reply
+
+
+class OffersIn(OneAgent):
+    """A page of offers."""
+
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Reply:
+    """Mandates waiting for this agent to accept."""
+    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
+    most = ask.asked.limit
+    found = uow.mandates.offers(agent.agent_id, after=ask.asked.cursor, limit=most + 1)
+    rows = [{"mandate": m.attributes(), "exposure": _worst(uow, ask, m)} for m in found[:most]]
+    return Reply(200, {"items": rows, "next_cursor": mandate_after(found[most - 1]) if len(found) > most else None})
+
+
+def _worst(uow: UnitOfWork, ask: Ask[Any, Any], m: Any) -> dict[str, Any]:
+    return exposure(load_book(uow, ask, m, events=0))
+
+
+OPERATIONS: Final = (
+    Operation(
+        "agent_offers", "Read offers", "Mandates waiting for you to accept, and open-board ones.",
+        "owner_or_agent", ("GET", "/wallet/agents/{agent_id}/offers"), OffersIn, Page, offers, on_mcp=True, family="agents",
+        refusals=("not_found",),
+    ),
+)  # fmt: skip

@@ -1,0 +1,115 @@
+"""An agent's policy, which only its owner writes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from domain.agents.policy import Policy, changes
+from domain.money import ZERO, Usdc
+from domain.refusals import Refused, refusal
+from domain.times import timestamp
+from storage.unit_of_work import UnitOfWork
+from tools.agents.registry import OneAgent, own_agent
+from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.keeper.rollup import refresh_row
+
+Bps = Annotated[int | None, Field(ge=0, le=10_000)]
+
+
+class PolicyIn(OneAgent):
+    """The whole policy; what is left out is unset, and `accepts_mandates` false (spec 4.2)."""
+
+    assets: Any = None
+    venues: Any = None
+    networks: Any = None
+    stop_conditions: Any = None
+    per_tx_cap_usdc: Usdc | None = None
+    total_cap_usdc: Usdc | None = None
+    hold_ratio: Any = None
+    min_net_bps: int | None = Field(default=None, ge=-1_000_000, le=1_000_000)
+    max_cost_bps: Bps = None
+    slippage_bps: Bps = None
+    credit_budget_daily: int | None = Field(default=None, ge=0, le=10**12)
+    auto_vs_approval: dict[str, Any] | None = None
+    accepts_mandates: bool = False
+
+
+class PolicyOut(Gives):
+    """The policy, whether it was ever saved, and the last 10 changes, newest first."""
+
+    agent_id: str
+    exists: bool
+    assets: Any = None
+    venues: Any = None
+    networks: Any = None
+    stop_conditions: Any = None
+    per_tx_cap_usdc: str | None = None
+    total_cap_usdc: str | None = None
+    hold_ratio: Any = None
+    min_net_bps: int | None = None
+    max_cost_bps: int | None = None
+    slippage_bps: int | None = None
+    credit_budget_daily: int | None = None
+    auto_vs_approval: dict[str, Any] | None = None
+    accepts_mandates: bool
+    updated_at: str | None
+    policy: dict[str, Any] = Field(description="the same fields as one value, as a PUT takes them")
+    changes: list[dict[str, Any]]
+    changed: bool | None = None
+
+
+def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, Any]:
+    policy = uow.policies.get(agent_id)
+    log = [{"changed_at": timestamp(at), "changes": dict(c)} for at, c in uow.policies.changes(agent_id)]
+    updated = policy.updated_at if policy else None
+    told = (policy or Policy()).as_json()
+    return {
+        "agent_id": agent_id,
+        "exists": policy is not None,
+        **told,
+        "updated_at": timestamp(updated) if updated else None,
+        "policy": told,
+        "changes": log,
+        **more,
+    }
+
+
+def read_policy(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
+    """The policy and its last changes."""
+    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
+    return Reply(200, _policy_body(uow, agent.agent_id))
+
+
+def write_policy(uow: UnitOfWork, ask: Ask[PolicyIn, None]) -> Reply:
+    """Replace the whole policy; an unchanged save writes nothing."""
+    agent = own_agent(uow, ask.caller, ask.asked.agent_id, lock=True)
+    asked = ask.asked
+    for name in ("per_tx_cap_usdc", "total_cap_usdc"):
+        value = getattr(asked, name)
+        if value is not None and value < ZERO:
+            raise Refused(refusal("invalid_number", value=str(value), why="it is negative"))
+    policy = Policy(**{f: getattr(asked, f) for f in PolicyIn.model_fields if f != "agent_id"})
+    before = uow.policies.get(agent.agent_id)
+    told = changes(before, policy)
+    if told or before is None:
+        uow.policies.put(agent.agent_id, policy, ask.now)
+    if told:
+        uow.policies.log(agent.agent_id, told, ask.now)
+    refresh_row(uow, agent.agent_id, ask)
+    return Reply(200, _policy_body(uow, agent.agent_id, changed=bool(told)))
+
+
+OPERATIONS: Final = (
+    Operation(
+        "agent_policy", "Read the policy", "The limits the owner set for the agent, and the last 10 changes.",
+        "owner_or_agent", ("GET", "/wallet/agents/{agent_id}/policy"), OneAgent, PolicyOut, read_policy, on_mcp=True,
+        family="agents", refusals=("not_found",),
+    ),
+    Operation(
+        "owner_agent_policy_put", "Write the policy", "Replace the whole policy; only its owner can.",
+        "owner", ("PUT", "/wallet/agents/{agent_id}/policy"), PolicyIn, PolicyOut, write_policy, writes=True, idempotent=True,
+        guards_secrets=True, family="agents", refusals=("not_found", "invalid_number"),
+    ),
+)  # fmt: skip

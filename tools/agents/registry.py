@@ -1,0 +1,226 @@
+"""Agents: registration, keys, who calls."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from domain.refusals import Refused, invalid, refusal
+from domain.times import timestamp
+from storage.rows.identities import Agent, agent_after
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import not_found
+from tools.call.credentials import hashed
+from tools.call.fields import Address, Cursor, Limit, Nothing, Page
+from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
+from tools.keeper.rollup import refresh_row
+
+AgentId = Annotated[str, Field(max_length=64, description="the agent's id (agents_me shows yours)")]
+
+
+class OneAgent(Takes):
+    """An operation on one agent."""
+
+    agent_id: AgentId
+
+
+class Register(Takes):
+    """A new agent."""
+
+    name: str = Field(min_length=1, max_length=80)
+    address: Address | None = None
+
+
+class Registered(Gives):
+    """The agent; its key is shown once."""
+
+    agent_id: str
+    name: str
+    key: str
+    key_id: str
+    address: str | None
+
+
+class ListIn(Takes):
+    """A page of agents."""
+
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class NewKey(Gives):
+    """A key; it is shown once."""
+
+    key_id: str
+    key: str
+    created_at: str
+
+
+class OneKey(OneAgent):
+    """One key of an agent."""
+
+    key_id: str = Field(max_length=64)
+
+
+class Revoked(Gives):
+    """The key no longer works."""
+
+    key_id: str
+    revoked_at: str
+
+
+class Me(Gives):
+    """Who calls."""
+
+    agent_id: str | None
+    name: str | None
+    owner: dict[str, Any] | None
+    address: str | None
+    agents: list[dict[str, Any]] | None
+    policy: dict[str, Any] | None
+    mandates: list[dict[str, Any]]
+
+
+def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = False) -> Agent:
+    """The agent, if the caller is it or owns it.
+
+    Errors: `not_found`.
+    """
+    agent = uow.identities.agent(agent_id, lock=lock)
+    mine = agent is not None and (
+        (caller.role == "agent" and caller.user_id == agent.agent_id)
+        or (caller.role == "owner" and caller.user_id == agent.owner_id)
+    )
+    if agent is None or not mine:
+        raise not_found("agent")
+    return agent
+
+
+def wallet_of(ask: Ask[Any, Any], text: str) -> str:
+    """An address that can sign: not the zero address, and none of the contracts that the service works with.
+
+    Errors: `invalid_address`.
+    """
+    address = ask.chains.address(text)
+    chains = [ask.chains.get(i) for i in ask.chains.ids()]
+    taken = {a.lower() for c in chains for a in (c.usdc, c.factory) if a}
+    if int(address, 16) == 0 or address.lower() in taken:
+        raise Refused(refusal("invalid_address", value=address, why="nobody can sign with it"))
+    return address
+
+
+def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
+    """Register an agent and mint its first key."""
+    name = ask.asked.name.strip()
+    if not name:
+        raise invalid("name", "not empty")
+    address = wallet_of(ask, ask.asked.address) if ask.asked.address is not None else None
+    agent = Agent(ask.ids.short("u_"), ask.caller.user_id or "", name, address, ask.now)
+    uow.identities.add_agent(agent)
+    key_id, key = ask.ids.short("k_"), ask.ids.token("ak_")
+    uow.identities.add_key(key_id, agent.agent_id, hashed(key), ask.now)
+    refresh_row(uow, agent.agent_id, ask)
+    told = {"agent_id": agent.agent_id, "name": name, "key": key, "key_id": key_id, "address": address}
+    return Reply(201, told)
+
+
+def _row(uow: UnitOfWork, agent: Agent) -> dict[str, Any]:
+    policy = uow.policies.get(agent.agent_id)
+    return {
+        "agent_id": agent.agent_id,
+        "name": agent.name,
+        "address": agent.address,
+        "created_at": timestamp(agent.created_at),
+        "accepts_mandates": bool(policy and policy.accepts_mandates),
+        "keys": [
+            {
+                "key_id": k.key_id,
+                "created_at": timestamp(k.created_at),
+                "revoked_at": timestamp(k.revoked_at) if k.revoked_at else None,
+            }
+            for k in uow.identities.keys_of(agent.agent_id)
+        ],
+    }
+
+
+def list_agents(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Reply:
+    """Your agents, newest first, with their keys but not their secrets."""
+    most = ask.asked.limit
+    found = uow.identities.agents_of(ask.caller.user_id or "", after=ask.asked.cursor, limit=most + 1)
+    rows = [_row(uow, a) for a in found[:most]]
+    return Reply(200, {"items": rows, "next_cursor": agent_after(found[most - 1]) if len(found) > most else None})
+
+
+def add_key(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
+    """Mint another key; two live ones at most, so that one can be rotated without a gap."""
+    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
+    key_id, key = ask.ids.short("k_"), ask.ids.token("ak_")
+    uow.identities.add_key(key_id, agent.agent_id, hashed(key), ask.now)
+    return Reply(201, {"key_id": key_id, "key": key, "created_at": timestamp(ask.now)})
+
+
+def revoke_key(uow: UnitOfWork, ask: Ask[OneKey, None]) -> Reply:
+    """Revoke a key at once."""
+    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
+    if not uow.identities.revoke_key(agent.agent_id, ask.asked.key_id, ask.now):
+        raise not_found("live key")
+    return Reply(200, {"key_id": ask.asked.key_id, "revoked_at": timestamp(ask.now)})
+
+
+def me(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    """The caller's identity, policy state and mandates."""
+    caller = ask.caller
+    if caller.role == "owner":
+        agents = uow.identities.agents_of(caller.user_id or "", after=None, limit=50)
+        mandates = uow.mandates.of_owner(caller.user_id or "", after=None, limit=50)
+        told: dict[str, Any] = {
+            "agent_id": None, "name": None, "owner": {"address": caller.address}, "address": caller.address,
+            "agents": [_row(uow, a) for a in agents], "policy": None,
+        }  # fmt: skip
+    else:
+        owner = uow.identities.user(caller.owner_id or "")
+        policy = uow.policies.get(caller.user_id or "")
+        mandates = uow.mandates.of_agent(caller.user_id or "", after=None, limit=50)
+        told = {
+            "agent_id": caller.user_id, "name": caller.name, "owner": {"address": owner.address} if owner else None,
+            "address": caller.address, "agents": None,
+            "policy": {"exists": policy is not None, "accepts_mandates": bool(policy and policy.accepts_mandates)},
+        }  # fmt: skip
+    short = [
+        {
+            "public_id": m.public_id,
+            "status": m.status.value,
+            "budget_usdc": str(m.budget_usdc),
+            "accepted": m.accepted_at is not None,
+        }
+        for m in mandates
+    ]
+    return Reply(200, told | {"mandates": short})
+
+
+OPERATIONS: Final = (
+    Operation(
+        "owner_agent_register", "Register an agent", "Register an agent; its key is shown once.",
+        "owner", ("POST", "/wallet/agents"), Register, Registered, register, writes=True, guards_secrets=True, family="agents",
+        statuses={201: "The agent and its key"}, refusals=("invalid_address",),
+    ),
+    Operation(
+        "owner_agents", "List your agents", "Your agents with their keys, newest first.",
+        "owner", ("GET", "/wallet/agents"), ListIn, Page, list_agents, family="agents",
+    ),
+    Operation(
+        "owner_agent_key_add", "Add a key", "Mint a key; two can live, so that one is rotated without a gap.",
+        "owner", ("POST", "/wallet/agents/{agent_id}/keys"), OneAgent, NewKey, add_key, writes=True, guards_secrets=True,
+        family="agents", statuses={201: "The key, shown once"}, refusals=("not_found", "conflict"),
+    ),
+    Operation(
+        "owner_agent_key_revoke", "Revoke a key", "The key stops working at once.",
+        "owner", ("DELETE", "/wallet/agents/{agent_id}/keys/{key_id}"), OneKey, Revoked, revoke_key, writes=True,
+        destructive=True, family="agents", refusals=("not_found",),
+    ),
+    Operation(
+        "agents_me", "Who am I", "Your agent identity, policy state and mandates.",
+        "owner_or_agent", ("GET", "/wallet/agents/me"), Nothing, Me, me, on_mcp=True, family="agents",
+    ),
+)  # fmt: skip

@@ -1,0 +1,98 @@
+"""Transfers that agents report."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.agents.transfers import FAILED, REF_REPORT, REPORTED, Report, reported
+from domain.money import ZERO, Usdc
+from domain.refusals import Refused, refusal
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import not_found
+from tools.call.fields import TxHash
+from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
+from tools.keeper.transfers import kept
+
+
+class TransferIn(Takes):
+    """One transfer of yours (contract 7)."""
+
+    chain_id: int = Field(ge=1, le=2**53)
+    asset: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9.]{1,15}$", description="symbol, for example USDC")
+    amount: Usdc = Field(description="amount as a decimal string, at most 6 decimals")
+    tx_hash: TxHash
+    direction: Literal["in", "out"]
+
+
+class TransferOut(Gives):
+    """The report (spec 2.14)."""
+
+    agent_id: str
+    chain_id: int
+    asset: str
+    amount: str
+    amount_actual: str | None
+    tx_hash: str
+    direction: str
+    reported_by: str
+    reported_at: str
+    confirmed_at: str | None
+    status: str
+    override_reason: str | None
+
+
+def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Reply:
+    """Store a report and move the balances, in one transaction."""
+    asked = ask.asked
+    if asked.amount <= ZERO:
+        raise Refused(refusal("invalid_number", value=str(asked.amount), why="a transfer moves more than nothing"))
+    # The lock keeps two outbound reports from seeing the same idle balance.
+    agent = uow.identities.agent(ask.caller.user_id or "", lock=True)
+    if agent is None:
+        raise not_found("agent")
+    new = Report(
+        asked.chain_id, asked.tx_hash.lower(), agent.agent_id, asked.asset.upper(), asked.amount.micros, asked.direction,
+        "agent", REPORTED, ask.now,
+    )  # fmt: skip
+    if _stands(uow, new):
+        raise _duplicate(new)
+    policy = uow.policies.get(agent.agent_id)
+    idle = uow.transfers.balance(agent.agent_id, new.chain_id, new.asset, "idle")
+    step = reported(new, idle=idle, allow_overdraft=bool(policy and policy.allow_overdraft))
+    if not kept(uow, step.report):
+        raise _duplicate(new)
+    uow.transfers.move(agent.agent_id, step.deltas, ask.now)
+    return Reply(201, step.report.as_json())
+
+
+def _stands(uow: UnitOfWork, new: Report) -> bool:
+    """True where the transaction is reported already; a failed claim of another agent does not stand in the way."""
+    known = uow.transfers.get(new.chain_id, new.tx_hash)
+    if known is None:
+        return False
+    before = uow.transfers.events_of(new.agent_id, REF_REPORT, new.tx_hash)
+    return known.status != FAILED or known.agent_id == new.agent_id or any(e.delta.chain_id == new.chain_id for e in before)
+
+
+def _duplicate(new: Report) -> Refused:
+    return Refused(refusal("duplicate_transfer", tx_hash=new.tx_hash, chain_id=new.chain_id))
+
+
+def scope(caller: Caller, asked: Any) -> str:
+    """`<agent user id>:transfer_report` (spec 2.17)."""
+    return f"{caller.user_id}:transfer_report"
+
+
+OPERATIONS: Final = (
+    Operation(
+        "transfer_report", "Report a transfer", "Report a transfer of your wallet; it is in_transit until the chain confirms it.",
+        "agent", ("POST", "/wallet/transfers/report"), TransferIn, TransferOut, report, writes=True, on_mcp=True,
+        guards_secrets=True, family="transfers", idempotency=scope, statuses={201: "The report"},
+        refusals=(
+            "duplicate_transfer", "insufficient_idle", "invalid_number", "secret_not_accepted", "idempotency_key_reused",
+            "idempotency_in_flight",
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,50 @@
+"""Who may see a mandate."""
+
+from __future__ import annotations
+
+from domain.mandates.mandate import Mandate, Status
+from domain.refusals import Refused, refusal
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Caller, Deps
+
+
+def not_found(what: str = "mandate") -> Refused:
+    """The same answer for "not yours" and "not there" (contract 1)."""
+    return Refused(refusal("not_found", what=what))
+
+
+def sees(caller: Caller, m: Mandate) -> bool:
+    """True for its owner and its agent; an offer on the open board is seen by every agent."""
+    if caller.role == "owner":
+        return m.owner_id == caller.user_id
+    if caller.role != "agent":
+        return caller.role == "keeper"
+    on_board = m.open_board and m.agent_id is None and m.status in (Status.DRAFT, Status.SIGNED, Status.WORKING)
+    return m.agent_id == caller.user_id or on_board
+
+
+def seen_mandate(uow: UnitOfWork, caller: Caller, public_id: str, *, lock: bool = False) -> Mandate:
+    """The mandate, if the caller may see it.
+
+    Errors: `not_found`.
+    """
+    m = uow.mandates.get(public_id, lock=lock)
+    if m is None or not sees(caller, m):
+        raise not_found()
+    return m
+
+
+def own_agent_mandate(uow: UnitOfWork, caller: Caller, public_id: str, *, lock: bool = False) -> Mandate:
+    """The mandate of the calling agent.
+
+    Errors: `not_found`; `mandate_not_accepted` for an offer of the open board, which is seen but nobody's yet.
+    """
+    m = seen_mandate(uow, caller, public_id, lock=lock)
+    if m.agent_id != caller.user_id:
+        raise Refused(refusal("mandate_not_accepted")) if m.agent_id is None else not_found()
+    return m
+
+
+async def peek(deps: Deps, caller: Caller, public_id: str) -> Mandate:
+    """Read the mandate outside the operation's transaction, to know what to ask the chain."""
+    return await deps.store.read(lambda uow: seen_mandate(uow, caller, public_id))

@@ -1,0 +1,130 @@
+"""Everything a handler needs to know of one mandate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from domain.facts import Receipt, SignerCheck, VaultState
+from domain.mandates.mandate import Mandate, Status
+from domain.mandates.terms import agrees, typed_data
+from domain.ports import Chain
+from domain.refusals import Refused
+from domain.rules.case import Book
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import peek
+from tools.call.operation import Ask, Caller, Deps
+
+CHAIN_EVENTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was gathered from the chain before the transaction."""
+
+    vault: VaultState | None = None
+    signer: SignerCheck | None = None
+    signed_message: str | None = None
+    receipt: Receipt | None = None
+    more: Any = None
+
+
+def chain_of(deps: Deps, m: Mandate) -> Chain | None:
+    """The mandate's chain, None where no setting names it."""
+    try:
+        return deps.chains.get(m.chain_id)
+    except Refused:
+        return None
+
+
+async def vault_now(chain: Chain | None, m: Mandate) -> VaultState | None:
+    """The vault at the newest block; None where it cannot be read. A read never fails because of the chain."""
+    if chain is None or not chain.rpc_set or m.vault_address is None:
+        return None
+    try:
+        return (await chain.vault_states([m.vault_address]))[m.vault_address]
+    except Refused:
+        return None
+
+
+def signed_digest(chain: Chain, m: Mandate) -> str | None:
+    """The digest of the terms as they were signed."""
+    s = m.signed
+    if s is None:
+        return None
+    return chain.digest(typed_data(s.message, s.version, s.chain_id, s.verifying_contract))
+
+
+async def signature_now(chain: Chain | None, m: Mandate) -> SignerCheck | None:
+    """Recompute who signed. A contract wallet was asked at a block that is kept, so that rotating its keys later does
+    not change what history says (contract 4).
+    """
+    if chain is None or m.signed is None:
+        return None
+    if m.signed.signer_type != "eoa":
+        return SignerCheck(m.signed.signer_type, m.signed.checked_block)
+    digest = signed_digest(chain, m)
+    return None if digest is None else await chain.check_signature(digest, m.signed.signature, m.owner_address)
+
+
+async def gather_mandate(deps: Deps, caller: Caller, asked: Any) -> Facts:
+    """What a mandate read asks of the chain."""
+    m = await peek(deps, caller, asked.public_id)
+    chain = chain_of(deps, m)
+    return Facts(vault=await vault_now(chain, m), signer=await signature_now(chain, m))
+
+
+def terms_status(m: Mandate, chain: Chain | None, facts: Facts) -> dict[str, Any] | None:
+    """`{signed, version, digest_matches, signer_matches}` for every non-draft mandate; computed, never stored."""
+    if m.status is Status.DRAFT:
+        return None
+    s = m.signed
+    if s is None or chain is None:
+        return {"signed": s is not None, "version": s.version if s else None, "digest_matches": None, "signer_matches": None}
+    allowed, guard = chain.targets_hash(m.allowed_targets), chain.guard_hash(m.allowed_targets)
+    return {
+        "signed": True,
+        "version": s.version,
+        "digest_matches": agrees(m, s.message, allowed, guard),
+        "signer_matches": facts.signer is not None,
+        "signer_type": s.signer_type,
+        "checked_block": s.checked_block,
+    }
+
+
+def chain_in(ask: Ask[Any, Any], m: Mandate) -> Chain | None:
+    """The mandate's chain inside a handler: only its pure methods may be used there."""
+    try:
+        return ask.chains.get(m.chain_id)
+    except Refused:
+        return None
+
+
+def named_chain(ask: Ask[Any, Any], m: Mandate) -> Chain:
+    """The mandate's chain, which the operation cannot do without.
+
+    Errors: `not_configured`.
+    """
+    return ask.chains.get(m.chain_id)
+
+
+def load_book(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, facts: Facts | None = None, *, events: int = CHAIN_EVENTS) -> Book:
+    """Everything the derivations look at, by a bounded number of queries."""
+    facts = facts or Facts()
+    vault, asks = m.vault_address, m.approval_above_usdc is not None
+    # Calldata is only handed out for a vault, and only where the owner is asked can an approval be open.
+    staged = uow.chainlog.staged_of(m.chain_id, vault, m.public_id) if vault else []
+    return Book(
+        mandate=m,
+        state=uow.ledger.state(m.public_id),
+        now=ask.now,
+        config=ask.config,
+        switches=ask.switches,
+        events=tuple(uow.ledger.newest(m.public_id, events)) if events else (),
+        chain=facts.vault,
+        approvals=(*uow.approvals.pending(m.public_id, ask.now), *uow.approvals.approved(m.public_id, ask.now)) if asks else (),
+        reservations=tuple(uow.reservations.live(m.public_id, ask.now)) if vault else (),
+        policy=uow.policies.get(m.agent_id) if m.agent_id else None,
+        provisional=tuple({**s.body, "confirmed_on_chain": False, "block": s.block_number, "tx_hash": s.tx_hash} for s in staged),
+        terms_status=terms_status(m, chain_in(ask, m), facts),
+    )

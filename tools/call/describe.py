@@ -1,0 +1,167 @@
+"""JSON schemas of operations: what MCP hosts and OpenAPI readers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from domain.refusals import REFUSALS, Kind
+from tools.call.operation import Operation
+
+KEY_HELP = "Reuse the SAME key when you retry the same report; a new report needs a new key."
+
+
+def _flat(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """The schema without $ref, titles and null branches that only repeat "optional"."""
+    if isinstance(schema, list):
+        return [_flat(s, definitions) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return _flat({**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}}, definitions)
+    plain = {
+        k: v for k, v in schema.items() if k not in ("title", "$defs") and not (k == "default" and not isinstance(v, (str, int)))
+    }
+    branches = plain.get("anyOf")
+    if isinstance(branches, list):
+        real = [b for b in branches if b.get("type") != "null"]
+        if len(real) == 1 and len(branches) == 2:
+            inner = _flat(real[0], definitions)
+            kind = inner.get("type")
+            rest = {k: _flat(v, definitions) for k, v in plain.items() if k != "anyOf"}
+            nullable = {**inner, "type": [kind, "null"]} if isinstance(kind, str) else inner
+            return nullable | rest
+    return {
+        k: {n: _flat(v, definitions) for n, v in value.items()} if k == "properties" else _flat(value, definitions)
+        for k, value in plain.items()
+    }
+
+
+def _model(model: type[BaseModel], mode: Any) -> dict[str, Any]:
+    schema = model.model_json_schema(mode=mode)
+    flat: dict[str, Any] = _flat(schema, schema.get("$defs", {}))
+    flat.pop("description", None)
+    return flat
+
+
+@cache
+def takes_schema(op: Operation) -> dict[str, Any]:
+    """The input of an operation as one closed, flat object."""
+    schema = _model(op.takes, "validation")
+    schema.setdefault("properties", {})
+    return {"type": "object", **{k: v for k, v in schema.items() if k != "type"}}
+
+
+@cache
+def tool_input(op: Operation) -> dict[str, Any]:
+    """The same for an MCP tool: nothing nullable that may be left out, and the idempotency key as an argument."""
+    schema = takes_schema(op)
+    properties = {n: _tool_field(p) for n, p in schema["properties"].items()}
+    if op.idempotency is not None:
+        properties["idempotency_key"] = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$", "description": KEY_HELP}
+    told: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if schema.get("required"):
+        told["required"] = schema["required"]
+    return told
+
+
+def _tool_field(field: Mapping[str, Any]) -> dict[str, Any]:
+    kind = field.get("type")
+    told = {k: v for k, v in field.items() if k not in ("default", "examples") or (k == "default" and v is not None)}
+    if isinstance(kind, list) and "null" in kind:
+        told["type"] = next(k for k in kind if k != "null")
+    told.setdefault("description", "see skill.md")
+    return told
+
+
+def hints(op: Operation) -> dict[str, bool]:
+    """What a host may assume of a tool, all four said, as a host's own defaults are the worst case."""
+    return {
+        "readOnlyHint": not op.writes,
+        "destructiveHint": op.destructive,
+        "idempotentHint": op.idempotent or not op.writes,
+        "openWorldHint": op.open_world,
+    }
+
+
+@cache
+def gives_schema(op: Operation) -> dict[str, Any]:
+    """The answer of an operation."""
+    schema = _model(op.gives, "serialization")
+    required = [n for n, f in op.gives.model_fields.items() if f.is_required()]
+    told = {k: v for k, v in schema.items() if k != "type"}
+    return {"type": "object", **told} | ({"required": required} if required else {})
+
+
+@cache
+def tool_output(op: Operation) -> dict[str, Any]:
+    """The answer, or `refusal`: clients validate it on errors too. Nested values are left open, to stay short."""
+    properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
+    properties["refusal"] = {"type": "object"}
+    return {"type": "object", "properties": properties}
+
+
+def _open(field: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": field["type"]} if "type" in field else {}
+
+
+def refusal_schema() -> dict[str, Any]:
+    """The refusal block (contract 1)."""
+    text = {"type": "string"}
+    step = {
+        "type": "object",
+        "properties": {"text": text, "tool": text, "route": text},
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "error": {"type": "string", "enum": sorted(REFUSALS)},
+            "reason": text,
+            "retry_safe": {"type": "boolean"},
+            "who_fixes": {"type": "string", "enum": ["agent", "owner", "keeper", "operator", "venue", "nobody"]},
+            "next": {"type": "array", "items": step},
+            "remaining": {"type": "object"},
+            "retry_at": {"type": "string", "format": "date-time"},
+            "detail": {"type": "object"},
+        },
+        "required": ["error", "reason", "retry_safe", "who_fixes", "next", "detail"],
+        "additionalProperties": False,
+    }
+
+
+def refusal_example(kind: Kind) -> dict[str, Any]:
+    """A block as this code gives it, with the places of its sentence shown as names."""
+    return {
+        "error": kind.code,
+        "reason": plain(kind.sentence),
+        "retry_safe": kind.retry_safe,
+        "who_fixes": kind.who_fixes,
+        "next": [n.as_json() for n in kind.next],
+        "detail": {},
+    }
+
+
+def plain(sentence: str) -> str:
+    """A sentence template with its places shown as names."""
+    return sentence.replace("{", "<").replace("}", ">")
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """Every refusal: what it means and who fixes it."""
+    return [
+        {
+            "error": k.code,
+            "status": k.status,
+            "who_fixes": k.who_fixes,
+            "retry_safe": k.retry_safe,
+            "sentence": k.sentence,
+            "next": [n.as_json() for n in k.next],
+        }
+        for k in REFUSALS.values()
+    ]

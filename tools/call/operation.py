@@ -1,0 +1,166 @@
+"""What an operation is, and what its handler is given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from domain.ports import Chains, Clock, HouseKeeper, Ids, SignIn
+from domain.refusals import NextStep
+from domain.settings import Config, Switches
+from storage.store import Store
+from storage.unit_of_work import UnitOfWork
+
+Auth = Literal["open", "owner", "agent", "owner_or_agent", "keeper", "admin"]
+
+
+Role = Literal["nobody", "owner", "agent", "keeper", "admin"]
+
+
+Surface = Literal["http", "mcp", "house"]
+
+
+class Takes(BaseModel):
+    """Base of every operation's input: flat, closed, strict (contract 1)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Gives(BaseModel):
+    """Base of every operation's answer: the shape that OpenAPI and MCP publish."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: a role, and the user id behind the credential (None for nobody, keeper and admin).
+
+    `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet.
+    """
+
+    role: Role
+    user_id: str | None = None
+    owner_id: str | None = None
+    address: str | None = None
+    name: str | None = None
+    credential: str | None = None
+
+
+NOBODY: Final = Caller("nobody")
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """What operations work with; composed in `server.wiring`."""
+
+    store: Store
+    chains: Chains
+    clock: Clock
+    ids: Ids
+    config: Config
+    sign_in: SignIn
+    defaults: Switches = field(default_factory=Switches)
+    keeper: HouseKeeper | None = None
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[T, F]):
+    """One validated call, as a handler sees it; `facts` is what `gather` brought."""
+
+    caller: Caller
+    asked: T
+    facts: F
+    now: datetime
+    ids: Ids
+    chains: Chains
+    config: Config
+    switches: Switches
+    sign_in: SignIn
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: HTTP status, JSON body, and headers that only HTTP shows."""
+
+    status: int
+    body: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def refused(self) -> bool:
+        """True for a refusal block."""
+        return self.status >= 400 and "error" in self.body
+
+
+Handler = Callable[[UnitOfWork, Ask[Any, Any]], Reply]
+
+
+Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
+
+
+Effect = Callable[[Deps, Caller, Any], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """One thing the service does: an MCP tool, a route, an OpenAPI path and a line of skill.md are made from it.
+
+    `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before it, with none open.
+    An operation with an outside effect has `effect` in place of `handler` and opens its own transactions.
+    `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes, with their meaning.
+    `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
+    """
+
+    name: str
+    title: str
+    summary: str
+    auth: Auth
+    route: tuple[str, str] | None
+    takes: type[Takes]
+    gives: type[Gives]
+    handler: Handler | None = None
+    gather: Gather | None = None
+    effect: Effect | None = None
+    writes: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False
+    on_mcp: bool = False
+    guards_secrets: bool = False
+    family: str = "mandates"
+    statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Done"})
+    refusals: tuple[str, ...] = ()
+    idempotency: Callable[[Caller, Any], str] | None = None
+    in_query: frozenset[str] = frozenset()
+
+    @property
+    def behind_door(self) -> bool:
+        """True for the MCP tools that the bot-door switch hides (spec 4.5)."""
+        return self.name.startswith("mandate_")
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        """Inputs that travel in the path."""
+        return tuple(re.findall(r"{(\w+)}", self.route[1])) if self.route else ()
+
+    @property
+    def from_query(self) -> bool:
+        """True where a door hands every input over as text."""
+        return self.route is not None and self.route[0] == "GET"
+
+
+def reconcile_step(public_id: str) -> NextStep:
+    """The next step where something may have been sent: ask, do not send again."""
+    return NextStep("Ask what happened before sending again", "mandate_reconcile", f"GET /wallet/mandates/{public_id}/reconcile")

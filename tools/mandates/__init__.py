@@ -1,0 +1,1 @@
+"""The owner's path: drafts, terms, vault, calls, approvals, reading."""

@@ -1,0 +1,325 @@
+"""Calldata for owner and agent to sign: pausing, resuming, stopping, unwinding and leaving."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+from domain.facts import Call, VaultState
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.actions import selector_of
+from domain.mandates.mandate import Mandate, Status
+from domain.mandates.states import Action, moved
+from domain.money import Usdc
+from domain.reads.lock import lock
+from domain.reads.progress import exit_cost, leave_now
+from domain.refusals import Refused, refusal
+from domain.rules.case import Book, moment
+from domain.times import timestamp
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import own_agent_mandate, seen_mandate
+from tools.call.case import Facts, chain_in, gather_mandate, load_book, named_chain
+from tools.call.fields import Address, HexData, OneMandate
+from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.keeper.intake import take_receipt
+from tools.mandates.terms import MandateOnly
+from tools.mandates.vault import ByTx, gather_receipt, mined
+
+
+class VaultCallOut(Gives):
+    """A transaction for the caller to sign and send."""
+
+    call: dict[str, Any] | None
+    message: str
+    lock: dict[str, Any] | None = None
+    chain_live: bool | None = None
+
+
+class Unwind(OneMandate):
+    """A call on a closed mandate."""
+
+    target: Address
+    data: HexData
+
+
+class StopOut(Gives):
+    """A stop in the record, and the call that stops the vault."""
+
+    mandate: dict[str, Any]
+    chain_live: bool
+    stop_call: dict[str, Any] | None
+    message: str
+
+
+class PlanOut(Gives):
+    """Ordered steps out of everything."""
+
+    steps: list[dict[str, Any]]
+    exit_cost_est: str | None
+    leave_now_est: str | None
+    est: bool
+
+
+def _vault(m: Mandate, action: str) -> str:
+    if m.vault_address is None:
+        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
+    return m.vault_address
+
+
+def _for(m: Mandate, call: Call) -> dict[str, Any]:
+    return replace(call, sender=m.owner_address).as_json()
+
+
+def _open(book: Book, action: str) -> None:
+    m = book.mandate
+    if m.status not in (Status.SIGNED, Status.WORKING) or _over(m, book.chain):
+        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
+
+
+def _over(m: Mandate, vault: VaultState | None) -> bool:
+    """True where the vault takes no stop any more; the record decides where the vault was not read."""
+    if vault is not None and vault.exists:
+        return vault.stopped or vault.settled
+    return m.status is Status.SETTLED
+
+
+def _closed(book: Book) -> bool:
+    """True where the vault lets positions be unwound: stopped on chain, or past its end."""
+    m, vault = book.mandate, book.chain
+    if vault is not None and vault.exists:
+        return vault.stopped or m.ended(vault.block.at)
+    return m.status in (Status.STOPPED, Status.SETTLED) or m.ended(book.now)
+
+
+def stop_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """Calldata of `stop()`, which also revokes the agent."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    vault = _vault(m, "stopping its vault")
+    if _over(m, ask.facts.vault):
+        raise Refused(refusal("mandate_stopped"))
+    call = named_chain(ask, m).vault_call(vault, "stop")
+    return Reply(200, {"call": _for(m, call), "message": "Ends the agent's authority for good and revokes it."})
+
+
+def pause_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """Calldata of `revokeAgent()`."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    vault = _vault(m, "pausing it")
+    _open(load_book(uow, ask, m, ask.facts, events=0), "pausing it")
+    call = named_chain(ask, m).vault_call(vault, "revokeAgent")
+    return Reply(200, {"call": _for(m, call), "message": "Takes the agent's authority away until you resume."})
+
+
+def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """Calldata of `setAgent(agent)`, only while paused."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    vault = _vault(m, "resuming it")
+    book = load_book(uow, ask, m, ask.facts, events=0)
+    _open(book, "resuming it")
+    paused = book.chain.paused if book.chain is not None and book.chain.exists else m.paused
+    if not paused:
+        raise Refused(refusal("not_paused"))
+    if m.ended(moment(book)):
+        raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
+    if m.agent_address is None:
+        raise Refused(refusal("mandate_not_accepted"))
+    call = named_chain(ask, m).vault_call(vault, "setAgent", m.agent_address)
+    return Reply(200, {"call": _for(m, call), "message": "Gives the agent its authority back."})
+
+
+def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """Calldata of `withdrawAll()`, or why it is locked and until when."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    vault = _vault(m, "withdrawing")
+    book = load_book(uow, ask, m, ask.facts, events=0)
+    state = lock(book)
+    if book.chain is not None and book.chain.exists and not book.chain.withdrawable:
+        until = book.chain.lock_until
+        raise Refused(refusal("withdraw_locked", until=state["until"], retry_at=until, detail={"lock": state}))
+    call = named_chain(ask, m).vault_call(vault, "withdrawAll")
+    message = "Stops and settles first where that has not happened, then pays everything but the agent's earned fee."
+    return Reply(200, {"call": _for(m, call), "lock": state, "message": message})
+
+
+def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
+    """Calldata of `unwind(target, data)` on a closed mandate; the caller signs."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    vault = _vault(m, "unwinding")
+    target = ask.chains.address(ask.asked.target)
+    book = load_book(uow, ask, m, ask.facts, events=0)
+    if not _closed(book):
+        raise Refused(refusal("wrong_status", status=m.status.value, action="unwinding before its vault is closed"))
+    if ask.caller.role == "agent":
+        # A stop revokes the agent; past the end it may still close what it opened.
+        if m.status in (Status.STOPPED, Status.SETTLED) or _over(m, book.chain):
+            raise Refused(refusal("mandate_stopped"))
+        if m.paused or bool(book.chain and book.chain.exists and book.chain.paused):
+            raise Refused(refusal("mandate_paused"))
+    settled = m.status is Status.SETTLED or bool(book.chain and book.chain.settled)
+    selector = selector_of(ask.asked.data)
+    if m.contract_target(target, selector) is None and not (settled and ask.caller.role == "owner"):
+        raise Refused(refusal("target_not_allowed", target=target, selector=selector))
+    sender = m.owner_address if ask.caller.role == "owner" else m.agent_address
+    call = replace(named_chain(ask, m).vault_call(vault, "unwind", target, ask.asked.data), sender=sender)
+    return Reply(200, {"call": call.as_json(), "message": "Closes a position; no USDC may leave the vault in it."})
+
+
+def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """Stop in the record: no more calldata; the vault itself stops by the call in the answer."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
+    chain = chain_in(ask, m)
+    if m.status is not Status.STOPPED:
+        m = replace(m, status=moved(m, Action.STOP), stopped_at=ask.now)
+        uow.mandates.save(m)
+        row = NewEvent(Kind.STOP, Reporter.OWNER, ask.now, chain_id=m.chain_id, payload={"reason": "owner", "record_only": True})
+        uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
+    live = m.vault_address is not None and not _over(m, ask.facts.vault)
+    call = chain.vault_call(m.vault_address, "stop") if live and chain is not None and m.vault_address else None
+    message = "The vault is still live: send stop_call to revoke the agent on chain too." if live else "The vault is stopped."
+    told = {"mandate": m.attributes(), "chain_live": live, "stop_call": _for(m, call) if call else None, "message": message}
+    return Reply(200, told)
+
+
+def forfeit(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """The agent gives its role up: calldata of the vault's `stop()`, which the agent may call itself."""
+    m = own_agent_mandate(uow, ask.caller, ask.asked.public_id)
+    vault, state = _vault(m, "forfeiting it"), ask.facts.vault
+    if _over(m, state):
+        raise Refused(refusal("mandate_stopped"))
+    # A paused vault knows no agent, so its stop() is not open to one.
+    if state.paused if state is not None and state.exists else m.paused:
+        raise Refused(refusal("mandate_paused"))
+    call = replace(named_chain(ask, m).vault_call(vault, "stop"), sender=m.agent_address)
+    return Reply(200, {"call": call.as_json(), "message": "Sign and send it: your role ends for good.", "chain_live": True})
+
+
+def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """Ordered steps for stop-and-close-everything, with what the exit is estimated to cost."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    vault = _vault(m, "closing everything")
+    book = load_book(uow, ask, m, ask.facts, events=0)
+    chain = named_chain(ask, m)
+    steps: list[dict[str, Any]] = []
+    state = book.chain
+    if state is None or not state.stopped:
+        steps.append(
+            {"step": "stop", "text": "Stop the vault and revoke the agent.", "call": _for(m, chain.vault_call(vault, "stop"))}
+        )
+    for key, position in book.state.open_positions.items():
+        place = book.state.positions[key]
+        if position.value > 0:
+            leaving = Usdc(position.value).share_up(ask.config.spread_bps)
+            steps.append(
+                {
+                    "step": "unwind", "text": "Close this position: ask unwind-call with the market's exit calldata.",
+                    "position": key, "market": place.market, "target": place.address,
+                    "value_est": str(Usdc(position.value)), "exit_cost_est": str(leaving), "call": None,
+                    "route": f"GET /wallet/mandates/{m.public_id}/unwind-call",
+                }
+            )  # fmt: skip
+    if state is None or not state.settled:
+        steps.append(
+            {
+                "step": "settle",
+                "text": "Fix the result, once; anyone may send it.",
+                "call": _for(m, chain.vault_call(vault, "settle")),
+            }
+        )
+    steps.append({"step": "withdraw", "text": "Take everything out.", "call": _for(m, chain.vault_call(vault, "withdrawAll"))})
+    cost, left = exit_cost(book), leave_now(book)
+    told = {
+        "steps": [{"n": n, **s} for n, s in enumerate(steps, start=1)],
+        "exit_cost_est": None if cost is None else str(cost),
+        "leave_now_est": None if left is None else str(left),
+        "est": True,
+    }
+    return Reply(200, told)
+
+
+class VaultTx(ByTx):
+    """A transaction on the vault, and what it is meant to have done."""
+
+    kind: Literal["stop", "pause", "resume", "withdraw", "unwind", "deposit"] | None = None
+
+
+LOG_OF: Final = {
+    "stop": "Stopped", "pause": "AgentRevoked", "resume": "AgentSet", "withdraw": "Withdrawn", "unwind": "Unwound",
+    "deposit": "Deposited",
+}  # fmt: skip
+
+
+def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
+    """Record a transaction on the vault; only a successful receipt changes anything."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
+    vault = _vault(m, "recording a vault transaction")
+    receipt = mined(ask.facts.receipt)
+    names = {log.name for log in receipt.logs if log.address.lower() == vault.lower()}
+    if not names:
+        raise Refused(refusal("vault_mismatch", why="none of its logs is of this vault"))
+    if ask.asked.kind is not None and LOG_OF[ask.asked.kind] not in names:
+        raise Refused(refusal("vault_mismatch", why=f"it is no {ask.asked.kind}"))
+    chain = named_chain(ask, m)
+    m = take_receipt(uow, ask, chain, m, receipt)
+    told = {"recorded": receipt.depth >= chain.confirmations, "depth": receipt.depth, "confirmations": chain.confirmations}
+    return Reply(200, {"mandate": m.attributes(), **told})
+
+
+class VaultTxOut(MandateOnly):
+    """The mandate; `recorded` is false while the transaction is too young, till then the reads show it as provisional."""
+
+    recorded: bool
+    depth: int
+    confirmations: int
+
+
+_READS: Final = ("not_found", "wrong_status", "not_configured")
+
+
+OPERATIONS: Final = (
+    Operation(
+        "mandate_unwind_call", "Get calldata to unwind", "Calldata of unwind(target, data) on a closed mandate; you sign it.",
+        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}/unwind-call"), Unwind, VaultCallOut, unwind_call,
+        gather=gather_mandate, on_mcp=True,
+        refusals=(*_READS, "invalid_address", "target_not_allowed", "mandate_stopped", "mandate_paused"),
+    ),
+    Operation(
+        "mandate_forfeit", "Give up your role", "Calldata of the vault's stop(), which you may send yourself; final.",
+        "agent", ("POST", "/wallet/mandates/{public_id}/forfeit"), OneMandate, VaultCallOut, forfeit, gather=gather_mandate,
+        on_mcp=True, destructive=True, idempotent=True, refusals=(*_READS, "mandate_stopped", "mandate_paused"),
+    ),
+    Operation(
+        "owner_stop", "Stop in the record", "Stop the mandate in the record; the answer holds the call that stops the vault.",
+        "owner", ("POST", "/wallet/mandates/{public_id}/stop"), OneMandate, StopOut, stop, gather=gather_mandate, writes=True,
+        destructive=True, idempotent=True, refusals=("not_found", "wrong_status", "conflict"),
+    ),
+    Operation(
+        "owner_stop_call", "Get the stop call", "Calldata of the vault's stop(), which also revokes the agent.",
+        "owner", ("GET", "/wallet/mandates/{public_id}/stop-call"), OneMandate, VaultCallOut, stop_call,
+        gather=gather_mandate, refusals=(*_READS, "mandate_stopped"),
+    ),
+    Operation(
+        "owner_pause_call", "Get the pause call", "Calldata of revokeAgent().",
+        "owner", ("GET", "/wallet/mandates/{public_id}/pause-call"), OneMandate, VaultCallOut, pause_call,
+        gather=gather_mandate, refusals=_READS,
+    ),
+    Operation(
+        "owner_resume_call", "Get the resume call", "Calldata of setAgent(agent), only while paused.",
+        "owner", ("GET", "/wallet/mandates/{public_id}/resume-call"), OneMandate, VaultCallOut, resume_call,
+        gather=gather_mandate, refusals=(*_READS, "not_paused", "mandate_ended", "mandate_not_accepted"),
+    ),
+    Operation(
+        "owner_withdraw_call", "Get the withdrawal call", "Calldata of withdrawAll(), or why it is locked and until when.",
+        "owner", ("GET", "/wallet/mandates/{public_id}/withdraw-call"), OneMandate, VaultCallOut, withdraw_call,
+        gather=gather_mandate, refusals=(*_READS, "withdraw_locked"),
+    ),
+    Operation(
+        "owner_close_all_plan", "Plan the way out", "Ordered steps for stop-and-close-everything with exit cost estimates.",
+        "owner", ("GET", "/wallet/mandates/{public_id}/close-all-plan"), OneMandate, PlanOut, close_all_plan,
+        gather=gather_mandate, refusals=_READS,
+    ),
+    Operation(
+        "owner_vault_tx", "Record a vault transaction", "Record a stop, pause, resume, withdraw, unwind or deposit transaction.",
+        "owner", ("POST", "/wallet/mandates/{public_id}/vault-tx"), VaultTx, VaultTxOut, vault_tx, gather=gather_receipt,
+        writes=True, idempotent=True, refusals=(*_READS, "vault_mismatch", "chain_unavailable", "conflict"),
+    ),
+)  # fmt: skip

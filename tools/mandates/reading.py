@@ -1,0 +1,116 @@
+"""Reading mandates: lists, the whole of one, its events and steps."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.reads.steps import grouped, instruction, of_events
+from domain.reads.view import mandate_view, summary
+from storage.paging import cursor_of, keys_of
+from storage.rows.mandates import after
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import seen_mandate
+from tools.call.case import Facts, gather_mandate, load_book
+from tools.call.fields import Cursor, Limit, OneMandate, Page
+from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+
+
+class ListIn(Takes):
+    """Which mandates."""
+
+    status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = None
+    proposed: bool = Field(default=False, description="drafts that your own agents proposed; owners only")
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class PageIn(OneMandate):
+    """A page of one mandate's rows."""
+
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class MandateView(Gives):
+    """The mandate read (contract 3)."""
+
+    mandate: dict[str, Any]
+    progress: dict[str, Any]
+    events: list[dict[str, Any]]
+    clauses: list[dict[str, Any]]
+    card_header: dict[str, Any]
+    card_footer: dict[str, Any]
+    limits: dict[str, Any]
+    fees: dict[str, Any]
+    steps: list[dict[str, Any]]
+    lock: dict[str, Any]
+    chain_state: dict[str, Any]
+    exposure: dict[str, Any]
+    terms_status: dict[str, Any] | None
+
+
+def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Reply:
+    """Mandates you own, or those assigned to your key, newest first."""
+    a, caller = ask.asked, ask.caller
+    who = caller.user_id or ""
+    if caller.role == "owner":
+        found = uow.mandates.of_owner(who, after=a.cursor, limit=a.limit + 1, proposed_only=a.proposed, status=a.status)
+    else:
+        found = uow.mandates.of_agent(who, after=a.cursor, limit=a.limit + 1, status=a.status)
+    rows = [summary(load_book(uow, ask, m, events=0)) for m in found[: a.limit]]
+    return Reply(200, {"items": rows, "next_cursor": after(found[a.limit - 1]) if len(found) > a.limit else None})
+
+
+def read_mandate(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """Everything that is known of one mandate; costs the same at row 10 and at row 100,000."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    return Reply(200, mandate_view(load_book(uow, ask, m, ask.facts)))
+
+
+def read_events(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Reply:
+    """The whole ledger, newest first, paged."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    events, more = _rows(uow, m.public_id, ask.asked)
+    return Reply(200, {"items": [e.as_json() for e in events], "next_cursor": more})
+
+
+def read_steps(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Reply:
+    """The whole record, newest first, paged; the instruction closes the last page."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    events, more = _rows(uow, m.public_id, ask.asked)
+    steps = grouped(of_events(events))
+    if more is None:
+        steps = [*steps, instruction(m)]
+    return Reply(200, {"items": [s.as_json() for s in steps], "next_cursor": more})
+
+
+def _rows(uow: UnitOfWork, public_id: str, asked: PageIn) -> tuple[list[Any], str | None]:
+    before = keys_of(asked.cursor, (int,))[0] if asked.cursor else None
+    events = uow.ledger.page(public_id, before_seq=before, limit=asked.limit + 1)
+    more = cursor_of(events[asked.limit - 1].seq) if len(events) > asked.limit else None
+    return events[: asked.limit], more
+
+
+OPERATIONS: Final = (
+    Operation(
+        "mandate_list", "List mandates", "Mandates you own, or those assigned to your key, newest first.",
+        "owner_or_agent", ("GET", "/wallet/mandates"), ListIn, Page, list_mandates, on_mcp=True,
+    ),
+    Operation(
+        "mandate_get", "Read a mandate", "One mandate whole: progress, limits with what remains, clauses, fees, the newest events and steps.",
+        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}"), OneMandate, MandateView, read_mandate, gather=gather_mandate,
+        on_mcp=True, refusals=("not_found",),
+    ),
+    Operation(
+        "mandate_events", "Read the ledger", "The mandate's whole ledger, newest first, paged.",
+        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}/events"), PageIn, Page, read_events, on_mcp=True,
+        refusals=("not_found",),
+    ),
+    Operation(
+        "mandate_steps", "Read the record", "The mandate's whole record of steps, newest first, paged.",
+        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}/steps"), PageIn, Page, read_steps, on_mcp=True,
+        refusals=("not_found",),
+    ),
+)  # fmt: skip

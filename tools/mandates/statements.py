@@ -1,0 +1,85 @@
+"""Weekly statements, of one mandate and of all."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic import Field
+
+from domain.mandates.mandate import Mandate
+from domain.reads.statement import Span, Week, last_full_week, statement, together, week
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import seen_mandate
+from tools.call.fields import OneMandate
+from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+
+WEEK_FIELD: Final[Any] = Field(default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week")
+
+
+class StatementIn(OneMandate):
+    """Which week."""
+
+    week: str | None = WEEK_FIELD
+
+
+class AllIn(Takes):
+    """Which week."""
+
+    week: str | None = WEEK_FIELD
+
+
+class StatementOut(Gives):
+    """Spec 2.16."""
+
+    public_id: str
+    period: dict[str, Any]
+    worth: dict[str, Any]
+    flows: dict[str, Any]
+    result: dict[str, Any]
+    fees: dict[str, Any]
+    allowed_vs_used: dict[str, Any]
+    breaches: list[dict[str, Any]]
+    steps: list[dict[str, Any]]
+    disclosures: list[dict[str, Any]]
+
+
+class AllOut(Gives):
+    """Spec 2.16, across mandates."""
+
+    period: dict[str, Any]
+    totals: dict[str, Any]
+    mandates: list[dict[str, Any]]
+    disclosures: list[dict[str, Any]]
+
+
+def _span(uow: UnitOfWork, m: Mandate, period: Week, *, events: bool) -> Span:
+    ledger = uow.ledger
+    rows = ledger.between(m.public_id, period.start, period.end) if events else []
+    return Span(m, period, ledger.state_before(m.public_id, period.start), ledger.state_before(m.public_id, period.end), rows)
+
+
+def one(uow: UnitOfWork, ask: Ask[StatementIn, None]) -> Reply:
+    """One mandate's week."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    period = week(ask.asked.week) if ask.asked.week else last_full_week(ask.now)
+    return Reply(200, statement(_span(uow, m, period, events=True)))
+
+
+def every(uow: UnitOfWork, ask: Ask[AllIn, None]) -> Reply:
+    """The week across all non-draft mandates."""
+    period = week(ask.asked.week) if ask.asked.week else last_full_week(ask.now)
+    spans = [_span(uow, m, period, events=False) for m in uow.mandates.non_draft_of_owner(ask.caller.user_id or "")]
+    return Reply(200, together(spans, period))
+
+
+OPERATIONS: Final = (
+    Operation(
+        "owner_statement", "Read a weekly statement", "Worth, flows, result, fees, allowed against used, breaches and steps of a week.",
+        "owner", ("GET", "/wallet/mandates/{public_id}/statement"), StatementIn, StatementOut, one, family="statements",
+        refusals=("not_found",),
+    ),
+    Operation(
+        "owner_statement_all", "Read the week across mandates", "Totals and one row a mandate.",
+        "owner", ("GET", "/wallet/me/statement"), AllIn, AllOut, every, family="statements",
+    ),
+)  # fmt: skip

@@ -1,0 +1,192 @@
+"""Terms and their signature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pydantic import Field
+
+from domain.facts import SignerCheck
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.clauses import clauses
+from domain.mandates.mandate import OPEN_AGENT, TERMS_GOOD_FOR, Mandate, Signed, Status
+from domain.mandates.states import Action, moved
+from domain.mandates.terms import frame as fixed_frame
+from domain.mandates.terms import message, typed_data
+from domain.ports import Chain
+from domain.refusals import Refused, invalid, refusal
+from domain.rules.exposure import exposure
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import peek, seen_mandate
+from tools.call.case import load_book, named_chain
+from tools.call.fields import OneMandate
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.mandates.drafts import address_on_file
+
+MAX_FEE_BPS_ON_CHAIN: Final = 3000
+
+
+class TermsOut(Gives):
+    """The typed data to sign."""
+
+    typed_data: dict[str, Any]
+    digest: str
+    clauses: list[dict[str, Any]]
+    terms_version: str
+    exposure: dict[str, Any]
+
+
+class Sign(OneMandate):
+    """The owner's signature over the digest."""
+
+    signature: str = Field(pattern=r"^0x([0-9a-fA-F]{2})+$", max_length=16_384, description="0x hex; EOA, ERC-1271 or ERC-6492")
+
+
+class MandateOnly(Gives):
+    """The mandate's attributes."""
+
+    mandate: dict[str, Any]
+    terms_status: dict[str, Any] | None = None
+
+
+def terms_of(chain: Chain, m: Mandate) -> tuple[dict[str, Any], str]:
+    """(typed data, digest) of a draft whose frame is fixed."""
+    if m.frame is None:
+        raise ValueError("the frame is not fixed")
+    told = message(m, m.frame, chain.targets_hash(m.allowed_targets), chain.guard_hash(m.allowed_targets))
+    data = typed_data(told, "2", m.chain_id, chain.factory or OPEN_AGENT)
+    return data, chain.digest(data)
+
+
+def stale(m: Mandate, now: datetime) -> bool:
+    """True where the terms were asked for more than 24 hours ago."""
+    return m.frame is None or now - datetime.fromtimestamp(m.frame.issued_at, UTC) > TERMS_GOOD_FOR
+
+
+def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
+    """The typed data; the same until the draft is changed or 24 hours have passed (contract 4)."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
+    chain = named_chain(ask, m)
+    if m.signed is not None:
+        data = typed_data(m.signed.message, m.signed.version, m.signed.chain_id, m.signed.verifying_contract)
+        return Reply(200, _terms_body(uow, ask, m, data, chain.digest(data), m.signed.version))
+    moved(m, Action.SIGN)
+    on_file = address_on_file(uow, ask, m)
+    fresh = replace(m, agent_address=on_file)
+    _signable(fresh, chain)
+    # Terms name the agent's wallet: another one on file makes them other terms.
+    if stale(m, ask.now) or on_file != m.agent_address:
+        m = replace(fresh, frame=fixed_frame(fresh, ask.ids.nonce256(), ask.now))
+        uow.mandates.save(m)
+    data, digest = terms_of(chain, m)
+    return Reply(200, _terms_body(uow, ask, m, data, digest, "2"))
+
+
+def _terms_body(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, data: Any, digest: str, version: str) -> dict[str, Any]:
+    worst = exposure(load_book(uow, ask, m, events=0))
+    return {
+        "typed_data": data,
+        "digest": digest,
+        "clauses": clauses(m, ask.switches),
+        "terms_version": version,
+        "exposure": worst,
+    }
+
+
+def _signable(m: Mandate, chain: Chain) -> None:
+    """What the typed data needs and the draft may lack."""
+    faults: list[tuple[str, str]] = []
+    if m.agent_id is not None and m.agent_address is None:
+        faults.append(("agent_id", f"the agent has no address on chain {m.chain_id}: POST its deposit-address"))
+    if m.agent_id is None and not m.open_board:
+        faults.append(("agent_id", "name an agent, or put the mandate on the open board"))
+    if chain.factory is not None and m.payout_bps > MAX_FEE_BPS_ON_CHAIN:
+        faults.append(("payout_rule.bps", f"the vault takes at most {MAX_FEE_BPS_ON_CHAIN}"))
+    if faults:
+        raise invalid(*faults[0], *faults[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class SignFacts:
+    """What the signature proved, and over which digest."""
+
+    digest: str
+    proof: SignerCheck | None
+
+
+async def check_sign(deps: Deps, caller: Caller, asked: Sign) -> SignFacts:
+    """Check the signature before the transaction."""
+    m = await peek(deps, caller, asked.public_id)
+    chain = deps.chains.get(m.chain_id)
+    if m.frame is None or m.status is not Status.DRAFT:
+        return SignFacts("", None)
+    _, digest = terms_of(chain, m)
+    return SignFacts(digest, await chain.check_signature(digest, asked.signature, m.owner_address))
+
+
+def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
+    """Store the owner's signature; the draft becomes signed."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
+    chain = named_chain(ask, m)
+    same = m.signed is not None and m.signed.signature.lower() == ask.asked.signature.lower()
+    if same and m.status is not Status.CANCELLED:
+        return Reply(200, {"mandate": m.attributes()})
+    if m.status is not Status.DRAFT:
+        raise Refused(refusal("mandate_signed", status=m.status.value))
+    status = moved(m, Action.SIGN)
+    if m.frame is None or stale(m, ask.now):
+        raise Refused(refusal("terms_expired"))
+    if address_on_file(uow, ask, m) != m.agent_address:
+        raise Refused(refusal("conflict", why="The agent's wallet changed since the terms were asked for; ask for them again."))
+    _signable(m, chain)
+    data, digest = terms_of(chain, m)
+    if ask.facts.digest != digest:
+        raise Refused(refusal("conflict", why="The terms were changed while the signature was being checked."))
+    if ask.facts.proof is None:
+        raise Refused(refusal("invalid_signature", signer=m.owner_address, why="it is not this wallet's over these terms"))
+    proof = ask.facts.proof
+    signed = Signed(
+        "2",
+        data["message"],
+        m.chain_id,
+        data["domain"]["verifyingContract"],
+        ask.asked.signature.lower(),
+        proof.signer_type,
+        proof.block,
+    )
+    ends = datetime.fromtimestamp(m.frame.ends_at, UTC)
+    m = replace(m, status=status, signed=signed, signed_at=ask.now, ends_at=ends)
+    uow.mandates.save(m)
+    row = NewEvent(
+        Kind.SIGNED, Reporter.OWNER, ask.now, chain_id=m.chain_id, payload={"digest": digest, "signer_type": proof.signer_type}
+    )
+    uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
+    return Reply(200, {"mandate": m.attributes()})
+
+
+def signed_terms(m: Mandate, action: str) -> Signed:
+    """The signature on file.
+
+    Errors: `wrong_status` before it is signed.
+    """
+    if m.signed is None:
+        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
+    return m.signed
+
+
+OPERATIONS: Final = (
+    Operation(
+        "owner_terms", "Read the terms to sign", "The EIP-712 typed data, its digest, the clauses and the worst case.",
+        "owner", ("GET", "/wallet/mandates/{public_id}/terms"), OneMandate, TermsOut, read_terms, writes=True, idempotent=True,
+        refusals=("not_found", "wrong_status", "not_configured", "conflict"),
+    ),
+    Operation(
+        "owner_sign", "Sign the terms", "Store the owner's signature on the terms.",
+        "owner", ("POST", "/wallet/mandates/{public_id}/sign"), Sign, MandateOnly, sign, gather=check_sign, writes=True,
+        idempotent=True,
+        refusals=("not_found", "mandate_signed", "wrong_status", "terms_expired", "invalid_signature", "conflict",
+                  "not_configured", "chain_unavailable"),
+    ),
+)  # fmt: skip

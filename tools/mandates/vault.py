@@ -1,0 +1,190 @@
+"""The vault that signed terms create, and the money that goes in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from domain.facts import Receipt
+from domain.mandates.mandate import OPEN_AGENT, Status
+from domain.mandates.states import Action, moved
+from domain.mandates.terms import typed_data
+from domain.money import ZERO, Usdc
+from domain.refusals import Refused, refusal
+from domain.times import timestamp
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import peek, seen_mandate
+from tools.call.case import Facts, chain_of, gather_mandate, named_chain
+from tools.call.fields import OneMandate, TxHash
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.keeper.intake import take_receipt
+from tools.mandates.sponsorship import capabilities
+from tools.mandates.terms import MandateOnly, signed_terms
+
+
+class CallOut(Gives):
+    """A transaction to sign and send, or why there is none."""
+
+    configured: bool
+    call: dict[str, Any] | None = None
+    predicted_vault: str | None = None
+    simulation: dict[str, Any] | None = None
+    message: str | None = None
+    capabilities: dict[str, Any] | None = None
+
+
+class ByTx(OneMandate):
+    """A transaction that was sent."""
+
+    tx_hash: TxHash
+
+
+class FundIn(OneMandate):
+    """How much to put in."""
+
+    amount: Usdc | None = None
+
+
+class FundOut(Gives):
+    """How USDC gets into the vault."""
+
+    vault_address: str
+    chain_id: int
+    usdc: str
+    room: str
+    best_way: dict[str, Any]
+    calls: list[dict[str, Any]]
+    amount: str | None
+    capabilities: dict[str, Any] | None = None
+
+
+async def gather_create(deps: Deps, caller: Caller, asked: OneMandate) -> Facts:
+    """Simulate the factory call before the owner signs it, and ask where the vault will be."""
+    m = await peek(deps, caller, asked.public_id)
+    chain = chain_of(deps, m)
+    signed = signed_terms(m, "creating its vault")
+    if chain is None or chain.factory is None or not chain.rpc_set or m.status is not Status.SIGNED:
+        return Facts()
+    call = replace(chain.create_call(signed.message, m.allowed_targets, signed.signature), sender=m.owner_address)
+    try:
+        told = await chain.simulate(call)
+        where = await chain.predict_vault(signed.message, m.allowed_targets)
+    except Refused:
+        return Facts()
+    revert = {"name": told.revert.name, "args": dict(told.revert.args)} if told.revert else None
+    return Facts(more={"predicted": where, "simulation": {"ok": told.ok, "revert": revert, "gas": told.gas}})
+
+
+def create_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """Calldata of the factory call that creates the vault."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    signed = signed_terms(m, "creating its vault")
+    chain = named_chain(ask, m)
+    if chain.factory is None:
+        return Reply(200, {"configured": False, "message": f"No vault factory is set for chain {m.chain_id}."})
+    if m.status is not Status.SIGNED or m.vault_address is not None:
+        raise Refused(refusal("wrong_status", status=m.status.value, action="creating its vault"))
+    call = replace(chain.create_call(signed.message, m.allowed_targets, signed.signature), sender=m.owner_address)
+    more = ask.facts.more or {"predicted": None, "simulation": None}
+    told = {"configured": True, "call": call.as_json(), "predicted_vault": more["predicted"], "simulation": more["simulation"]}
+    told["capabilities"] = capabilities(ask, chain)
+    return Reply(200, told)
+
+
+async def gather_receipt(deps: Deps, caller: Caller, asked: Any) -> Facts:
+    """Read the receipt of a transaction."""
+    m = await peek(deps, caller, asked.public_id)
+    return Facts(receipt=await deps.chains.get(m.chain_id).receipt(asked.tx_hash.lower()))
+
+
+def mined(receipt: Receipt | None) -> Receipt:
+    """A successful receipt.
+
+    Errors: `vault_mismatch` for a transaction that is unknown or failed.
+    """
+    if receipt is None:
+        raise Refused(refusal("vault_mismatch", why="the chain has not seen it yet"))
+    if not receipt.ok:
+        raise Refused(refusal("vault_mismatch", why="it failed"))
+    return receipt
+
+
+def attach(uow: UnitOfWork, ask: Ask[ByTx, Facts]) -> Reply:
+    """Attach the vault out of the creation's own log."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
+    signed = signed_terms(m, "attaching a vault")
+    chain = named_chain(ask, m)
+    receipt = mined(ask.facts.receipt)
+    digest = chain.digest(typed_data(signed.message, signed.version, signed.chain_id, signed.verifying_contract))
+    made = [g for g in receipt.logs if g.name == "MandateCreated" and g.address == chain.factory and g.args["digest"] == digest]
+    if not made:
+        raise Refused(refusal("vault_mismatch", why="it did not create this mandate's vault at our factory"))
+    vault = str(made[0].args["vault"])
+    if m.vault_address is not None:
+        if m.vault_address.lower() != vault.lower():
+            raise Refused(refusal("vault_mismatch", why="another vault is attached"))
+        return Reply(200, {"mandate": m.attributes()})
+    m = replace(m, status=moved(m, Action.ATTACH), vault_address=vault)
+    # Terms that name nobody leave the vault without an agent until the owner sets the one that accepted.
+    if signed.message.get("agent") == OPEN_AGENT:
+        m = replace(m, paused_at=ask.now)
+    uow.mandates.save(m)
+    uow.chainlog.add_vault(m.chain_id, vault, digest, receipt.block.number)
+    return Reply(200, {"mandate": take_receipt(uow, ask, chain, m, receipt).attributes()})
+
+
+def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
+    """Where the money goes, the best way in, and the two calls for an amount."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    chain, vault = named_chain(ask, m), ask.facts.vault
+    closed = vault is not None and (vault.stopped or vault.settled)
+    if m.vault_address is None or m.status not in (Status.SIGNED, Status.WORKING) or closed:
+        raise Refused(refusal("wrong_status", status=m.status.value, action="funding it"))
+    if m.ended(max(ask.now, vault.block.at) if vault is not None else ask.now):
+        raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
+    if chain.usdc is None:
+        raise Refused(refusal("not_configured", what=f"USDC of chain {m.chain_id}"))
+    # A deposit that is mined and not deep enough is in the vault already.
+    deposited = Usdc(uow.ledger.state(m.public_id).deposits)
+    room = max(ZERO, m.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO))
+    amount = ask.asked.amount
+    calls: list[dict[str, Any]] = []
+    if amount is not None:
+        if amount <= ZERO:
+            raise Refused(refusal("invalid_number", value=str(amount), why="it is not above 0"))
+        if amount > room:
+            raise Refused(refusal("over_budget", attempted=amount, allowed=room, remaining={"budget": str(room)}))
+        approve = replace(chain.approve_call(m.vault_address, amount), sender=m.owner_address)
+        deposit = replace(chain.vault_call(m.vault_address, "deposit", amount), sender=m.owner_address)
+        calls = [{"step": "approve", **approve.as_json()}, {"step": "deposit", **deposit.as_json()}]
+    best = {
+        "way": "deposit",
+        "text": "Send both calls from the owner's wallet. USDC that reaches the vault by a plain transfer is booked by sync().",
+        "sync_call": replace(chain.vault_call(m.vault_address, "sync"), sender=m.owner_address).as_json(),
+    }
+    told = {
+        "vault_address": m.vault_address, "chain_id": m.chain_id, "usdc": chain.usdc, "room": str(room),
+        "best_way": best, "calls": calls, "amount": None if amount is None else str(amount),
+        "capabilities": capabilities(ask, chain),
+    }  # fmt: skip
+    return Reply(200, told)
+
+
+OPERATIONS: Final = (
+    Operation(
+        "owner_create_call", "Get the factory call", "Calldata that creates the vault; simulated before you sign it.",
+        "owner", ("GET", "/wallet/mandates/{public_id}/create-call"), OneMandate, CallOut, create_call, gather=gather_create,
+        refusals=("not_found", "wrong_status", "not_configured"),
+    ),
+    Operation(
+        "owner_vault_attach", "Attach the vault", "Attach the vault from the creation transaction's chain log.",
+        "owner", ("POST", "/wallet/mandates/{public_id}/vault"), ByTx, MandateOnly, attach, gather=gather_receipt, writes=True,
+        idempotent=True, refusals=("not_found", "wrong_status", "vault_mismatch", "conflict", "not_configured", "chain_unavailable"),
+    ),
+    Operation(
+        "owner_fund", "Fund the vault", "Vault address, USDC, and the approve and deposit calls for an amount.",
+        "owner", ("GET", "/wallet/mandates/{public_id}/fund"), FundIn, FundOut, fund,
+        gather=gather_mandate,
+        refusals=("not_found", "wrong_status", "mandate_ended", "not_configured", "over_budget", "invalid_number"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""What needs no key: the Hall, markets, ways to bring money in."""
