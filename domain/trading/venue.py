@@ -142,6 +142,22 @@ class Told:
     kind: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentApproval:
+    """An account's approval of an agent key, rebuilt from our own fields.
+
+    Shapes: `name` as signed, with its ` valid_until <ms>`; `agent` in lower case, the zero address
+    takes the name
+    back. Units: `nonce` ms since 1970.
+    """
+
+    network: Network
+    agent: str
+    name: str
+    nonce: int
+    signature_chain_id: str
+
+
 @dataclass(frozen=True, slots=True)
 class Relay:
     """An allowed relay call: a fixed type of ours, and its checked parameters in one order."""
