@@ -50,7 +50,7 @@ def _differences(url: str) -> list[object]:
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
     migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == migrate.latest() == "0001"
+    assert migrate.current(empty_url) == migrate.latest() == "0010"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 
@@ -103,6 +103,7 @@ async def _one_row_each(store: Store) -> None:
         uow.identities.add_agent(m.agent())
         uow.policies.log("u_agent", {"assets": {"from": None, "to": ["USDC"]}}, m.NOW)
         uow.transfers.move("u_agent", [Delta(1, "USDC", "idle", 5, "transfer", "t")], m.NOW)
+        uow.venue.add_intent("in_1", "u_1", "note", {"text": "x"}, m.NOW, None)
 
     await store.write(work)
 
@@ -111,7 +112,7 @@ async def _one_row_each(store: Store) -> None:
 @pytest.mark.parametrize("table", APPEND_ONLY)
 async def test_rows_of_a_record_cannot_be_changed(store: Store, table: str) -> None:
     await _one_row_each(store)
-    column = {"ledger_events": "payload", "policy_changes": "changes", "balance_events": "ref_id"}[table]
+    column = {"ledger_events": "payload", "policy_changes": "changes", "balance_events": "ref_id", "venue_intents": "body"}[table]
     statements = [f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"]
     if store.url.startswith("postgresql"):
         statements.append(f"TRUNCATE {table}")
