@@ -289,8 +289,8 @@ class Venue(Protocol):
         """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a malformed one or a high s."""
         ...
 
-    def builder_typed_data(self, builder: str, max_fee_rate: str) -> Mapping[str, Any]:
-        """What a wallet signs to approve a builder, its message without the nonce and the domain without a chain."""
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+        """What a wallet signs to approve a builder, its message without the nonce."""
         ...
 
     def builder_signer(self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: Mapping[str, Any]) -> str | None:
@@ -314,4 +314,15 @@ class Venues(Protocol):
 
     def get(self, network: Network) -> Venue:
         """Return the venue. Errors: `not_configured`."""
+        ...
+
+
+class OrderSigner(Protocol):
+    """The process that holds keeper keys; it decides by itself what it signs (trading 00.10).
+
+    Errors: `not_configured` where it cannot be reached.
+    """
+
+    async def keeper_address(self, network: Network, wallet: str) -> str:
+        """The address of the key that it made for a linked wallet; made at the first question."""
         ...

@@ -79,6 +79,8 @@ _OFFERS = NextStep("Read the offers", "agent_offers", "GET /wallet/agents/{agent
 _WAIT = NextStep("Wait until retry_at, then ask again")
 
 
+_LINK = NextStep("Link a wallet: ask for a challenge and sign it", None, "POST /wallet/own/link/challenge")
+_OWN_STATUS = NextStep("Read what is linked and approved", None, "GET /wallet/own/status")
 _MARKETS = NextStep("Read the allowed targets and markets", "markets_list", "GET /wallet/markets")
 
 
@@ -278,6 +280,48 @@ REFUSALS: Final = _registry(
         False,
         "The agent's policy does not accept mandates.",
         (NextStep("Set accepts_mandates in its policy", None, "PUT /wallet/agents/{agent_id}/policy"),),
+    ),
+    Kind("not_linked", 409, "owner", False, "No own account is linked to you: {why}.", (_LINK,)),
+    Kind(
+        "already_linked",
+        409,
+        "owner",
+        False,
+        "{why}",
+        (NextStep("Ask the operator, who alone moves a link"), _OWN_STATUS),
+    ),
+    Kind(
+        "terms_changed",
+        409,
+        "owner",
+        False,
+        "The terms are version {version} now, not the ones that were named.",
+        (NextStep("Read the terms again", None, "GET /wallet/own/terms"),),
+    ),
+    Kind("challenge_spent", 409, "owner", False, "The link challenge was used or is too old; each can be tried once.", (_LINK,)),
+    Kind(
+        "not_own_account",
+        409,
+        "owner",
+        False,
+        "The address is {what} at the venue, no account of a person's own.",
+        (NextStep("Link the wallet that owns the account"), _LINK),
+    ),
+    Kind(
+        "agent_slots_full",
+        409,
+        "owner",
+        False,
+        "The account has as many named agents as the venue allows.",
+        (NextStep("Revoke one at the venue, then approve the order key again"), _OWN_STATUS),
+    ),
+    Kind(
+        "account_unfunded",
+        409,
+        "owner",
+        False,
+        "The venue does not know the account before its first deposit.",
+        (NextStep("Deposit at the venue, then approve the order key again"), _OWN_STATUS),
     ),
     Kind("body_too_large", 413, "agent", False, "The body is larger than {limit} bytes.", (NextStep("Send less"),)),
     Kind("rate_limited", 429, "agent", True, "{why}", (_WAIT,)),

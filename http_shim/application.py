@@ -8,6 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -156,7 +157,7 @@ def _route(op: Operation) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         deps = request.app[DEPS]
         arguments = await _arguments(op, request)
-        caller = await identify(deps, request.headers)
+        caller = replace(await identify(deps, request.headers), peer=request.remote)
         key = request.headers.get("Idempotency-Key")
         return answer(await run(op, deps, caller, arguments, key=key))
 

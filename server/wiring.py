@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from chain.evm import ChainFacts, EvmChains
 from chain.networks import NETWORKS
@@ -15,8 +15,13 @@ from chain.sender import Sender
 from chain.sign_in import SiweSignIn
 from domain.ports import Clock, Ids
 from server.settings import ChainSettings, Settings
-from storage.store import open_store
+from storage.store import Store, open_store
 from tools.call.operation import Deps
+from venue.budget import Budget, WeightStore
+from venue.client import Client
+from venue.networks import Networks, VenueNetwork
+
+T = TypeVar("T")
 
 
 class SystemClock:
@@ -70,6 +75,31 @@ def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
     )
 
 
+class SharedWeights:
+    """The venue's budget in the database, so that all processes of one outgoing address share it."""
+
+    def __init__(self, store: Store):
+        self._store = store
+
+    async def change(self, key: str, work: Callable[[str | None], tuple[str, T]]) -> T:
+        """Replace the text under a key."""
+        return await self._store.write(lambda uow: uow.venue_weights.change(key, work))
+
+
+def venues(settings: Settings, clock: Clock, weights: WeightStore) -> Networks:
+    """The venue on its networks; nothing is asked yet, so that a start never fails because it is away."""
+    return Networks(
+        {
+            network: VenueNetwork(
+                network,
+                Client(url, Budget(clock, weights, f"{settings.venue_egress}:{network}"), settings.venue_timeout_s),
+                clock,
+            )
+            for network, url in settings.venue_urls().items()
+        }
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Wired:
     """The parts of a running process."""
@@ -77,6 +107,7 @@ class Wired:
     settings: Settings
     deps: Deps
     chains: EvmChains
+    venues: Networks
 
 
 @asynccontextmanager
@@ -85,18 +116,25 @@ async def wired(settings: Settings, clock: Clock | None = None, ids: Ids | None 
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))
     key = settings.keeper_private_key
+    time = clock or SystemClock()
+    networks = venues(settings, time, SharedWeights(store))
+    config = settings.config()
+    if config.trading.allowlist:
+        await store.write(lambda uow: uow.allowlist.seed(config.trading.allowlist, time.now()))
     deps = Deps(
         store=store,
         chains=chains,
-        clock=clock or SystemClock(),
+        clock=time,
         ids=ids or SystemIds(),
-        config=settings.config(),
+        config=config,
         sign_in=SiweSignIn(),
         defaults=settings.switches(),
         keeper=Sender(chains, key.get_secret_value()) if key else None,
+        venues=networks,
     )
     try:
-        yield Wired(settings, deps, chains)
+        yield Wired(settings, deps, chains, networks)
     finally:
+        await networks.close()
         await chains.close()
         await store.close()

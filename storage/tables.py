@@ -249,8 +249,8 @@ Table(
 Table(
     "venue_agent_keys", metadata,
     Column("approval_id", Text, primary_key=True), _need("link_id", Text), _need("network", Text), _need("wallet_lower", Text),
-    _need("kind", Text), _need("agent_lower", Text), _need("name", Text),
-    _need("nonce", BIG), _need("signature_chain_id", Text), _need("valid_until", BIG), _need("status", Text), _need("requested_at", BIG), _may("checked_at", BIG),
+    _need("kind", Text), _need("agent_lower", Text), _need("name", Text), _need("nonce", BIG), _need("signature_chain_id", Text),
+    _need("valid_until", BIG), _need("status", Text), _need("requested_at", BIG), _may("checked_at", BIG),
     _need("listed", SmallInteger), _may("ended_at", BIG),
     UniqueConstraint("network", "wallet_lower", "nonce", name="one_approval_a_nonce"),
     Index(

@@ -11,6 +11,7 @@ from tools.call.operation import Operation
 from tools.keeper import settlement
 from tools.mandates import approvals, calls, drafts, reading, sponsorship, statements, terms, vault
 from tools.public import deposits, hall, markets
+from tools.trading import builder_fee, enable, own, products, relay
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
@@ -36,4 +37,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *settlement.OPERATIONS,
     *auctions.OPERATIONS,
     *sponsorship.OPERATIONS,
+    *builder_fee.OPERATIONS,
+    *products.OPERATIONS,
+    *relay.OPERATIONS,
+    *own.OPERATIONS,
+    *enable.OPERATIONS,
 )

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Protocol, TypeVar
 
 from domain.ports import Clock
@@ -108,6 +109,10 @@ class Budget:
 
     def __init__(self, clock: Clock, store: WeightStore, key: str):
         self._clock, self._store, self._key = clock, store, key
+
+    def now(self) -> datetime:
+        """The time by which weight is counted."""
+        return self._clock.now()
 
     def _now_s(self) -> int:
         return math.floor(self._clock.now().timestamp())

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -37,6 +38,8 @@ INLINE_AT_MOST: Final = (
 )  # longer answers are read in a thread, so that the loop stays free
 ATTEMPTS: Final = 3
 CONNECTIONS: Final = 32
+SILENCE: Final = timedelta(seconds=2)
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -87,6 +90,7 @@ class Client:
             raise ValueError("the venue is asked over https, over plain http only on this machine")
         self._url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
         self._session: ClientSession | None = None
+        self._silent_until: dict[Lane, datetime] = {}
         self.met = Tally()
 
     def _http(self) -> ClientSession:
@@ -112,6 +116,8 @@ class Client:
         """
         read = READS[kind]
         body = {"type": kind, **parameters}
+        if self._silent_until.get(lane, _LONG_AGO) > self._budget.now():
+            raise unavailable("it did not answer in time a moment ago")
         try:
             async with asyncio.timeout(self._timeout_s):
                 async for attempt in stamina.retry_context(
@@ -120,6 +126,9 @@ class Client:
                     with attempt:
                         return await self._asked(read, lane, body)
         except TimeoutError:
+            # An operation that reads several things waits once for a venue that hangs. The lanes
+            # are apart, so that a stranger's slow question does not silence anything else.
+            self._silent_until[lane] = self._budget.now() + SILENCE
             raise unavailable("it does not answer in time") from None
         except (_Passing, _Nothing) as fault:
             raise unavailable(str(fault)) from None

@@ -204,19 +204,11 @@ class VenueNetwork:
         """Who signed an approval."""
         return signing.signer(signing.user_digest(_agent_action(approval)), _parsed(signature))
 
-    def builder_typed_data(self, builder: str, max_fee_rate: str) -> Mapping[str, Any]:
-        """What a wallet signs to approve a builder; the wallet fills in its chain and a nonce."""
-        action = actions.approve_builder_fee(
-            self._network,
-            builder=builder,
-            max_fee_rate=max_fee_rate,
-            nonce=0,
-            signature_chain_id="0x1",
-        )
-        whole = signing.user_typed_data(action)
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+        """What a wallet signs to approve a builder; the wallet fills in its nonce."""
+        whole = signing.user_typed_data(self._builder_action(builder, max_fee_rate, 0, chain))
         message = {k: v for k, v in whole["message"].items() if k != "nonce"}
-        domain = {k: v for k, v in whole["domain"].items() if k != "chainId"}
-        return {**whole, "domain": domain, "message": message}
+        return {**whole, "message": message}
 
     def builder_signer(
         self,
@@ -227,14 +219,17 @@ class VenueNetwork:
         signature: Mapping[str, Any],
     ) -> str | None:
         """Who signed a builder's approval."""
-        action = actions.approve_builder_fee(
+        action = self._builder_action(builder, max_fee_rate, nonce, chain)
+        return signing.signer(signing.user_digest(action), _parsed(signature))
+
+    def _builder_action(self, builder: str, rate: str, nonce: int, chain: str) -> actions.Action:
+        return actions.approve_builder_fee(
             self._network,
             builder=builder,
-            max_fee_rate=max_fee_rate,
+            max_fee_rate=rate,
             nonce=nonce,
             signature_chain_id=chain,
         )
-        return signing.signer(signing.user_digest(action), _parsed(signature))
 
     def text_signer(self, text: str, signature: str) -> str | None:
         """Who signed a text."""

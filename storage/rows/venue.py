@@ -179,13 +179,17 @@ class VenueAccounts:
         """Say how the venue took an approval."""
         self._sql.run("UPDATE venue_agent_keys SET status = :status WHERE approval_id = :id", status=status, id=approval_id)
 
-    def end_keys(self, link_id: str, kind: KeyKind, now: datetime, *, but: str) -> None:
-        """End a link's keys of a kind at once, but one approval."""
+    def end_keys(self, key: AgentKey, now: datetime) -> None:
+        """End at once the keys of the same link and kind that were asked for before this one, or with it."""
         self._sql.run(
             "UPDATE venue_agent_keys SET ended_at = :at WHERE link_id = :link AND kind = :kind AND ended_at IS NULL "
-            "AND approval_id <> :but",
-            at=micros(now), link=link_id, kind=kind, but=but,
+            "AND approval_id <> :but AND requested_at <= :before",
+            at=micros(now), link=key.link_id, kind=key.kind, but=key.approval_id, before=micros(key.requested_at),
         )  # fmt: skip
+
+    def forget_key(self, approval_id: str) -> None:
+        """Take out an approval that was never sent."""
+        self._sql.run("DELETE FROM venue_agent_keys WHERE approval_id = :id", id=approval_id)
 
     def check_key(self, approval_id: str, *, listed: bool, now: datetime) -> None:
         """Note whether the venue names a key."""

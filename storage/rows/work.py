@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from storage.sql import Sql, first, micros
@@ -27,13 +27,22 @@ class Idempotency:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def claim(self, scope: str, key: str, request_hash: str, now: datetime) -> Claim:
-        """Claim a key, or find who did; two racing callers meet at the unique key, never at both."""
+    def claim(self, scope: str, key: str, request_hash: str, now: datetime, *, abandoned_after: timedelta | None = None) -> Claim:
+        """Claim a key, or find who did; two racing callers meet at the unique key, never at both.
+
+        With `abandoned_after`, an unfinished claim that is older goes to whoever sends the same request again.
+        """
         made = self._sql.run(
             "INSERT INTO idempotency (scope, key, request_hash, claimed_at) VALUES (:scope, :key, :hash, :at) "
             "ON CONFLICT (scope, key) DO NOTHING",
             scope=scope, key=key, hash=request_hash, at=micros(now),
         )  # fmt: skip
+        if made == 0 and abandoned_after is not None:
+            made = self._sql.run(
+                "UPDATE idempotency SET claimed_at = :at WHERE scope = :scope AND key = :key AND request_hash = :hash "
+                "AND status IS NULL AND claimed_at < :before",
+                scope=scope, key=key, hash=request_hash, at=micros(now), before=micros(now - abandoned_after),
+            )  # fmt: skip
         if made == 1:
             return Claim(True, request_hash)
         found = self.find(scope, key)

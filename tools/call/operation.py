@@ -10,11 +10,12 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from domain.ports import Chains, Clock, HouseKeeper, Ids, SignIn
+from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignIn, Venues
 from domain.refusals import NextStep
 from domain.settings import Config, Switches
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
+from tools.call.throttle import Throttle
 
 Auth = Literal["open", "owner", "agent", "owner_or_agent", "keeper", "admin"]
 
@@ -41,7 +42,8 @@ class Gives(BaseModel):
 class Caller:
     """Who calls: a role, and the user id behind the credential (None for nobody, keeper and admin).
 
-    `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet.
+    `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet. `peer` is the network
+    address that the call came from, None where there is none.
     """
 
     role: Role
@@ -50,6 +52,7 @@ class Caller:
     address: str | None = None
     name: str | None = None
     credential: str | None = None
+    peer: str | None = None
 
 
 NOBODY: Final = Caller("nobody")
@@ -67,6 +70,9 @@ class Deps:
     sign_in: SignIn
     defaults: Switches = field(default_factory=Switches)
     keeper: HouseKeeper | None = None
+    venues: Venues | None = None
+    signer: OrderSigner | None = None
+    relays: Throttle = field(default_factory=Throttle)
 
 
 T = TypeVar("T", bound=BaseModel)

@@ -7,12 +7,14 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import anyio
 from pydantic import ValidationError
 
 from domain.refusals import Refused, invalid, refusal
+from storage.rows.work import Claim
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Auth, Caller, Deps, Handler, Operation, Reply, Role, Surface, Takes
 from tools.call.refused_inputs import refuse_secrets, refuse_unwritable
@@ -22,6 +24,9 @@ log = logging.getLogger("wallet.operation")
 
 
 KEY_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+ABANDONED: Final = timedelta(minutes=1)
 
 
 _NEEDS: Final[Mapping[Auth, str]] = {
@@ -103,7 +108,9 @@ async def _perform(op: Operation, deps: Deps, caller: Caller, asked: Any, argume
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
     if op.effect is not None:
-        return await op.effect(deps, caller, asked)
+        if op.idempotency is None or key is None:
+            return await op.effect(deps, caller, asked)
+        return await _effect_once(op, deps, caller, asked, arguments, key)
     facts = await op.gather(deps, caller, asked) if op.gather else None
     handler = op.handler
     if handler is None:
@@ -128,14 +135,39 @@ def _once(uow: UnitOfWork, op: Operation, ask: Ask[Any, Any], arguments: Mapping
     scope, digest = op.idempotency(ask.caller, ask.asked), request_hash(op, arguments)
     claim = uow.idempotency.claim(scope, key, digest, ask.now)
     if not claim.new:
-        if claim.request_hash != digest:
-            raise Refused(refusal("idempotency_key_reused"))
-        if claim.status is None or claim.response is None:
-            raise Refused(refusal("idempotency_in_flight", retry_at=ask.now))
-        return Reply(claim.status, claim.response)
+        return _stored(claim, digest, ask.now)
     reply = handler(uow, ask)
     uow.idempotency.complete(scope, key, reply.status, dict(reply.body))
     return reply
+
+
+async def _effect_once(op: Operation, deps: Deps, caller: Caller, asked: Any, arguments: Mapping[str, Any], key: str) -> Reply:
+    """Claim, act outside, complete: two transactions, because nothing may stay open while somebody else is asked.
+
+    A claim whose process died is taken over after a minute; an effect is safe to begin again by its own record.
+    """
+    if op.effect is None or op.idempotency is None:
+        raise TypeError(f"{op.name} has no effect, or takes no idempotency key")
+    scope, digest, now = op.idempotency(caller, asked), request_hash(op, arguments), deps.clock.now()
+    claim = await deps.store.write(lambda uow: uow.idempotency.claim(scope, key, digest, now, abandoned_after=ABANDONED))
+    if not claim.new:
+        return _stored(claim, digest, now)
+    try:
+        reply = await op.effect(deps, caller, asked)
+    except BaseException:
+        await deps.store.write(lambda uow: uow.idempotency.release(scope, key))
+        raise
+    await deps.store.write(lambda uow: uow.idempotency.complete(scope, key, reply.status, dict(reply.body)))
+    return reply
+
+
+def _stored(claim: Claim, digest: str, now: datetime) -> Reply:
+    """The first answer to a key that was claimed before."""
+    if claim.request_hash != digest:
+        raise Refused(refusal("idempotency_key_reused"))
+    if claim.status is None or claim.response is None:
+        raise Refused(refusal("idempotency_in_flight", retry_at=now))
+    return Reply(claim.status, claim.response)
 
 
 async def door_is_open(deps: Deps) -> bool:

@@ -1,0 +1,544 @@
+"""A person's own account at the venue: its terms, its link by signature, what stands, and what the
+owner intends."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from domain.money import Usdc
+from domain.refusals import NextStep, Refused, invalid, refusal
+from domain.times import timestamp
+from domain.trading.indices import usdc_text
+from domain.trading.modes import effective_mode, live_network
+from domain.trading.own import (
+    CHALLENGE_GOOD_FOR,
+    CHALLENGES_A_DAY,
+    CHALLENGES_OPEN,
+    DEFAULT_CHAIN,
+    INTENT_LONGEST,
+    KEY_LONGEST,
+    TERMS,
+    AgentKey,
+    KeyKind,
+    Link,
+    LinkChallenge,
+    agent_name,
+    link_text,
+    usable,
+)
+from domain.trading.venue import CHAIN_NAMES, ApprovedAgent, Held, Network
+from storage.sql import Duplicate
+from storage.unit_of_work import UnitOfWork
+from tools.call.fields import Address, Nothing
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.trading.builder_fee import StatusOut as BuilderFeeStatus
+from tools.trading.builder_fee import status_of as builder_status
+from tools.trading.fields import (
+    Amount,
+    MaybeMoment,
+    Moment,
+    NetworkName,
+    live_side,
+    own_write,
+    signed_in,
+    venue_of,
+)
+
+AGENTS_S: Final = 60
+EQUITY_S: Final = 20
+DAY: Final = timedelta(days=1)
+_FIRST_DEX: Final = ""
+_USDC: Final = 0
+_PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
+LINK_AGAIN: Final = (NextStep("Ask for a new challenge", None, "POST /wallet/own/link/challenge"),)
+
+
+class TermsOut(Gives):
+    """The terms of linking an own account."""
+
+    version: int
+    sha256: str = Field(description="of text_en in UTF-8, 64 hex digits")
+    text_en: str
+    effective_at: Moment
+
+
+class ChallengeIn(Takes):
+    """Which wallet is to be linked, under which terms."""
+
+    address: Address
+    chain_id: int = Field(
+        default=DEFAULT_CHAIN, ge=1, le=2**53, description="chain that the wallet is on"
+    )
+    terms_sha256: str = Field(max_length=128, description="sha256 of the terms as they are now")
+
+
+class ChallengeOut(Gives):
+    """A text to sign with the wallet."""
+
+    challenge_id: str
+    message: str
+    scheme: Literal["eip191"]
+    network: NetworkName
+    expires_at: Moment
+
+
+class LinkIn(Takes):
+    """The signed challenge."""
+
+    challenge_id: str = Field(max_length=64)
+    signature: str = Field(
+        pattern=r"^0x[0-9a-fA-F]{130}$", description="65 bytes over the challenge's text"
+    )
+
+
+class LinkOut(Gives):
+    """The link as it stands."""
+
+    linked: bool
+    wallet: str
+    network: NetworkName
+    linked_at: Moment
+    terms_version: int
+
+
+class KeyOut(Gives):
+    """An agent key, as the venue named it last."""
+
+    address: str
+    name: str
+    valid_until: Moment
+    checked_at: MaybeMoment
+
+
+class EnableOut(Gives):
+    """What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
+    name."""
+
+    agent_name: str
+    max_valid_until: Moment
+    hyperliquid_chain: Literal["Mainnet", "Testnet"]
+
+
+class KeeperEnableOut(EnableOut):
+    """The same for the keeper key, whose address the signer gives."""
+
+    agent_address: str
+
+
+class StepOut(Gives):
+    """One thing that is still to do."""
+
+    step: Literal["link", "enable", "verify", "fund", "builder_fee"]
+    text: str
+    route: str | None
+
+
+class StatusOut(Gives):
+    """What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
+    say."""
+
+    linked: bool
+    wallet: str | None
+    network: NetworkName
+    linked_at: MaybeMoment
+    terms_version: int | None
+    enabled: bool
+    order_key: KeyOut | None
+    keeper_key: KeyOut | None
+    enable: EnableOut
+    enable_keeper: KeeperEnableOut | None
+    builder_fee: BuilderFeeStatus
+    abstraction_mode: str | None
+    funded: bool | None
+    equity_usdc: Amount
+    allowlisted: bool
+    mode: Literal["paper", "live"]
+    stale: bool
+    next: list[StepOut]
+
+
+Price = Annotated[
+    str, Field(max_length=32, description="plain decimal, at most 8 decimals", examples=["25451.0"])
+]
+
+
+class IntentIn(Takes):
+    """What the owner says before he acts; it never trades and never widens a limit."""
+
+    kind: Literal["open", "close", "reduce", "hold", "note"]
+    product: str | None = Field(default=None, pattern=r"^([a-z0-9]{2,4}:)?[A-Za-z0-9]{1,16}$")
+    side: Literal["buy", "sell"] | None = None
+    notional_usdc: Usdc | None = None
+    limit_px: Price | None = None
+    text: str | None = Field(default=None, max_length=500)
+    valid_until: str | None = Field(default=None, max_length=40, description="ISO 8601, UTC")
+
+
+class IntentOut(Gives):
+    """It is written down."""
+
+    intent_id: str
+    created_at: Moment
+
+
+def terms(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    """Give the terms."""
+    body = {
+        "version": TERMS.version,
+        "sha256": TERMS.sha256,
+        "text_en": TERMS.text_en,
+        "effective_at": timestamp(TERMS.effective_at),
+    }
+    return Reply(200, body)
+
+
+def _current_terms(sha256: str) -> None:
+    if sha256.removeprefix("0x").lower() != TERMS.sha256:
+        raise Refused(refusal("terms_changed", version=TERMS.version))
+
+
+def challenge(uow: UnitOfWork, ask: Ask[ChallengeIn, None]) -> Reply:
+    """Write a text that links a wallet to the account behind this session.
+
+    Errors: `terms_changed`; `rate_limited` after 20 texts a day.
+    """
+    user = signed_in(ask.caller)
+    _current_terms(ask.asked.terms_sha256)
+    address, network = ask.chains.address(ask.asked.address), live_network(ask.switches)
+    if uow.venue.challenges_since(user, ask.now - DAY) >= CHALLENGES_A_DAY:
+        why = f"A person may ask for {CHALLENGES_A_DAY} link challenges a day."
+        raise Refused(
+            refusal(
+                "rate_limited",
+                why=why,
+                retry_at=ask.now + timedelta(hours=1),
+                detail={"retry_after_s": 3600},
+            )
+        )
+    expires = ask.now + CHALLENGE_GOOD_FOR
+    nonce = f"{ask.ids.nonce256() >> 128:032x}"
+    made = LinkChallenge(
+        challenge_id=ask.ids.short("lc_"),
+        user_id=user,
+        network=network,
+        address=address,
+        message=link_text(
+            base_url=ask.config.base_url,
+            account=ask.caller.address or user,
+            address=address,
+            chain_id=ask.asked.chain_id,
+            network=network,
+            nonce=nonce,
+            terms_sha256=TERMS.sha256,
+            issued=ask.now,
+            expires=expires,
+        ),
+        terms_version=TERMS.version,
+        terms_sha256=TERMS.sha256,
+        expires_at=expires,
+    )
+    uow.venue.add_challenge(made, ask.now, open_at_most=CHALLENGES_OPEN, kept=2 * DAY)
+    body = {
+        "challenge_id": made.challenge_id,
+        "message": made.message,
+        "scheme": "eip191",
+        "network": network,
+        "expires_at": timestamp(expires),
+    }
+    return Reply(201, body)
+
+
+async def link(deps: Deps, caller: Caller, asked: LinkIn) -> Reply:
+    """Link the wallet that signed the text; a text is burnt at its first try, right or wrong.
+
+    Errors, in order: `not_found` for another's text, `challenge_spent`, `terms_changed`,
+    `invalid_signature`,
+    `not_own_account`, `already_linked`.
+    """
+    user = signed_in(caller)
+    told = await deps.store.write(
+        lambda uow: _burnt(uow, user, asked.challenge_id, deps.clock.now())
+    )
+    _current_terms(told.terms_sha256)
+    venue = venue_of(deps, told.network)
+    signer = venue.text_signer(told.message, asked.signature)
+    if signer != told.address:
+        why = "the signature is not this wallet's over this text"
+        raise Refused(refusal("invalid_signature", signer=told.address, why=why, next=LINK_AGAIN))
+    await _is_own(deps, told)
+    made = Link(
+        link_id=deps.ids.short("ln_"),
+        user_id=user,
+        network=told.network,
+        wallet=told.address,
+        terms_version=told.terms_version,
+        linked_at=deps.clock.now(),
+    )
+    return Reply(200, _link_state(await deps.store.write(lambda uow: _linked(uow, made))))
+
+
+def _burnt(uow: UnitOfWork, user: str, challenge_id: str, now: datetime) -> LinkChallenge:
+    """The text, used up from here on."""
+    found = uow.venue.challenge(challenge_id)
+    if found is None or found[0].user_id != user:
+        raise Refused(refusal("not_found", what="link challenge", next=LINK_AGAIN))
+    told, used = found
+    if used or told.expires_at <= now or not uow.venue.burn(challenge_id, now):
+        raise Refused(refusal("challenge_spent"))
+    return told
+
+
+async def _is_own(deps: Deps, told: LinkChallenge) -> None:
+    """Refuse an address that is no account of its own. A pasted agent key would answer every
+    question with nothing."""
+    role = await venue_of(deps, told.network).role(told.address)
+    words = {"agent": "an agent key", "vault": "a vault", "subAccount": "a sub-account"}
+    if role in words:
+        raise Refused(refusal("not_own_account", what=words[role], next=LINK_AGAIN))
+    if role == "unknown":
+        why = "it names a role that is not known"
+        raise Refused(refusal("venue_unavailable", why=why, next=LINK_AGAIN))
+
+
+def _linked(uow: UnitOfWork, made: Link) -> Link:
+    """Write the link; who has it already keeps it, under the newer terms."""
+    theirs = uow.venue.link_to(made.wallet, made.network)
+    if theirs is not None and theirs.user_id != made.user_id:
+        raise Refused(refusal("already_linked", why="The wallet is linked to somebody else."))
+    own = uow.venue.link_of(made.user_id, made.network)
+    if own is not None and own.wallet != made.wallet:
+        raise Refused(refusal("already_linked", why=f"You have linked {own.wallet} already."))
+    if own is not None:
+        uow.venue.accept_terms(own.link_id, made.terms_version)
+        return own
+    try:
+        uow.venue.add_link(made)
+    except Duplicate:
+        why = "The wallet was linked a moment ago."
+        raise Refused(refusal("already_linked", why=why)) from None
+    return made
+
+
+def _link_state(found: Link) -> dict[str, Any]:
+    return {
+        "linked": True,
+        "wallet": found.wallet,
+        "network": found.network,
+        "linked_at": timestamp(found.linked_at),
+        "terms_version": TERMS.version,
+    }
+
+
+# -- status
+# --------------------------------------------------------------------------------------------------
+
+
+async def agents_told(
+    deps: Deps, found: Link, *, good_for_s: int
+) -> Held[tuple[ApprovedAgent, ...]] | None:
+    """The venue's list of a wallet's agents; None where it says nothing and nothing is held."""
+    try:
+        return await venue_of(deps, found.network).agents(found.wallet, good_for_s=good_for_s)
+    except Refused:
+        return None
+
+
+async def equity_of(deps: Deps, found: Link) -> tuple[str | None, Decimal | None]:
+    """How the account holds its margin, and what it is worth in USDC; None where the venue does not
+    say.
+
+    A unified account has its balance in the spot state: read elsewhere it would show 0.
+    """
+    wallet = found.wallet
+    try:
+        venue = venue_of(deps, found.network)
+        mode = (await venue.abstraction(wallet)).value
+        if mode in ("unifiedAccount", "portfolioMargin"):
+            held = await venue.balances(wallet, good_for_s=EQUITY_S)
+            return mode, sum((b.total for b in held.value if b.token == _USDC), Decimal(0))
+        worth = Decimal(0)
+        for dex in (_FIRST_DEX, *deps.config.trading.dexes):
+            account = await venue.account(wallet, dex, lane="house", good_for_s=EQUITY_S)
+            worth += account.value.account_value
+    except Refused:
+        return None, None
+    return mode, worth if mode != "unknown" else None
+
+
+def _key_out(key: AgentKey | None, now: datetime) -> dict[str, Any] | None:
+    if key is None or not key.alive(now):
+        return None
+    return {
+        "address": key.agent,
+        "name": key.name,
+        "valid_until": timestamp(key.valid_until),
+        "checked_at": timestamp(key.checked_at) if key.checked_at else None,
+    }
+
+
+async def status(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+    """Say what is linked and approved, and what is still to do."""
+    now_on, network, found, allowed = await live_side(deps, caller)
+    user, now = signed_in(caller), deps.clock.now()
+    fee = await builder_status(deps, found, network)
+    told = await agents_told(deps, found, good_for_s=AGENTS_S) if found else None
+    mode, worth = await equity_of(deps, found) if found else (None, None)
+    order, keeper = await _keys(deps, found)
+    enabled = usable(order, told.value if told else None, now)
+    body = {
+        "linked": found is not None,
+        "wallet": found.wallet if found else None,
+        "network": network,
+        "linked_at": timestamp(found.linked_at) if found else None,
+        "terms_version": found.terms_version if found else None,
+        "enabled": enabled,
+        "order_key": _key_out(order, now),
+        "keeper_key": _key_out(keeper, now),
+        "enable": _enable(user, network, "order", now),
+        "enable_keeper": await _keeper_enable(deps, user, found, now),
+        "builder_fee": fee,
+        "abstraction_mode": mode,
+        "funded": None if worth is None else worth > 0,
+        "equity_usdc": usdc_text(worth),
+        "allowlisted": allowed,
+        "mode": effective_mode(now_on, "terminal", allowed=allowed),
+        "stale": found is not None and (told is None or told.stale or worth is None),
+        "next": _next(found, order, enabled, worth, fee, deps.config.trading.builder_address),
+    }
+    return Reply(200, body)
+
+
+async def _keys(deps: Deps, found: Link | None) -> tuple[AgentKey | None, AgentKey | None]:
+    if found is None:
+        return None, None
+    return await deps.store.read(
+        lambda uow: (
+            uow.venue.key_in_use(found.link_id, "order"),
+            uow.venue.key_in_use(found.link_id, "keeper"),
+        )
+    )
+
+
+def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> dict[str, Any]:
+    return {
+        "agent_name": agent_name(user, network, kind),
+        "max_valid_until": timestamp(now + KEY_LONGEST),
+        "hyperliquid_chain": CHAIN_NAMES[network],
+    }
+
+
+async def _keeper_enable(
+    deps: Deps, user: str, found: Link | None, now: datetime
+) -> dict[str, Any] | None:
+    """What to sign for the keeper key; None without a signer."""
+    if deps.signer is None or found is None:
+        return None
+    try:
+        address = await deps.signer.keeper_address(found.network, found.wallet)
+    except Refused:
+        return None
+    return _enable(user, found.network, "keeper", now) | {"agent_address": address}
+
+
+def _next(
+    found: Link | None,
+    order: AgentKey | None,
+    enabled: bool,
+    worth: Decimal | None,
+    fee: dict[str, Any],
+    builder: str | None,
+) -> list[dict[str, Any]]:
+    """The steps that are left, in their order; the builder fee is never required."""
+    steps = []
+    if found is None:
+        return [_step("link", "Link a wallet", "POST /wallet/own/link/challenge")]
+    if order is None:
+        steps.append(_step("enable", "Approve an order key", "POST /wallet/own/enable/relay"))
+    elif not enabled:
+        steps.append(_step("verify", "Check the approval", "POST /wallet/own/enable/verify"))
+    if worth is not None and worth <= 0:
+        steps.append(_step("fund", "Deposit USDC at the venue", None))
+    if builder is not None and not fee["approved"]:
+        text = "Approve the builder fee at the venue, if you want to"
+        steps.append(_step("builder_fee", text, "GET /wallet/builder-fee/config"))
+    return steps
+
+
+def _step(step: str, text: str, route: str | None) -> dict[str, Any]:
+    return {"step": step, "text": text, "route": route}
+
+
+# -- intents
+# -------------------------------------------------------------------------------------------------
+
+
+def intent(uow: UnitOfWork, ask: Ask[IntentIn, None]) -> Reply:
+    """Write down what the owner intends; it trades nothing, reserves nothing and widens no
+    limit."""
+    asked = ask.asked
+    if asked.notional_usdc is not None and asked.notional_usdc.micros < 0:
+        raise invalid("notional_usdc", "not negative")
+    if asked.limit_px is not None and not _PRICE.fullmatch(asked.limit_px):
+        raise invalid("limit_px", "a plain decimal string with at most 8 decimals")
+    until = _until(asked.valid_until, ask.now)
+    intent_id = ask.ids.short("in_")
+    body = {
+        "product": asked.product,
+        "side": asked.side,
+        "notional_usdc": None if asked.notional_usdc is None else str(asked.notional_usdc),
+        "limit_px": asked.limit_px,
+        "text": asked.text,
+    }
+    uow.venue.add_intent(intent_id, signed_in(ask.caller), asked.kind, body, ask.now, until)
+    return Reply(201, {"intent_id": intent_id, "created_at": timestamp(ask.now)})
+
+
+def _until(told: str | None, now: datetime) -> datetime | None:
+    if told is None:
+        return None
+    try:
+        until = datetime.fromisoformat(told)
+    except ValueError:
+        raise invalid("valid_until", "ISO 8601") from None
+    if until.tzinfo is None:
+        raise invalid("valid_until", "with its zone")
+    if not now < until <= now + INTENT_LONGEST:
+        raise invalid("valid_until", "in the future, at most 30 days away")
+    return until
+
+
+OPERATIONS: Final = (
+    Operation(
+        "own_terms", "Read the terms of an own account", "The terms under which you link an account of yours at the venue.",
+        "open", ("GET", "/wallet/own/terms"), Nothing, TermsOut, terms, family="own account",
+    ),
+    Operation(
+        "own_link_challenge", "Start linking an own account", "Get a text to sign with the wallet; good for 10 minutes, one try.",
+        "owner", ("POST", "/wallet/own/link/challenge"), ChallengeIn, ChallengeOut, challenge, writes=True, guards_secrets=True,
+        family="own account", statuses={201: "A text to sign"}, idempotency=own_write("/wallet/own/link/challenge"),
+        refusals=("invalid_address", "terms_changed", "rate_limited", "secret_not_accepted", "idempotency_key_reused",
+                  "idempotency_in_flight"),
+    ),
+    Operation(
+        "own_link", "Link an own account", "Prove by the signed text that the wallet is yours. No key of yours is stored.",
+        "owner", ("POST", "/wallet/own/link"), LinkIn, LinkOut, effect=link, writes=True, guards_secrets=True, open_world=True,
+        family="own account", idempotency=own_write("/wallet/own/link"),
+        refusals=("not_found", "challenge_spent", "terms_changed", "invalid_signature", "not_own_account", "already_linked",
+                  "venue_unavailable", "not_configured", "secret_not_accepted", "idempotency_key_reused", "idempotency_in_flight"),
+    ),
+    Operation(
+        "own_status", "Read your own account", "What is linked, approved and funded at the venue, and what is still to do.",
+        "owner", ("GET", "/wallet/own/status"), Nothing, StatusOut, effect=status, family="own account", open_world=True,
+    ),
+    Operation(
+        "own_intent", "Write down an intent", "Say beforehand what you mean to do; append-only, and it never trades.",
+        "owner", ("POST", "/wallet/own/intent"), IntentIn, IntentOut, intent, writes=True, guards_secrets=True,
+        family="own account", statuses={201: "Written down"}, idempotency=own_write("/wallet/own/intent"),
+        refusals=("invalid_number", "secret_not_accepted", "idempotency_key_reused", "idempotency_in_flight"),
+    ),
+)  # fmt: skip
