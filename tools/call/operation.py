@@ -126,6 +126,7 @@ class Operation:
     `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before it, with none open.
     An operation with an outside effect has `effect` in place of `handler` and opens its own transactions.
     `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes, with their meaning.
+    `hash_fields` names the inputs in which 64 hex digits belong; where it is set, they are refused in every other one.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -145,6 +146,7 @@ class Operation:
     open_world: bool = False
     on_mcp: bool = False
     guards_secrets: bool = False
+    hash_fields: frozenset[str] | None = None
     family: str = "mandates"
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Done"})
     refusals: tuple[str, ...] = ()

@@ -92,3 +92,22 @@ def refuse_secrets(value: Any, path: str = "") -> None:
     elif isinstance(value, list):
         for n, inner in enumerate(value):
             refuse_secrets(inner, f"{path}{n}.")
+
+
+_KEY_SHAPED: Final = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{64}(?![0-9a-fA-F])")
+
+
+def refuse_secret_values(value: Any, hash_fields: frozenset[str], path: str = "", name: str = "") -> None:
+    """Refuse a text that holds 64 hex digits, the form of a private key, in a field where no hash belongs (contract 7).
+
+    Errors: `secret_not_accepted`; it names the field and never repeats the value.
+    """
+    if isinstance(value, Mapping):
+        for inner_name, inner in value.items():
+            refuse_secret_values(inner, hash_fields, f"{path}{inner_name}.", str(inner_name))
+    elif isinstance(value, list):
+        for n, inner in enumerate(value):
+            refuse_secret_values(inner, hash_fields, f"{path}{n}.", name)
+    elif isinstance(value, str) and name not in hash_fields and _KEY_SHAPED.search(value):
+        field = "text" if _KEY_SHAPED.search(path) else path.rstrip(".")
+        raise Refused(refusal("secret_not_accepted", field=field[:80]))

@@ -17,7 +17,7 @@ from domain.refusals import Refused, invalid, refusal
 from storage.rows.work import Claim
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Auth, Caller, Deps, Handler, Operation, Reply, Role, Surface, Takes
-from tools.call.refused_inputs import refuse_secrets, refuse_unwritable
+from tools.call.refused_inputs import refuse_secret_values, refuse_secrets, refuse_unwritable
 from tools.call.switches import switches
 
 log = logging.getLogger("wallet.operation")
@@ -95,6 +95,8 @@ async def _run(
     check_role(op, caller)
     if op.guards_secrets:
         refuse_secrets(arguments)
+    if op.hash_fields is not None:
+        refuse_secret_values(arguments, op.hash_fields)
     asked = validated(op, arguments, strict=surface != "http" or not op.from_query)
     if not op.writes:
         return await _perform(op, deps, caller, asked, arguments, key)

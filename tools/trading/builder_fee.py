@@ -26,6 +26,7 @@ from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 from tools.call.switches import switches
 from tools.trading.fields import (
+    HASH_FIELDS,
     ChainId,
     MaybeMoment,
     Moment,
@@ -312,7 +313,7 @@ OPERATIONS: Final = (
     Operation(
         "builder_fee_record", "Record a builder fee approval", "Tell that you approved the builder fee at the venue; the venue is asked.",
         "owner", ("POST", "/wallet/builder-fee/record"), RecordIn, RecordOut, effect=record, writes=True, idempotent=True,
-        guards_secrets=True, family="own account", open_world=True, idempotency=own_write("/wallet/builder-fee/record"),
+        guards_secrets=True, hash_fields=HASH_FIELDS, family="own account", open_world=True, idempotency=own_write("/wallet/builder-fee/record"),
         refusals=("invalid_address", "not_linked", "invalid_signature", "not_configured", "secret_not_accepted",
                   "idempotency_key_reused", "idempotency_in_flight"),
     ),

@@ -32,6 +32,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address, Nothing
 from tools.call.operation import Caller, Deps, Gives, Operation, Reply, Takes
 from tools.trading.fields import (
+    HASH_FIELDS,
     ChainId,
     MaybeMoment,
     Moment,
@@ -417,7 +418,7 @@ _WRITE: Final = (
 OPERATIONS: Final = (
     Operation(
         "own_enable_relay", "Approve an order key", "Pass your signed approval of an order key on to the venue; nothing else is passed on.",
-        "owner", ("POST", "/wallet/own/enable/relay"), RelayIn, RelayOut, effect=relay, writes=True, guards_secrets=True,
+        "owner", ("POST", "/wallet/own/enable/relay"), RelayIn, RelayOut, effect=relay, writes=True, guards_secrets=True, hash_fields=HASH_FIELDS,
         family="own account", open_world=True, idempotency=own_write("/wallet/own/enable/relay"),
         refusals=("invalid_address", "invalid_signature", "conflict", "agent_slots_full", "account_unfunded",
                   "secret_not_accepted", *_WRITE),
@@ -425,6 +426,7 @@ OPERATIONS: Final = (
     Operation(
         "own_enable_verify", "Check the order key", "Ask the venue whether it names your order key, and keep its answer.",
         "owner", ("POST", "/wallet/own/enable/verify"), Nothing, VerifyOut, effect=verify, writes=True, idempotent=True,
-        family="own account", open_world=True, idempotency=own_write("/wallet/own/enable/verify"), refusals=_WRITE,
+        guards_secrets=True, hash_fields=HASH_FIELDS,
+        family="own account", open_world=True, idempotency=own_write("/wallet/own/enable/verify"), refusals=("secret_not_accepted", *_WRITE),
     ),
 )  # fmt: skip

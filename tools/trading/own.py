@@ -39,6 +39,7 @@ from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Tak
 from tools.trading.builder_fee import StatusOut as BuilderFeeStatus
 from tools.trading.builder_fee import status_of as builder_status
 from tools.trading.fields import (
+    HASH_FIELDS,
     Amount,
     MaybeMoment,
     Moment,
@@ -519,14 +520,14 @@ OPERATIONS: Final = (
     ),
     Operation(
         "own_link_challenge", "Start linking an own account", "Get a text to sign with the wallet; good for 10 minutes, one try.",
-        "owner", ("POST", "/wallet/own/link/challenge"), ChallengeIn, ChallengeOut, challenge, writes=True, guards_secrets=True,
+        "owner", ("POST", "/wallet/own/link/challenge"), ChallengeIn, ChallengeOut, challenge, writes=True, guards_secrets=True, hash_fields=HASH_FIELDS,
         family="own account", statuses={201: "A text to sign"}, idempotency=own_write("/wallet/own/link/challenge"),
         refusals=("invalid_address", "terms_changed", "rate_limited", "secret_not_accepted", "idempotency_key_reused",
                   "idempotency_in_flight"),
     ),
     Operation(
         "own_link", "Link an own account", "Prove by the signed text that the wallet is yours. No key of yours is stored.",
-        "owner", ("POST", "/wallet/own/link"), LinkIn, LinkOut, effect=link, writes=True, guards_secrets=True, open_world=True,
+        "owner", ("POST", "/wallet/own/link"), LinkIn, LinkOut, effect=link, writes=True, guards_secrets=True, hash_fields=HASH_FIELDS, open_world=True,
         family="own account", idempotency=own_write("/wallet/own/link"),
         refusals=("not_found", "challenge_spent", "terms_changed", "invalid_signature", "not_own_account", "already_linked",
                   "venue_unavailable", "not_configured", "secret_not_accepted", "idempotency_key_reused", "idempotency_in_flight"),
@@ -537,7 +538,7 @@ OPERATIONS: Final = (
     ),
     Operation(
         "own_intent", "Write down an intent", "Say beforehand what you mean to do; append-only, and it never trades.",
-        "owner", ("POST", "/wallet/own/intent"), IntentIn, IntentOut, intent, writes=True, guards_secrets=True,
+        "owner", ("POST", "/wallet/own/intent"), IntentIn, IntentOut, intent, writes=True, guards_secrets=True, hash_fields=HASH_FIELDS,
         family="own account", statuses={201: "Written down"}, idempotency=own_write("/wallet/own/intent"),
         refusals=("invalid_number", "secret_not_accepted", "idempotency_key_reused", "idempotency_in_flight"),
     ),

@@ -89,7 +89,9 @@ class Desk:
         await self.link(p)
         return p
 
-    def approval(self, p: Person, agent: str, *, network: Network = "testnet", kind: str = "order", **changes: Any) -> dict[str, Any]:
+    def approval(
+        self, p: Person, agent: str, *, network: Network = "testnet", kind: str = "order", **changes: Any
+    ) -> dict[str, Any]:
         """The body of an approval that the person's wallet signed."""
         name = agent_name(str(p.caller.user_id), network, kind)  # type: ignore[arg-type]
         until = self.clock.now().replace(microsecond=0) + changes.pop("lasts", __import__("datetime").timedelta(days=7))
@@ -129,7 +131,9 @@ def order_key(n: int) -> str:
 
 
 @asynccontextmanager
-async def a_desk(url: str, *, rules: Rules | None = None, timeout_s: int = 5, down: bool = False, **trading: Any) -> AsyncIterator[Desk]:
+async def a_desk(
+    url: str, *, rules: Rules | None = None, timeout_s: int = 5, down: bool = False, **trading: Any
+) -> AsyncIterator[Desk]:
     store, clock = await open_store(url), Clock()
 
     def now() -> int:
@@ -142,7 +146,9 @@ async def a_desk(url: str, *, rules: Rules | None = None, timeout_s: int = 5, do
         venue_mainnet_url=DEAD if down else main_url, venue_testnet_url=DEAD if down else test_url, venue_timeout_s=timeout_s
     )
     networks = venues(settings, clock, SharedWeights(store))
-    config = Config(trading=Trading(**({"builder_address": BUILDER.address, "verify_pause_s": 0, "relays_per_minute": 0} | trading)))
+    config = Config(
+        trading=Trading(**({"builder_address": BUILDER.address, "verify_pause_s": 0, "relays_per_minute": 0} | trading))
+    )
     deps = Deps(store, EvmChains([]), clock, SystemIds(), config, SiweSignIn(), Switches(door=True), venues=networks)
     try:
         yield Desk(store, deps, clock, networks, main, test)

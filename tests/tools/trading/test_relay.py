@@ -12,9 +12,9 @@ from aiohttp import ClientSession
 from http_shim.application import build
 from http_shim.listening import listen
 from tests.tools.trading.conftest import Desk, a_desk
-from tools.catalogue import OPERATIONS
 from tools.call.operation import NOBODY, Caller
 from tools.call.throttle import Throttle, network_of
+from tools.catalogue import OPERATIONS
 from venue.budget import RELAYS_AT_MOST
 from venue.devvenue import Fault, Rules
 
@@ -97,14 +97,34 @@ async def test_the_allowed_dexes_are_read(desk: Desk) -> None:
     assert told["data"]["universe"][0]["name"] == "xyz:XYZ100"
 
 
-@pytest.mark.parametrize("user", ["", "0x", "0x" + "1" * 39, "0x" + "g" * 40, "abc", "0x" + "11" * 21, "0x8C967E73E6B15087C42A10D344CFF4C96D877f1d"])
+@pytest.mark.parametrize(
+    "user", ["", "0x", "0x" + "1" * 39, "0x" + "g" * 40, "abc", "0x" + "11" * 21, "0x8C967E73E6B15087C42A10D344CFF4C96D877f1d"]
+)
 async def test_a_malformed_user_is_refused_where_the_venue_would_say_nothing(user: str, desk: Desk) -> None:
     for name in ("info_order_history", "info_fees", "info_portfolio"):
         refused = await desk.refused(name, user=user)
         assert (refused.status, refused.body["error"]) == (400, "invalid_address")
 
 
-@pytest.mark.parametrize("coin", ["", '"BTC"', "*", "B" * 10_000, "БТЦ", "BTC\n", "BTC;", "a b", "xyz:", ":X", "xyz:*", "../meta", "xyz:xyz:X", "TOOLONGDEX:X"])
+@pytest.mark.parametrize(
+    "coin",
+    [
+        "",
+        '"BTC"',
+        "*",
+        "B" * 10_000,
+        "БТЦ",
+        "BTC\n",
+        "BTC;",
+        "a b",
+        "xyz:",
+        ":X",
+        "xyz:*",
+        "../meta",
+        "xyz:xyz:X",
+        "TOOLONGDEX:X",
+    ],
+)
 async def test_abuse_33_a_coin_with_quotes_ten_kilobytes_unicode_or_a_star_never_reaches_the_venue(coin: str, desk: Desk) -> None:
     desk.main.faults.add(Fault(effect="status", status=500))
     refused = await desk.refused("info_funding", coin=coin)
