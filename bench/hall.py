@@ -42,9 +42,15 @@ async def fill(stage: Stage, agents: int) -> None:
 def other(shape: HallAgent, agent_id: str, n: int) -> HallAgent:
     """A row like the shape, with facts of its own."""
     facts = {
-        k: (n * 7_919) % 997 if v is not None or k in ("days_live", "trades_total") else None for k, v in shape.facts.items()
+        k: (n * 7_919) % 997 if v is not None or k in ("days_live", "trades_total") else None
+        for k, v in shape.facts.items()
     }
-    return replace(shape, agent_id=agent_id, facts=facts, body={**shape.body, "agent_id": agent_id, "name": f"Agent {n}"})
+    return replace(
+        shape,
+        agent_id=agent_id,
+        facts=facts,
+        body={**shape.body, "agent_id": agent_id, "name": f"Agent {n}"},
+    )
 
 
 def copy_rows(stage: Stage, agents: int) -> None:
@@ -86,7 +92,11 @@ async def measure() -> dict[str, tuple[float, str]]:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         async with staged(Path(one)) as small, staged(Path(two)) as large:
             for stage, agents in ((small, SMALL), (large, LARGE)):
-                await stage.store.write(lambda uow: uow.ledger.append("m_bench00000", note(1), event_id="ev_seed", now=NOW))
+                await stage.store.write(
+                    lambda uow: uow.ledger.append(
+                        "m_bench00000", note(1), event_id="ev_seed", now=NOW
+                    )
+                )
                 await fill(stage, agents)
             times: dict[int, list[float]] = {SMALL: [], LARGE: []}
             for _ in range(READS):

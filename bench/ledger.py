@@ -34,7 +34,10 @@ async def fill(stage: Stage) -> None:
 async def measure() -> dict[str, tuple[float, str]]:
     """The three in turns, over HTTP, as a caller meets them."""
     with tempfile.TemporaryDirectory() as folder:
-        async with staged(Path(folder)) as stage, ClientSession(headers={"X-Service-User-Key": KEY}) as http:
+        async with (
+            staged(Path(folder)) as stage,
+            ClientSession(headers={"X-Service-User-Key": KEY}) as http,
+        ):
             await fill(stage)
             server = TestServer(build(stage.deps, OPERATIONS))
             await server.start_server()
@@ -60,6 +63,9 @@ async def measure() -> dict[str, tuple[float, str]]:
     return {
         "mandate_read_100k_over_10": (many / ten, "ratio of time, at most 1.5"),
         "mandate_read_100k_over_1k": (many / thousand, "ratio of time"),
-        "mandate_read_cold_100k_over_10": (cold_many / cold_ten, "ratio of time, folded states forgotten"),
+        "mandate_read_cold_100k_over_10": (
+            cold_many / cold_ten,
+            "ratio of time, folded states forgotten",
+        ),
         "mandate_read_ms": (ten * 1_000, "ms at 10 rows, over HTTP"),
     }

@@ -26,12 +26,16 @@ async def started(kind: str, transport: str, folder: str) -> tuple[Any, int]:
     """A server process; (process, port)."""
     env = {"PATH": os.defpath, "PYTHONPATH": os.getcwd(), "HOME": folder}
     command = [sys.executable, "-m", "bench.noop_server", kind, transport]
-    process = await asyncio.create_subprocess_exec(*command, env=env, stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        *command, env=env, stdout=asyncio.subprocess.PIPE
+    )
     assert process.stdout is not None
     return process, int(json.loads(await process.stdout.readline())["port"])
 
 
-async def timed(client: Client, tool: str = "noop", arguments: dict[str, Any] | None = None) -> float:
+async def timed(
+    client: Client, tool: str = "noop", arguments: dict[str, Any] | None = None
+) -> float:
     """Seconds a call, one after the other."""
     begin = time.perf_counter()
     for _ in range(CALLS):
@@ -51,7 +55,9 @@ async def compare(transport: str) -> dict[str, float]:
                 if transport == "stdio":
                     env = {"PATH": os.defpath, "PYTHONPATH": os.getcwd(), "HOME": folder}
                     where = StdioServerParameters(
-                        command=sys.executable, args=["-m", "bench.noop_server", kind, "stdio"], env=env
+                        command=sys.executable,
+                        args=["-m", "bench.noop_server", kind, "stdio"],
+                        env=env,
                     )
                 else:
                     process, port = await started(kind, transport, folder)
@@ -61,7 +67,9 @@ async def compare(transport: str) -> dict[str, float]:
                     if transport == "sse":
                         where = sse_client(base + "/sse", headers=headers)
                     else:
-                        inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
+                        inner = await stack.enter_async_context(
+                            create_mcp_http_client(headers=headers)
+                        )
                         where = streamable_http_client(base + "/mcp", http_client=inner)
                 clients[kind] = await stack.enter_async_context(Client(where))
                 await timed(clients[kind])
@@ -70,9 +78,14 @@ async def compare(transport: str) -> dict[str, float]:
                 order = ("bare", "ours") if n % 2 else ("ours", "bare")
                 told = {kind: await timed(clients[kind]) for kind in order}
                 ratios["noop"].append(told["ours"] / told["bare"])
-                ratios["read"].append(await timed(clients["whole"], "mandate_get", {"public_id": MANDATE}) / told["bare"])
+                ratios["read"].append(
+                    await timed(clients["whole"], "mandate_get", {"public_id": MANDATE})
+                    / told["bare"]
+                )
                 note = {"public_id": MANDATE, "kind": "note", "payload": {"text": "bench"}}
-                ratios["report"].append(await timed(clients["whole"], "mandate_report_event", note) / told["bare"])
+                ratios["report"].append(
+                    await timed(clients["whole"], "mandate_report_event", note) / told["bare"]
+                )
         for process in processes:
             process.terminate()
             await process.wait()
@@ -85,6 +98,12 @@ async def measure() -> dict[str, tuple[float, str]]:
     for transport in ("stdio", "sse", "http"):
         told = await compare(transport)
         found[f"mcp_noop_{transport}_over_bare"] = (told["noop"], "ratio of time, at most 1.15")
-        found[f"mcp_read_{transport}_over_bare_noop"] = (told["read"], "ratio of time, a mandate read")
-        found[f"mcp_report_{transport}_over_bare_noop"] = (told["report"], "ratio of time, an event report")
+        found[f"mcp_read_{transport}_over_bare_noop"] = (
+            told["read"],
+            "ratio of time, a mandate read",
+        )
+        found[f"mcp_report_{transport}_over_bare_noop"] = (
+            told["report"],
+            "ratio of time, an event report",
+        )
     return found

@@ -43,7 +43,17 @@ async def done(deps: Any, caller: Any, asked: Any) -> Reply:
     return Reply(200, {"ok": True})
 
 
-NOOP = Operation("noop", "Nothing", "Does nothing.", "open", None, Nothing, Done, effect=done, on_mcp=True)
+NOOP = Operation(
+    name="noop",
+    title="Nothing",
+    summary="Does nothing.",
+    auth="open",
+    route=None,
+    takes=Nothing,
+    gives=Done,
+    effect=done,
+    on_mcp=True,
+)
 
 
 def bare_server() -> Server[Any]:
@@ -54,9 +64,13 @@ def bare_server() -> Server[Any]:
         return t.ListToolsResult(tools=[tool])
 
     async def called(ctx: Any, params: Any) -> t.CallToolResult:
-        return t.CallToolResult(content=[t.TextContent(text='{"ok":true}')], structured_content={"ok": True})
+        return t.CallToolResult(
+            content=[t.TextContent(text='{"ok":true}')], structured_content={"ok": True}
+        )
 
-    server: Server[Any] = Server("bare", on_list_tools=listed, on_call_tool=called, get_tool_input_schema=lambda n: SCHEMA)
+    server: Server[Any] = Server(
+        "bare", on_list_tools=listed, on_call_tool=called, get_tool_input_schema=lambda n: SCHEMA
+    )
     server.middleware.clear()
     return server
 
@@ -71,7 +85,11 @@ def bare_app(server: Server[Any]) -> Starlette:
                 await server.run(r, w, server.create_initialization_options())
 
     streamable = server.streamable_http_app(json_response=True)
-    routes = [Route("/sse", endpoint=Sse()), Mount("/messages/", app=transport.handle_post_message), *streamable.routes]
+    routes = [
+        Route("/sse", endpoint=Sse()),
+        Mount("/messages/", app=transport.handle_post_message),
+        *streamable.routes,
+    ]
     return Starlette(routes=routes, lifespan=lambda app: server.session_manager.run())
 
 
@@ -102,12 +120,18 @@ def behind_bridge(app: Starlette) -> web.Application:
 async def main(kind: str, transport: str) -> None:
     if kind == "bare":
         server = bare_server()
-        await (over_stdio(server) if transport == "stdio" else over_http(behind_bridge(bare_app(server))))
+        await (
+            over_stdio(server)
+            if transport == "stdio"
+            else over_http(behind_bridge(bare_app(server)))
+        )
         return
     with tempfile.TemporaryDirectory() as folder:
         async with staged(Path(folder)) as stage:
             catalogue = (NOOP, *OPERATIONS) if kind == "whole" else (NOOP,)
-            ours, _ = build_server(stage.deps, catalogue, stdio_key=KEY if kind == "whole" else None)
+            ours, _ = build_server(
+                stage.deps, catalogue, stdio_key=KEY if kind == "whole" else None
+            )
             if transport == "stdio":
                 await over_stdio(ours)
             else:

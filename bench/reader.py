@@ -48,13 +48,20 @@ async def measure() -> dict[str, tuple[float, str]]:
             for _ in range(DEPOSITS):
                 calls = (await m.as_owner("owner_fund", amount="1")).body["calls"]
                 await world.mined(m.owner_wallet, calls[-1])
-            ticks = Ticks(Wired(Settings(chains={CHAIN_ID: {"rpc_url": evm.url}}), world.deps, world.chains))  # type: ignore[dict-item]  # pydantic reads it
+            ticks = Ticks(
+                Wired(Settings(chains={CHAIN_ID: {"rpc_url": evm.url}}), world.deps, world.chains)
+            )  # type: ignore[dict-item]  # pydantic reads it
             reader = Reader(world.chains.get(CHAIN_ID))
             started = time.perf_counter()
             await ticks.read_chain(reader)
             took = time.perf_counter() - started
             rows = await world.store.read(lambda uow: uow.ledger.head(m.id)[0])
-            found = {"reader_backfill_logs_per_second": (rows / took, "1/s, each log in a block of its own")}
+            found = {
+                "reader_backfill_logs_per_second": (
+                    rows / took,
+                    "1/s, each log in a block of its own",
+                )
+            }
             cost = {n: await _polled(world, ticks, reader, n) for n in VAULTS}
         await asyncio.to_thread(chain.__exit__, None, None, None)
     few, many = cost[VAULTS[0]], cost[VAULTS[-1]]

@@ -45,7 +45,9 @@ async def measure() -> dict[str, tuple[float, str]]:
             async with ClientSession(connector=TCPConnector(limit=WORKERS)) as http:
 
                 async def insert(n: int) -> None:
-                    async with http.post(limit.make_url("/bare"), json={"kind": "buy", "amount_usdc": "1", "n": n}) as r:
+                    async with http.post(
+                        limit.make_url("/bare"), json={"kind": "buy", "amount_usdc": "1", "n": n}
+                    ) as r:
                         assert r.status == 201
 
                 done = 0
@@ -67,7 +69,10 @@ async def measure() -> dict[str, tuple[float, str]]:
             await ours.close()
             connection.close()
     return {
-        "event_report_over_bare_insert": (median([a / b for a, b in pairs]), "ratio of throughput, at least 0.5"),
+        "event_report_over_bare_insert": (
+            median([a / b for a, b in pairs]),
+            "ratio of throughput, at least 0.5",
+        ),
         "event_report_per_second": (median([a for a, _ in pairs]), "1/s"),
         "bare_insert_per_second": (median([b for _, b in pairs]), "1/s"),
     }

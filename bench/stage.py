@@ -47,7 +47,15 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     store = await open_store(url)
     chains = EvmChains([])
     settings = Settings(door="on")
-    deps = Deps(store, chains, SystemClock(), SystemIds(), settings.config(), SiweSignIn(), Switches(door=True))
+    deps = Deps(
+        store,
+        chains,
+        SystemClock(),
+        SystemIds(),
+        settings.config(),
+        SiweSignIn(),
+        Switches(door=True),
+    )
     agent = Agent("u_bench", "u_owner", "Bench", "0x" + "11" * 20, NOW)
 
     def fill(uow) -> None:  # type: ignore[no-untyped-def]
@@ -78,7 +86,13 @@ def note(n: int) -> NewEvent:
     """A small report."""
     amount = Usdc(1_000_000 + n)
     kind = (Kind.BUY, Kind.SELL, Kind.NOTE, Kind.FEE)[n % 4]
-    return NewEvent(kind, Reporter.AGENT, NOW, amount, payload={"position": {"id": f"p{n % 7}"}, "text": "bench"})
+    return NewEvent(
+        kind=kind,
+        reported_by=Reporter.AGENT,
+        occurred_at=NOW,
+        amount_usdc=amount,
+        payload={"position": {"id": f"p{n % 7}"}, "text": "bench"},
+    )
 
 
 async def rate(call: Callable[[int], Awaitable[object]], *, workers: int, calls: int) -> float:

@@ -39,9 +39,24 @@ def topics(log: Mapping[str, Any]) -> list[bytes]:
 
 
 _FIELDS: Final = (
-    "ok", "stopped", "settled", "withdrawable", "stopReason", "lockReason", "agent", "until", "cash", "positions",
-    "floor", "spentToday", "totalDeposited", "totalSpent", "totalReturned", "feeOwed", "balance",
-)  # fmt: skip
+    "ok",
+    "stopped",
+    "settled",
+    "withdrawable",
+    "stopReason",
+    "lockReason",
+    "agent",
+    "until",
+    "cash",
+    "positions",
+    "floor",
+    "spentToday",
+    "totalDeposited",
+    "totalSpent",
+    "totalReturned",
+    "feeOwed",
+    "balance",
+)
 
 
 def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultState:

@@ -62,7 +62,9 @@ def _type(entry: Mapping[str, Any]) -> str:
 @cache
 def artifact(contract: str) -> Mapping[str, Any]:
     """The committed artifact: `{abi, bytecode, deployedBytecode, contract, source}`."""
-    loaded: Mapping[str, Any] = json.loads(files("chain.abi").joinpath(f"{contract}.json").read_text())
+    loaded: Mapping[str, Any] = json.loads(
+        files("chain.abi").joinpath(f"{contract}.json").read_text()
+    )
     return loaded
 
 
@@ -118,7 +120,8 @@ def outputs(contract: str, function: str, answer: bytes) -> tuple[Any, ...]:
 def _decoded(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
     """Decode; text that is not UTF-8 is a DecodingError as everything else that does not fit.
 
-    Solidity lets any bytes stand in a string, so that a stranger's log could stop the reader otherwise.
+    Solidity lets any bytes stand in a string, so that a stranger's log could stop the reader
+    otherwise.
     """
     try:
         return decode(types, data)
@@ -144,8 +147,12 @@ def event_topics(contract: str) -> tuple[str, ...]:
     return tuple("0x" + t.hex() for t in _events(contract))
 
 
-def decode_log(contract: str, topics: Sequence[bytes], data: bytes) -> tuple[str, dict[str, Any]] | None:
-    """Name and arguments of a log; None where it is not an event of the contract or is malformed."""
+def decode_log(
+    contract: str, topics: Sequence[bytes], data: bytes
+) -> tuple[str, dict[str, Any]] | None:
+    """Name and arguments of a log; None where it is not an event of the contract or is
+    malformed.
+    """
     item = _events(contract).get(bytes(topics[0])) if topics else None
     if item is None or len(topics) - 1 != sum(item.indexed):
         return None
@@ -154,16 +161,22 @@ def decode_log(contract: str, topics: Sequence[bytes], data: bytes) -> tuple[str
         rest = iter(_decoded(plain, data))
         marked = iter(topics[1:])
         values = [
-            _decoded([t], next(marked))[0] if indexed else next(rest) for t, indexed in zip(item.types, item.indexed, strict=True)
+            _decoded([t], next(marked))[0] if indexed else next(rest)
+            for t, indexed in zip(item.types, item.indexed, strict=True)
         ]
     except DecodingError:
         return None
-    return item.name, {n: _shown(t, v) for n, t, v in zip(item.names, item.types, values, strict=True)}
+    return item.name, {
+        n: _shown(t, v) for n, t, v in zip(item.names, item.types, values, strict=True)
+    }
 
 
 @cache
 def _errors() -> Mapping[bytes, Item]:
-    both = (*items("MandateVault", "error").values(), *items("MandateVaultFactory", "error").values())
+    both = (
+        *items("MandateVault", "error").values(),
+        *items("MandateVaultFactory", "error").values(),
+    )
     return {e.selector: e for e in both}
 
 
@@ -198,12 +211,16 @@ def _text(data: bytes) -> str:
         return ""
 
 
-def transfer_log(address: str, topics: Sequence[bytes], data: bytes, log_index: int) -> TransferLog | None:
+def transfer_log(
+    address: str, topics: Sequence[bytes], data: bytes, log_index: int
+) -> TransferLog | None:
     """Read an ERC-20 Transfer log; an ERC-721 one, which has a fourth topic, is none."""
     if len(topics) != 3 or "0x" + bytes(topics[0]).hex() != ERC20_TRANSFER_TOPIC or len(data) != 32:
         return None
     sender, recipient = (to_checksum_address(bytes(t)[-20:]) for t in topics[1:])
-    return TransferLog(to_checksum_address(address), sender, recipient, int.from_bytes(data, "big"), log_index)
+    return TransferLog(
+        to_checksum_address(address), sender, recipient, int.from_bytes(data, "big"), log_index
+    )
 
 
 _KNOWN_SIGNATURES: Final = (
@@ -244,4 +261,7 @@ def explain(data: str) -> dict[str, Any]:
     except DecodingError:
         return told
     shown = [_shown(t, v) for t, v in zip(known[1], values, strict=True)]
-    return told | {"function": known[0], "args": [str(v) if isinstance(v, int) else v for v in shown]}
+    return told | {
+        "function": known[0],
+        "args": [str(v) if isinstance(v, int) else v for v in shown],
+    }

@@ -22,8 +22,12 @@ def digest(typed_data: Mapping[str, Any]) -> str:
     return "0x" + keccak(b"\x19" + signable.version + signable.header + signable.body).hex()
 
 
-def listed(targets: Sequence[Target]) -> tuple[list[tuple[str, bytes, int]], list[tuple[str, bytes]]]:
-    """AllowedCall[] and ValueProbe[] of the contract entries, in the order of the entries, a probe once a target."""
+def listed(
+    targets: Sequence[Target],
+) -> tuple[list[tuple[str, bytes, int]], list[tuple[str, bytes]]]:
+    """AllowedCall[] and ValueProbe[] of the contract entries, in the order of the entries, a probe
+    once a target.
+    """
     calls: list[tuple[str, bytes, int]] = []
     probes: dict[str, tuple[str, bytes]] = {}
     for target in targets:
@@ -32,20 +36,34 @@ def listed(targets: Sequence[Target]) -> tuple[list[tuple[str, bytes, int]], lis
         mask = sum(1 << word for word in set(target.self_args))
         calls.append((target.address, bytes.fromhex(target.selector[2:]), mask))
         if target.probe:
-            probes.setdefault(target.address.lower(), (target.address, bytes.fromhex(target.probe[2:])))
+            probes.setdefault(
+                target.address.lower(), (target.address, bytes.fromhex(target.probe[2:]))
+            )
     return calls, list(probes.values())
 
 
 def targets_hash(targets: Sequence[Target]) -> str:
-    """keccak256(abi.encode(calls, probes)), which `allowedTargetsHash` commits to (chain.md), 0x hex."""
+    """keccak256(abi.encode(calls, probes)), which `allowedTargetsHash` commits to (chain.md), 0x
+    hex.
+    """
     calls, probes = listed(targets)
-    return "0x" + keccak(encode(["(address,bytes4,uint32)[]", "(address,bytes4)[]"], [calls, probes])).hex()
+    return (
+        "0x"
+        + keccak(encode(["(address,bytes4,uint32)[]", "(address,bytes4)[]"], [calls, probes])).hex()
+    )
 
 
 def guard_hash(targets: Sequence[Target]) -> str:
-    """keccak256 of the canonical JSON of the other entries, which `guardTargetsHash` commits to, 0x hex.
+    """keccak256 of the canonical JSON of the other entries, which `guardTargetsHash` commits to,
+    0x hex.
 
-    Shapes: entries in their order; keys sorted, no spaces, UTF-8 (RFC 8785 for the values that occur here).
+    Shapes: entries in their order; keys sorted, no spaces, UTF-8 (RFC 8785 for the values that
+    occur here).
     """
     entries = [t.as_json() for t in targets if t.kind in ("x402", "venue")]
-    return "0x" + keccak(text=json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=False)).hex()
+    return (
+        "0x"
+        + keccak(
+            text=json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        ).hex()
+    )

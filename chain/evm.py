@@ -38,8 +38,16 @@ CALL_GAS: Final = hex(30_000_000)
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
 _SINGLE: Final = (
-    "stoppedAt", "settled", "stopReason", "agent", "spentToday", "totalDeposited", "totalSpent", "totalReturned", "feeOwed",
-)  # fmt: skip
+    "stoppedAt",
+    "settled",
+    "stopReason",
+    "agent",
+    "spentToday",
+    "totalDeposited",
+    "totalSpent",
+    "totalReturned",
+    "feeOwed",
+)
 _REDEEM: Final = "0x" + keccak(text="redeem(uint256,address,address)")[:4].hex()
 _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
@@ -65,10 +73,13 @@ class EvmChain:
     def __init__(self, facts: ChainFacts):
         self.facts = facts
         self.rpc = Rpc(facts.rpc_url, facts.chain_id) if facts.rpc_url else None
-        self._paymaster = Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
+        self._paymaster = (
+            Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
+        )
         self._highest = 0
 
-    # -- what is known without asking ------------------------------------------------------------------------
+    # -- what is known without asking
+    # ------------------------------------------------------------------------
 
     @property
     def chain_id(self) -> int:
@@ -117,7 +128,9 @@ class EvmChain:
         """EIP-712 digest of the typed data, 0x hex."""
         return eip712.digest(typed_data)
 
-    def create_call(self, message: Mapping[str, Any], targets: Sequence[Target], signature: str) -> Call:
+    def create_call(
+        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+    ) -> Call:
         """Calldata of the factory's create."""
         calls, probes = eip712.listed(targets)
         args = (_terms(message), calls, probes, signatures.on_chain_form(signature))
@@ -148,15 +161,21 @@ class EvmChain:
     def node(self) -> Rpc:
         """The node of this chain; `not_configured` without an RPC address."""
         if self.rpc is None:
-            raise Refused(refusal("not_configured", what=f"an RPC address of chain {self.chain_id}"))
+            raise Refused(
+                refusal("not_configured", what=f"an RPC address of chain {self.chain_id}")
+            )
         return self.rpc
 
-    # -- what the node says ----------------------------------------------------------------------------------
+    # -- what the node says
+    # ----------------------------------------------------------------------------------
 
     async def check_signature(self, digest: str, signature: str, signer: str) -> SignerCheck | None:
         """Say how `signature` proves `signer`, or None when it does not."""
         try:
-            raw, hashed = bytes.fromhex(signature.removeprefix("0x")), bytes.fromhex(digest.removeprefix("0x"))
+            raw, hashed = (
+                bytes.fromhex(signature.removeprefix("0x")),
+                bytes.fromhex(digest.removeprefix("0x")),
+            )
         except ValueError:
             return None
         if signatures.recover(hashed, raw) == to_checksum_address(signer):
@@ -166,7 +185,9 @@ class EvmChain:
             return None
         block = await self.latest()
         try:
-            answer = await self.rpc.ask("eth_call", {"data": asked.data, "gas": CALL_GAS}, pinned(block))
+            answer = await self.rpc.ask(
+                "eth_call", {"data": asked.data, "gas": CALL_GAS}, pinned(block)
+            )
         except RpcFault as fault:
             if not fault.reverted:
                 raise self.rpc.unavailable(f"the signature cannot be checked: {fault}") from None
@@ -180,7 +201,9 @@ class EvmChain:
             raise self.node().unavailable("the node has no newest block")
         slack = 2 * self.facts.confirmations
         if slack and block.number + slack < self._highest:
-            raise self.node().unavailable(f"the node is behind: block {block.number} after {self._highest}")
+            raise self.node().unavailable(
+                f"the node is behind: block {block.number} after {self._highest}"
+            )
         self._highest = max(self._highest, block.number)
         return block
 
@@ -210,7 +233,9 @@ class EvmChain:
         Errors: RpcFault for a revert, and for nothing else.
         """
         try:
-            answer = await self.node().ask("eth_call", {"to": to, "data": data, "gas": CALL_GAS}, pinned(block))
+            answer = await self.node().ask(
+                "eth_call", {"to": to, "data": data, "gas": CALL_GAS}, pinned(block)
+            )
             return answers.raw(answer)
         except RpcFault as fault:
             if fault.reverted:
@@ -220,7 +245,9 @@ class EvmChain:
             raise self.node().unavailable("an eth_call answer that is not hex") from None
 
     async def vault_states(self, vaults: Sequence[str]) -> Mapping[str, VaultState]:
-        """Read many vaults at one block, by the lens where there is one; keys are the addresses as given."""
+        """Read many vaults at one block, by the lens where there is one; keys are the addresses as
+        given.
+        """
         lens = self.facts.lens
         block = await self.latest()
         if lens is None:
@@ -229,11 +256,17 @@ class EvmChain:
         for start in range(0, len(vaults), LENS_BATCH):
             batch = vaults[start : start + LENS_BATCH]
             try:
-                raw = await self.eth_call(lens, codec.calldata("VaultLens", "read", [tuple(batch)]), block)
+                raw = await self.eth_call(
+                    lens, codec.calldata("VaultLens", "read", [tuple(batch)]), block
+                )
                 _, _, states = codec.outputs("VaultLens", "read", raw)
             except (RpcFault, DecodingError) as error:
-                raise self.node().unavailable(f"the lens does not answer ({type(error).__name__})") from None
-            found |= {v: answers.vault_state(v, block, s) for v, s in zip(batch, states, strict=True)}
+                raise self.node().unavailable(
+                    f"the lens does not answer ({type(error).__name__})"
+                ) from None
+            found |= {
+                v: answers.vault_state(v, block, s) for v, s in zip(batch, states, strict=True)
+            }
         return found
 
     async def _state_by_fields(self, vault: str, block: BlockStamp) -> VaultState:
@@ -241,7 +274,9 @@ class EvmChain:
 
         async def view(name: str) -> tuple[Any, ...]:
             return codec.outputs(
-                "MandateVault", name, await self.eth_call(vault, codec.calldata("MandateVault", name, ()), block)
+                "MandateVault",
+                name,
+                await self.eth_call(vault, codec.calldata("MandateVault", name, ()), block),
             )
 
         try:
@@ -251,13 +286,29 @@ class EvmChain:
             withdrawable, reason, until = await view("lockStatus")
             one = {n: (await view(n))[0] for n in _SINGLE}
         except (RpcFault, DecodingError) as error:
-            raise self.node().unavailable(f"the vault does not answer ({type(error).__name__})") from None
+            raise self.node().unavailable(
+                f"the vault does not answer ({type(error).__name__})"
+            ) from None
         balance = await self._balance(vault, block)
         told = (
-            True, one["stoppedAt"] != 0, one["settled"], withdrawable, one["stopReason"], reason, one["agent"], until, cash,
-            positions, floor, one["spentToday"], one["totalDeposited"], one["totalSpent"], one["totalReturned"], one["feeOwed"],
+            True,
+            one["stoppedAt"] != 0,
+            one["settled"],
+            withdrawable,
+            one["stopReason"],
+            reason,
+            one["agent"],
+            until,
+            cash,
+            positions,
+            floor,
+            one["spentToday"],
+            one["totalDeposited"],
+            one["totalSpent"],
+            one["totalReturned"],
+            one["feeOwed"],
             balance,
-        )  # fmt: skip
+        )
         return answers.vault_state(vault, block, told)
 
     async def _balance(self, holder: str, block: BlockStamp) -> int:
@@ -267,7 +318,9 @@ class EvmChain:
         return found
 
     async def _holding(self, token: str, holder: str, block: BlockStamp) -> int | None:
-        """ERC-20 balance in base units; None where the contract tells none, for an empty answer is not zero."""
+        """ERC-20 balance in base units; None where the contract tells none, for an empty answer is
+        not zero.
+        """
         data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
         try:
             told = await self.eth_call(token, data, block)
@@ -276,7 +329,9 @@ class EvmChain:
         return int.from_bytes(told[:32], "big") if len(told) >= 32 else None
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
-        """Return the mined transaction, or None when the chain has not seen it; a revert is explained."""
+        """Return the mined transaction, or None when the chain has not seen it; a revert is
+        explained.
+        """
         rpc = self.node()
         told = await rpc.fact("eth_getTransactionReceipt", tx_hash)
         if told is None:
@@ -290,13 +345,17 @@ class EvmChain:
                 return None  # it was reorganised away between the two questions
             return await self._receipt(told, block)
         except answers.NONSENSE as error:
-            raise rpc.unavailable(f"a receipt that makes no sense ({type(error).__name__})") from None
+            raise rpc.unavailable(
+                f"a receipt that makes no sense ({type(error).__name__})"
+            ) from None
 
     async def _receipt(self, told: Mapping[str, Any], block: BlockStamp) -> Receipt:
         newest = await self.latest()
         ok = int(told["status"], 16) == 1
         transfers = (
-            codec.transfer_log(g["address"], answers.topics(g), answers.raw(g["data"]), int(g["logIndex"], 16))
+            codec.transfer_log(
+                g["address"], answers.topics(g), answers.raw(g["data"]), int(g["logIndex"], 16)
+            )
             for g in told["logs"]
         )
         return Receipt(
@@ -336,7 +395,9 @@ class EvmChain:
         topics, data = answers.topics(raw), answers.raw(raw["data"])
         address = to_checksum_address(raw["address"])
         of_factory = self.factory is not None and address == self.factory
-        told = codec.decode_log("MandateVaultFactory" if of_factory else "MandateVault", topics, data)
+        told = codec.decode_log(
+            "MandateVaultFactory" if of_factory else "MandateVault", topics, data
+        )
         if told is None:
             return None
         name, args = told
@@ -367,7 +428,9 @@ class EvmChain:
             raw = await self.eth_call(factory, data, await self.latest())
             return str(to_checksum_address(decode(["address"], raw)[0]))
         except (RpcFault, DecodingError) as error:
-            raise self.node().unavailable(f"the factory does not answer ({type(error).__name__})") from None
+            raise self.node().unavailable(
+                f"the factory does not answer ({type(error).__name__})"
+            ) from None
 
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
         """Read USDC balances at the newest block."""
@@ -375,7 +438,9 @@ class EvmChain:
         return {holder: Usdc(await self._balance(holder, block)) for holder in holders}
 
     async def exit_data(self, target: Target, holder: str) -> str | None:
-        """Calldata that takes a whole ERC-4626 position out, None where `target` is no such exit or nothing is held."""
+        """Calldata that takes a whole ERC-4626 position out, None where `target` is no such exit
+        or nothing is held.
+        """
         if target.kind != "contract" or target.address is None or target.selector != _REDEEM:
             return None
         shares = await self._holding(target.address, holder, await self.latest())
@@ -388,7 +453,10 @@ class EvmChain:
         return inner_calls(call_data)
 
     async def paymaster_data(
-        self, method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"], user_op: Mapping[str, Any], entry_point: str
+        self,
+        method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
+        user_op: Mapping[str, Any],
+        entry_point: str,
     ) -> dict[str, Any]:
         """The paymaster's fields for a user operation (ERC-7677)."""
         if self._paymaster is None:
@@ -439,10 +507,16 @@ class EvmChains:
     def address(self, text: str) -> str:
         """Return the EIP-55 form of an address given in any case."""
         if not isinstance(text, str) or not _ADDRESS.fullmatch(text):
-            raise Refused(refusal("invalid_address", value=repr(text)[:60], why="it is not 0x and 40 hex digits"))
+            raise Refused(
+                refusal(
+                    "invalid_address", value=repr(text)[:60], why="it is not 0x and 40 hex digits"
+                )
+            )
         digits = text[2:]
         if digits not in (digits.lower(), digits.upper()) and not is_checksum_address(text):
-            raise Refused(refusal("invalid_address", value=repr(text), why="its EIP-55 checksum is wrong"))
+            raise Refused(
+                refusal("invalid_address", value=repr(text), why="its EIP-55 checksum is wrong")
+            )
         return str(to_checksum_address(text))
 
     async def close(self) -> None:
@@ -452,12 +526,18 @@ class EvmChains:
 
 
 def pinned(block: BlockStamp) -> dict[str, str]:
-    """The block parameter of a state read (EIP-1898): by hash, so that another node's other block cannot answer."""
+    """The block parameter of a state read (EIP-1898): by hash, so that another node's other block
+    cannot answer.
+    """
     return {"blockHash": block.hash}
 
 
 def _revert(fault: RpcFault) -> Revert:
-    return codec.decode_revert(fault.data) if fault.data else Revert("Unknown", {"message": str(fault)}, None)
+    return (
+        codec.decode_revert(fault.data)
+        if fault.data
+        else Revert("Unknown", {"message": str(fault)}, None)
+    )
 
 
 def _terms(message: Mapping[str, Any]) -> tuple[Any, ...]:

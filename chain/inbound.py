@@ -16,8 +16,11 @@ ADDRESSES_A_CALL: Final = 200
 BLOCKS_A_CALL: Final = 500
 
 
-async def inbound(chain: EvmChain, holders: Iterable[str], low: int, high: int) -> list[tuple[str, TransferLog]]:
-    """(transaction hash, log) of USDC transfers to these addresses in the blocks from `low` to `high`, both inclusive.
+async def inbound(
+    chain: EvmChain, holders: Iterable[str], low: int, high: int
+) -> list[tuple[str, TransferLog]]:
+    """(transaction hash, log) of USDC transfers to these addresses in the blocks from `low` to
+    `high`, both inclusive.
 
     Errors: `chain_unavailable`, `not_configured`.
     """
@@ -26,7 +29,9 @@ async def inbound(chain: EvmChain, holders: Iterable[str], low: int, high: int) 
     while some := list(islice(rest, ADDRESSES_A_CALL)):
         for raw in await _logs(chain, some, low, high):
             topics = [bytes.fromhex(t[2:]) for t in raw["topics"]]
-            log = transfer_log(raw["address"], topics, bytes.fromhex(raw["data"][2:]), int(raw["logIndex"], 16))
+            log = transfer_log(
+                raw["address"], topics, bytes.fromhex(raw["data"][2:]), int(raw["logIndex"], 16)
+            )
             if log is not None and not raw.get("removed"):
                 found.append((str(raw["transactionHash"]).lower(), log))
     return found
@@ -35,7 +40,12 @@ async def inbound(chain: EvmChain, holders: Iterable[str], low: int, high: int) 
 async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> list[Any]:
     """eth_getLogs that halves its range until the provider answers it."""
     to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in holders]
-    wanted = {"address": chain.usdc, "topics": [ERC20_TRANSFER_TOPIC, None, to], "fromBlock": hex(low), "toBlock": hex(high)}
+    wanted = {
+        "address": chain.usdc,
+        "topics": [ERC20_TRANSFER_TOPIC, None, to],
+        "fromBlock": hex(low),
+        "toBlock": hex(high),
+    }
     try:
         told = await chain.node().ask("eth_getLogs", wanted)
     except RpcFault as fault:
@@ -43,7 +53,12 @@ async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> lis
             why = f"eth_getLogs refused: {fault}"
             raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=why)) from None
         middle = (low + high) // 2
-        return [*await _logs(chain, holders, low, middle), *await _logs(chain, holders, middle + 1, high)]
+        return [
+            *await _logs(chain, holders, low, middle),
+            *await _logs(chain, holders, middle + 1, high),
+        ]
     if not isinstance(told, list):
-        raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why="eth_getLogs gave no list"))
+        raise Refused(
+            refusal("chain_unavailable", chain_id=chain.chain_id, why="eth_getLogs gave no list")
+        )
     return told

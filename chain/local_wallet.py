@@ -1,4 +1,6 @@
-"""A wallet whose key is in this process: for the demo, the examples and the tests, never for the service."""
+"""A wallet whose key is in this process: for the demo, the examples and the tests, never for the
+service.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class LocalWallet:
 
     def sign_text(self, text: str) -> str:
         """EIP-191 personal signature, 0x hex."""
-        return "0x" + self._account.sign_message(encode_defunct(text=text)).signature.hex().removeprefix("0x")
+        return "0x" + self._account.sign_message(
+            encode_defunct(text=text)
+        ).signature.hex().removeprefix("0x")
 
     def sign_typed(self, typed_data: Mapping[str, Any]) -> str:
         """EIP-712 signature over a whole typed-data object, 0x hex."""
@@ -41,9 +45,11 @@ class LocalWallet:
         return "0x" + self._account.sign_message(signable).signature.hex().removeprefix("0x")
 
     async def send(self, call: Call, *, gas: int | None = None) -> TxReceipt:
-        """Sign and send one call, and wait for its receipt; a reverted one is returned with status 0.
+        """Sign and send one call, and wait for its receipt; a reverted one is returned with status
+        0.
 
-        Units: `gas` is the limit; without it the node's estimate plus a margin is taken, at least what execute wants.
+        Units: `gas` is the limit; without it the node's estimate plus a margin is taken, at least
+        what execute wants.
         """
         eth = self._web3.eth
         tx: TxParams = {

@@ -19,13 +19,26 @@ class Network:
     confirmations: int
 
 
-# USDC: Circle's list of contract addresses (developers.circle.com/stablecoins/usdc-contract-addresses).
+# USDC: Circle's list of contract addresses
+# (developers.circle.com/stablecoins/usdc-contract-addresses).
 NETWORKS: Final[Mapping[int, Network]] = MappingProxyType(
     {
         n.chain_id: n
         for n in (
-            Network(8453, "Base", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "https://basescan.org", 24),
-            Network(84532, "Base Sepolia", "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "https://sepolia.basescan.org", 24),
+            Network(
+                8453,
+                "Base",
+                "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                "https://basescan.org",
+                24,
+            ),
+            Network(
+                84532,
+                "Base Sepolia",
+                "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+                "https://sepolia.basescan.org",
+                24,
+            ),
             Network(31337, "development chain", None, None, 0),
         )
     }

@@ -1,4 +1,6 @@
-"""Gas sponsorship: asking an ERC-7677 paymaster, and reading what a smart account is about to do."""
+"""Gas sponsorship: asking an ERC-7677 paymaster, and reading what a smart account is about to
+do.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from domain.facts import InnerCall
 from domain.refusals import Refused
 
 TIMEOUT_S: Final = 5
-# execute(address,uint256,bytes) and executeBatch((address,uint256,bytes)[]) of the widespread ERC-4337 accounts.
+# execute(address,uint256,bytes) and executeBatch((address,uint256,bytes)[]) of the widespread
+# ERC-4337 accounts.
 _EXECUTE: Final = bytes.fromhex("b61d27f6")
 _BATCH: Final = bytes.fromhex("34fcd5be")
 _HEX: Final = r"^0x([0-9a-fA-F]{2})*$"
@@ -47,16 +50,23 @@ class _Paid(BaseModel):
 
 
 class Paymaster:
-    """One paymaster service. It fails closed: whatever is not a good answer in time is `chain_unavailable`."""
+    """One paymaster service. It fails closed: whatever is not a good answer in time is
+    `chain_unavailable`.
+    """
 
     def __init__(self, url: str, chain_id: int, timeout_s: int = TIMEOUT_S):
         self._rpc = Rpc(url, chain_id, timeout_s, names_chain=False)
         self._chain_id = chain_id
 
     async def ask(
-        self, method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"], user_op: Mapping[str, Any], entry_point: str
+        self,
+        method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
+        user_op: Mapping[str, Any],
+        entry_point: str,
     ) -> dict[str, Any]:
-        """The paymaster's fields for a user operation. Errors: `chain_unavailable`. Source: ERC-7677."""
+        """The paymaster's fields for a user operation. Errors: `chain_unavailable`. Source:
+        ERC-7677.
+        """
         try:
             told = await self._rpc.ask(method, dict(user_op), entry_point, hex(self._chain_id), {})
         except RpcFault as fault:
@@ -92,4 +102,7 @@ def inner_calls(call_data: str) -> Sequence[InnerCall] | None:
             return None
     except (DecodingError, OverflowError):
         return None
-    return [InnerCall(to_checksum_address(to), value, "0x" + bytes(inner).hex()) for to, value, inner in calls]
+    return [
+        InnerCall(to_checksum_address(to), value, "0x" + bytes(inner).hex())
+        for to, value, inner in calls
+    ]

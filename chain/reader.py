@@ -1,4 +1,6 @@
-"""Reading the logs of one chain's vaults: history in ranges, the head block by block, reorgs noticed by hash."""
+"""Reading the logs of one chain's vaults: history in ranges, the head block by block, reorgs
+noticed by hash.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,11 @@ Todo = Literal["wait", "rewind", "next block", "history"]
 
 
 def plan(cursor: Cursor, head: BlockStamp, *, window: int, confirmations: int) -> Todo:
-    """What to do next from the resume point alone: history in ranges below the window, block by block inside it.
+    """What to do next from the resume point alone: history in ranges below the window, block by
+    block inside it.
 
-    A head below the resume point is a node that fell behind, and waited for, but on a chain without confirmations,
-    where time really goes back.
+    A head below the resume point is a node that fell behind, and waited for, but on a chain
+    without confirmations, where time really goes back.
     """
     if cursor.block > head.number:
         return "wait" if confirmations else "rewind"
@@ -68,12 +71,17 @@ class Reorged:
 class Reader:
     """One reader per chain, whatever the number of vaults.
 
-    `known` is the set of vault addresses the caller has; every event begins with the indexed mandate digest, so that
-    above 500 vaults one filter by topic finds all (references: 10,000 vaults in one call).
+    `known` is the set of vault addresses the caller has; every event begins with the indexed
+    mandate digest, so that above 500 vaults one filter by topic finds all (references: 10,000
+    vaults in one call).
     """
 
     def __init__(self, chain: EvmChain, window: int = WINDOW):
-        self.chain, self.window, self.chunk = chain, max(window, 2 * chain.facts.confirmations), FIRST_CHUNK
+        self.chain, self.window, self.chunk = (
+            chain,
+            max(window, 2 * chain.facts.confirmations),
+            FIRST_CHUNK,
+        )
 
     async def step(self, cursor: Cursor | None, known: Iterable[str]) -> Read | Reorged | None:
         """Read on from the resume point; None when there is nothing new.
@@ -92,7 +100,9 @@ class Reader:
         try:
             if todo == "next block":
                 return await self._next_block(cursor, head, vaults)
-            return await self._history(cursor, min(cursor.block + self.chunk, head.number - self.window), head, vaults)
+            return await self._history(
+                cursor, min(cursor.block + self.chunk, head.number - self.window), head, vaults
+            )
         except answers.NONSENSE as error:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
 
@@ -104,7 +114,9 @@ class Reader:
                 return Cursor(number, hashed)
         return Cursor(max(self.chain.facts.start_block - 1, -1), None)
 
-    async def _history(self, cursor: Cursor, high: int, head: BlockStamp, vaults: set[str]) -> Read | Reorged:
+    async def _history(
+        self, cursor: Cursor, high: int, head: BlockStamp, vaults: set[str]
+    ) -> Read | Reorged:
         if cursor.hash is not None:
             here = await self.chain.block(cursor.block)
             if here is None or here.hash != cursor.hash:
@@ -132,7 +144,9 @@ class Reader:
                 group.start_soon(some)
         return dict(sorted(found.items()))
 
-    async def _next_block(self, cursor: Cursor, head: BlockStamp, vaults: set[str]) -> Read | Reorged | None:
+    async def _next_block(
+        self, cursor: Cursor, head: BlockStamp, vaults: set[str]
+    ) -> Read | Reorged | None:
         told = await self.chain.header(cursor.block + 1)
         if told is None:
             return None
@@ -156,7 +170,9 @@ class Reader:
         kept = tuple(g for g in logs if g.name == "MandateCreated" or g.address.lower() in ours)
         return Read(kept, made, tuple(stamps.values()), Cursor(end.number, end.hash), head)
 
-    def _decoded(self, raws: Sequence[Mapping[str, Any]], stamps: Mapping[int, BlockStamp]) -> Iterator[VaultLog]:
+    def _decoded(
+        self, raws: Sequence[Mapping[str, Any]], stamps: Mapping[int, BlockStamp]
+    ) -> Iterator[VaultLog]:
         for raw in raws:
             stamp = stamps[int(raw["blockNumber"], 16)]
             if answers.block_hash(raw["blockHash"]) != stamp.hash:
@@ -166,20 +182,32 @@ class Reader:
                 yield log
 
     async def _block_logs(self, block_hash: str) -> list[Mapping[str, Any]]:
-        """Every log of a block that could be ours; one block's are few, so that no addresses need to be named."""
+        """Every log of a block that could be ours; one block's are few, so that no addresses need
+        to be named.
+        """
         if self.chain.factory is None:
             return []
         topics = [*codec.event_topics("MandateVaultFactory"), *codec.event_topics("MandateVault")]
-        return self._list(await self.chain.node().fact("eth_getLogs", {"topics": [topics], "blockHash": block_hash}))
+        return self._list(
+            await self.chain.node().fact(
+                "eth_getLogs", {"topics": [topics], "blockHash": block_hash}
+            )
+        )
 
     async def _past_logs(self, vaults: set[str], low: int, high: int) -> list[Mapping[str, Any]]:
         """Logs of the factory and of the vaults, those included whose making is among them."""
         factory = self.chain.factory
         if factory is None:
             return []
-        logs = await self._logs({"address": factory, "topics": [list(codec.event_topics("MandateVaultFactory"))]}, low, high)
+        logs = await self._logs(
+            {"address": factory, "topics": [list(codec.event_topics("MandateVaultFactory"))]},
+            low,
+            high,
+        )
         for raw in logs:
-            told = codec.decode_log("MandateVaultFactory", answers.topics(raw), answers.raw(raw["data"]))
+            told = codec.decode_log(
+                "MandateVaultFactory", answers.topics(raw), answers.raw(raw["data"])
+            )
             if told and told[0] == "MandateCreated":
                 vaults.add(str(told[1]["vault"]).lower())
         if not vaults:
@@ -190,7 +218,9 @@ class Reader:
         return logs + await self._logs(wanted, low, high)
 
     async def _logs(self, wanted: dict[str, Any], low: int, high: int) -> list[Mapping[str, Any]]:
-        """eth_getLogs that halves its range, or takes the provider's advice, until it is answered."""
+        """eth_getLogs that halves its range, or takes the provider's advice, until it is
+        answered.
+        """
         ranges, found = [(low, high)], list[Mapping[str, Any]]()
         while ranges:
             first, last = ranges.pop()

@@ -1,4 +1,6 @@
-"""JSON-RPC to one node: timeouts, bounded retries, and one refusal for everything a node can do wrong."""
+"""JSON-RPC to one node: timeouts, bounded retries, and one refusal for everything a node can do
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,21 @@ from web3.types import RPCEndpoint
 from domain.refusals import Refused, refusal
 
 ATTEMPTS: Final = 4
-PATIENCE_S: Final = 2  # a node that asks for a longer pause is not waited for; the caller is told how long it is
+PATIENCE_S: Final = (
+    2  # a node that asks for a longer pause is not waited for; the caller is told how long it is
+)
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _PASSING: Final = (408, 425, 429, 500, 502, 503, 504)
 _BUSY_CODES: Final = (-32005, -32097, 429)
-_BUSY: Final = re.compile(r"rate limit|too many requests|request limit|request rate|capacity|^limit exceeded", re.IGNORECASE)
-# Behind one address there may be several nodes, one of which has not seen the block that another just named.
-_NOT_YET: Final = re.compile(r"header not found|unknown block|block not found|header for hash not found", re.IGNORECASE)
+_BUSY: Final = re.compile(
+    r"rate limit|too many requests|request limit|request rate|capacity|^limit exceeded",
+    re.IGNORECASE,
+)
+# Behind one address there may be several nodes, one of which has not seen the block that another
+# just named.
+_NOT_YET: Final = re.compile(
+    r"header not found|unknown block|block not found|header for hash not found", re.IGNORECASE
+)
 _TOO_MUCH: Final = re.compile(
     r"range|too large|too big|exceed|more than|timeout|timed out|query returned|response size|results|HTTP 4",
     re.IGNORECASE,
@@ -42,7 +52,9 @@ class RpcFault(Exception):
 
     @property
     def reverted(self) -> bool:
-        """True where the EVM ran the call and it failed; any other fault says nothing about the call."""
+        """True where the EVM ran the call and it failed; any other fault says nothing about the
+        call.
+        """
         return self.code == 3 or bool(self.data) or _REVERTED.search(str(self)) is not None
 
     @property
@@ -71,14 +83,16 @@ def _backoff(fault: Exception) -> bool | float:
 class Rpc:
     """Raw JSON-RPC through web3's HTTP provider.
 
-    Errors: `chain_unavailable` for a node that times out, is busy, answers nonsense or serves another chain: never a
-    guessed figure (chain.md).
+    Errors: `chain_unavailable` for a node that times out, is busy, answers nonsense or serves
+    another chain: never a guessed figure (chain.md).
     """
 
     def __init__(self, url: str, chain_id: int, timeout_s: int = 10, *, names_chain: bool = True):
         self.chain_id, self._timeout_s = chain_id, timeout_s
         self._provider = AsyncHTTPProvider(
-            url, request_kwargs={"timeout": ClientTimeout(total=timeout_s)}, exception_retry_configuration=None
+            url,
+            request_kwargs={"timeout": ClientTimeout(total=timeout_s)},
+            exception_retry_configuration=None,
         )
         # A contract that we call must not send this server to an address of its choice (EIP-3668).
         self._provider.global_ccip_read_enabled = False
@@ -127,7 +141,12 @@ class Rpc:
     async def _asked(self, method: str, *params: Any) -> Any:
         try:
             async for attempt in stamina.retry_context(
-                on=_backoff, attempts=ATTEMPTS, timeout=self._timeout_s, wait_initial=0.05, wait_max=1.0, wait_jitter=0.1
+                on=_backoff,
+                attempts=ATTEMPTS,
+                timeout=self._timeout_s,
+                wait_initial=0.05,
+                wait_max=1.0,
+                wait_jitter=0.1,
             ):
                 with attempt:
                     return await self._once(method, list(params))
@@ -178,7 +197,14 @@ class Rpc:
 
     def _unavailable(self, why: str, after_s: int = 1) -> Refused:
         self._checked = False  # whoever answers next says again which chain it serves
-        return Refused(refusal("chain_unavailable", chain_id=self.chain_id, why=why, detail={"retry_after_s": max(1, after_s)}))
+        return Refused(
+            refusal(
+                "chain_unavailable",
+                chain_id=self.chain_id,
+                why=why,
+                detail={"retry_after_s": max(1, after_s)},
+            )
+        )
 
     def unavailable(self, why: str) -> Refused:
         """The refusal for an answer that cannot be used."""
@@ -186,7 +212,9 @@ class Rpc:
 
 
 def _retry_after(headers: Mapping[str, str]) -> int | None:
-    """Seconds of a Retry-After header, which holds seconds or a date; a date counts from the answer's own Date."""
+    """Seconds of a Retry-After header, which holds seconds or a date; a date counts from the
+    answer's own Date.
+    """
     told = headers.get("Retry-After", "").strip()
     if told.isdecimal():
         return int(told[:6])

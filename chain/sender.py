@@ -1,4 +1,6 @@
-"""Sending transactions with a key of the house: one nonce manager, fees replaced when stuck, receipts waited for."""
+"""Sending transactions with a key of the house: one nonce manager, fees replaced when stuck,
+receipts waited for.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ class Sender:
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt.
 
-        Errors: `chain_unavailable` when it is not mined in time; a reverted transaction is returned with ok False.
+        Errors: `chain_unavailable` when it is not mined in time; a reverted transaction is
+        returned with ok False.
         """
         async with self._turn:  # one transaction at a time: the nonce is the chain's count
             chain = self._chains.get(call.chain_id)
@@ -82,9 +85,15 @@ class Sender:
         signed = self._account.sign_transaction(transaction)
         tx_hash = "0x" + bytes(signed.hash).hex()
         try:
-            await chain.node().ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+            await chain.node().ask(
+                "eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()
+            )
         except RpcFault as fault:
-            if "known" not in str(fault) and "underpriced" not in str(fault) and "nonce too low" not in str(fault):
+            if (
+                "known" not in str(fault)
+                and "underpriced" not in str(fault)
+                and "nonce too low" not in str(fault)
+            ):
                 raise self._unmined(chain, str(fault)) from None
         return tx_hash
 
@@ -93,7 +102,9 @@ class Sender:
         return Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=why))
 
 
-async def deploy(chain: EvmChain, private_key: str, contract: str, args: tuple[Any, ...] = ()) -> str:
+async def deploy(
+    chain: EvmChain, private_key: str, contract: str, args: tuple[Any, ...] = ()
+) -> str:
     """Deploy a committed artifact and return its address.
 
     Errors: `chain_unavailable` when the deployment fails or is not mined.
@@ -101,18 +112,30 @@ async def deploy(chain: EvmChain, private_key: str, contract: str, args: tuple[A
     account = Account.from_key(private_key)
     rpc = chain.node()
     loaded = codec.artifact(contract)
-    inputs: list[dict[str, str]] = next((e["inputs"] for e in loaded["abi"] if e["type"] == "constructor"), [])
+    inputs: list[dict[str, str]] = next(
+        (e["inputs"] for e in loaded["abi"] if e["type"] == "constructor"), []
+    )
     data = loaded["bytecode"] + encode([i["type"] for i in inputs], list(args)).hex()
-    gas = int(await rpc.ask("eth_estimateGas", {"from": account.address, "data": data}), 16) * 12 // 10
+    gas = (
+        int(await rpc.ask("eth_estimateGas", {"from": account.address, "data": data}), 16)
+        * 12
+        // 10
+    )
     fee = int(await rpc.ask("eth_gasPrice"), 16)
     tip = int(await rpc.ask("eth_maxPriorityFeePerGas"), 16)
     nonce = int(await rpc.ask("eth_getTransactionCount", account.address, "latest"), 16)
     signed = account.sign_transaction(
         {
-            "type": 2, "chainId": chain.chain_id, "nonce": nonce, "data": data, "gas": gas, "value": 0,
-            "maxFeePerGas": 2 * fee + tip, "maxPriorityFeePerGas": tip,
+            "type": 2,
+            "chainId": chain.chain_id,
+            "nonce": nonce,
+            "data": data,
+            "gas": gas,
+            "value": 0,
+            "maxFeePerGas": 2 * fee + tip,
+            "maxPriorityFeePerGas": tip,
         }
-    )  # fmt: skip
+    )
     tx_hash = await rpc.ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
     for _ in range(POLLS):
         told = await rpc.ask("eth_getTransactionReceipt", tx_hash)
@@ -121,4 +144,8 @@ async def deploy(chain: EvmChain, private_key: str, contract: str, args: tuple[A
                 break
             return to_checksum_address(told["contractAddress"])
         await anyio.sleep(POLL_S)
-    raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=f"the deployment of {contract} failed"))
+    raise Refused(
+        refusal(
+            "chain_unavailable", chain_id=chain.chain_id, why=f"the deployment of {contract} failed"
+        )
+    )

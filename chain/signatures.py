@@ -19,9 +19,11 @@ _NOBODY: Final = "0x" + "00" * 20
 
 
 def parts(signature: bytes) -> tuple[int, int, int] | None:
-    """(r, s, y parity) of 65 bytes (v 27/28 or 0/1) or of 64 bytes (EIP-2098); None for a high s or any other form.
+    """(r, s, y parity) of 65 bytes (v 27/28 or 0/1) or of 64 bytes (EIP-2098); None for a high s
+    or any other form.
 
-    eth-account recovers the high-s twin of a signature without complaint; taking it would give one consent two forms.
+    eth-account recovers the high-s twin of a signature without complaint; taking it would give one
+    consent two forms.
     """
     if len(signature) == 64:
         r, packed = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
@@ -48,7 +50,9 @@ def recover(digest: bytes, signature: bytes) -> str | None:
 
 
 def on_chain_form(signature: str) -> str:
-    """r, s, v with v 27/28: the one form OpenZeppelin's ECDSA takes; a contract wallet's signature stays as it is."""
+    """r, s, v with v 27/28: the one form OpenZeppelin's ECDSA takes; a contract wallet's signature
+    stays as it is.
+    """
     raw = bytes.fromhex(signature.removeprefix("0x"))
     found = parts(raw)
     if found is None:
@@ -59,14 +63,18 @@ def on_chain_form(signature: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to ask a contract wallet: the data of an eth_call without `to`, which answers one byte."""
+    """What to ask a contract wallet: the data of an eth_call without `to`, which answers one
+    byte.
+    """
 
     kind: Literal["erc1271", "erc6492"]
     data: str
 
 
 def question(digest: bytes, signature: bytes, signer: str) -> Question | None:
-    """ERC-1271, or ERC-6492 where the signature carries the deployment; None where it is malformed or too long to ask."""
+    """ERC-1271, or ERC-6492 where the signature carries the deployment; None where it is malformed
+    or too long to ask.
+    """
     kind: Literal["erc1271", "erc6492"] = "erc1271"
     factory, call = _NOBODY, b""
     if signature[-32:] == _MAGIC_6492:
@@ -75,6 +83,9 @@ def question(digest: bytes, signature: bytes, signer: str) -> Question | None:
         except DecodingError:
             return None
         kind = "erc6492"
-    arguments = encode(["address", "bytes32", "address", "bytes", "bytes"], [signer, digest, factory, call, signature])
+    arguments = encode(
+        ["address", "bytes32", "address", "bytes", "bytes"],
+        [signer, digest, factory, call, signature],
+    )
     data = artifact("SigCheck")["bytecode"] + arguments.hex()
     return Question(kind, data) if len(data) <= 2 + 2 * _LARGEST_CODE else None

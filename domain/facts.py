@@ -52,9 +52,10 @@ class VaultState:
 class VaultLog:
     """One decoded log of a vault or the factory.
 
-    Shapes: `name` is the event's Solidity name (Deposited, Executed, …, MandateCreated); `args` has its arguments by
-    Solidity name, uint256 amounts as int base units, addresses EIP-55, bytes as 0x hex; `mandate` is the digest
-    (None for MandateCreated, whose digest is in `args`). `tx_hash` is lower case.
+    Shapes: `name` is the event's Solidity name (Deposited, Executed, …, MandateCreated); `args`
+    has its arguments by Solidity name, uint256 amounts as int base units, addresses EIP-55, bytes
+    as 0x hex; `mandate` is the digest (None for MandateCreated, whose digest is in `args`).
+    `tx_hash` is lower case.
     """
 
     name: str
@@ -79,7 +80,9 @@ class TransferLog:
 
 @dataclass(frozen=True, slots=True)
 class Revert:
-    """A decoded revert: the Solidity error's name and arguments, and the refusal code it stands for, if any."""
+    """A decoded revert: the Solidity error's name and arguments, and the refusal code it stands
+    for, if any.
+    """
 
     name: str
     args: Mapping[str, Any]
@@ -123,7 +126,13 @@ class Call:
     def as_json(self) -> dict[str, Any]:
         """Shape `{chain_id, from?, to, data, value}`."""
         named = {"from": self.sender} if self.sender else {}
-        return {"chain_id": self.chain_id, **named, "to": self.to, "data": self.data, "value": self.value}
+        return {
+            "chain_id": self.chain_id,
+            **named,
+            "to": self.to,
+            "data": self.data,
+            "value": self.value,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +166,3 @@ VaultFunction = Literal[
     "payAgent",
     "mark",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class SignInMessage:
-    """The facts of an EIP-4361 message."""
-
-    address: str
-    chain_id: int
-    domain: str
-    uri: str
-    nonce: str

@@ -26,13 +26,16 @@ def _text(value: object) -> str:
     if isinstance(value, Decimal):
         return format(value, "f") if value.is_finite() else str(value)
     if isinstance(value, int):
-        # 1e12 USDC has 13 digits; converting an enormous integer to text would cost more than the check.
+        # 1e12 USDC has 13 digits; converting an enormous integer to text would cost more than the
+        # check.
         if abs(value) > 10**12:
             raise _invalid("an integer", "it is outside ±1000000000000")
         return str(value)
     if isinstance(value, str):
         return value.strip()
-    if type(value).__name__ == "float":  # the door hands JSON floats over as they came; no float arithmetic follows
+    if (
+        type(value).__name__ == "float"
+    ):  # the door hands JSON floats over as they came; no float arithmetic follows
         text = repr(value)
         return format(Decimal(text), "f") if text not in ("nan", "inf", "-inf") else text
     raise _invalid(value, "it is not a number")
@@ -52,7 +55,8 @@ class Usdc:
     def parse(cls, value: object) -> Usdc:
         """Read a number that a caller sent.
 
-        Shapes: a plain decimal string, an int, or a JSON float whose shortest form has at most 6 decimals.
+        Shapes: a plain decimal string, an int, or a JSON float whose shortest form has at most 6
+        decimals.
         Errors: `invalid_number` when not finite, beyond ±1e12 or finer than 6 decimals (spec 2.1).
         """
         text = _text(value)
@@ -93,7 +97,9 @@ class Usdc:
         return Usdc(-(-self.micros * bps // BPS))
 
     def part_down(self, part: Usdc, whole: Usdc) -> Usdc:
-        """Return this amount times part/whole, rounded down; all of it when `whole` is not positive."""
+        """Return this amount times part/whole, rounded down; all of it when `whole` is not
+        positive.
+        """
         return Usdc(self.micros * part.micros // whole.micros) if whole.micros > 0 else self
 
     @classmethod
@@ -106,7 +112,9 @@ class Usdc:
 
         return core_schema.no_info_plain_validator_function(
             read,
-            serialization=core_schema.plain_serializer_function_ser_schema(str, return_schema=core_schema.str_schema()),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                str, return_schema=core_schema.str_schema()
+            ),
         )
 
     @classmethod

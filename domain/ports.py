@@ -1,4 +1,6 @@
-"""What the rules and operations need of the outside world, as the smallest protocols that will do."""
+"""What the rules and operations need of the outside world, as the smallest protocols that will
+do.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from domain.facts import BlockStamp, Call, InnerCall, Receipt, SignerCheck, SignInMessage, Simulation, VaultFunction, VaultState
+from domain.facts import (
+    BlockStamp,
+    Call,
+    InnerCall,
+    Receipt,
+    SignerCheck,
+    Simulation,
+    VaultFunction,
+    VaultState,
+)
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.venue import (
@@ -51,10 +62,11 @@ class Ids(Protocol):
 
 
 class Chain(Protocol):
-    """One chain. The synchronous methods are pure; the others read a block and may raise `chain_unavailable`.
+    """One chain. The synchronous methods are pure; the others read a block and may raise
+    `chain_unavailable`.
 
-    Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature` still answers for
-    an EOA.
+    Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature`
+    still answers for an EOA.
     """
 
     @property
@@ -82,9 +94,14 @@ class Chain(Protocol):
         ...
 
     async def paymaster_data(
-        self, method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"], user_op: Mapping[str, Any], entry_point: str
+        self,
+        method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
+        user_op: Mapping[str, Any],
+        entry_point: str,
     ) -> dict[str, Any]:
-        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`, `chain_unavailable`."""
+        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`,
+        `chain_unavailable`.
+        """
         ...
 
     @property
@@ -114,7 +131,9 @@ class Chain(Protocol):
         """EIP-712 digest of the typed data, 0x hex."""
         ...
 
-    def create_call(self, message: Mapping[str, Any], targets: Sequence[Target], signature: str) -> Call:
+    def create_call(
+        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+    ) -> Call:
         """Calldata of the factory's create; `message` is the signed typed data's message."""
         ...
 
@@ -131,7 +150,9 @@ class Chain(Protocol):
         ...
 
     async def check_signature(self, digest: str, signature: str, signer: str) -> SignerCheck | None:
-        """Say how `signature` proves `signer`, or None when it does not (EOA, EIP-2098, ERC-1271, ERC-6492)."""
+        """Say how `signature` proves `signer`, or None when it does not (EOA, EIP-2098, ERC-1271,
+        ERC-6492).
+        """
         ...
 
     async def latest(self) -> BlockStamp:
@@ -143,7 +164,9 @@ class Chain(Protocol):
         ...
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
-        """Return the mined transaction, or None when the chain has not seen it; a revert is explained."""
+        """Return the mined transaction, or None when the chain has not seen it; a revert is
+        explained.
+        """
         ...
 
     async def waiting(self, tx_hash: str) -> bool:
@@ -185,12 +208,25 @@ class Chains(Protocol):
 class SignIn(Protocol):
     """EIP-4361 texts (contract 2)."""
 
-    def message(self, *, address: str, chain_id: int, uri: str, nonce: str, issued: datetime, expires: datetime) -> str:
+    def message(
+        self,
+        *,
+        address: str,
+        chain_id: int,
+        uri: str,
+        nonce: str,
+        issued: datetime,
+        expires: datetime,
+    ) -> str:
         """Write the message to sign; its domain is the host of `uri`."""
         ...
 
-    def read(self, text: str) -> SignInMessage | None:
-        """Parse a message; None when it is not one."""
+    def nonce(self, text: str) -> str | None:
+        """Find the nonce that anybody's text names, in time linear in it; None where there is none.
+
+        Nothing else of such a text is read: whether it is ours is told by comparing it with the one
+        that was issued.
+        """
         ...
 
     def digest(self, text: str) -> str:
@@ -205,14 +241,17 @@ class HouseKeeper(Protocol):
     """
 
     async def send(self, call: Call) -> Receipt:
-        """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are replaced."""
+        """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are
+        replaced.
+        """
         ...
 
 
 class Venue(Protocol):
     """The perpetuals venue on one network, read within its weight budget.
 
-    Every read may raise `venue_unavailable`; one whose answer is held gives it as stale instead, unless it says that
+    Every read may raise `venue_unavailable`; one whose answer is held gives it as stale instead,
+    unless it says that
     it reads fresh. The synchronous methods are pure.
     """
 
@@ -222,15 +261,19 @@ class Venue(Protocol):
         ...
 
     async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
-        """An allowed read for strangers, cut to the known fields; figures stay the venue's own strings."""
+        """An allowed read for strangers, cut to the known fields; figures stay the venue's own
+        strings."""
         ...
 
     async def dexes(self) -> Held[Mapping[str, int]]:
         """Builder dexes by name with their index; the first dex is "" and 0."""
         ...
 
-    async def perps(self, dex: str, *, lane: Lane = "house", good_for_s: int = 20) -> Held[tuple[Perp, ...]]:
-        """A dex's perpetuals with their figures. Errors: `not_found` for a dex that the venue does not have."""
+    async def perps(
+        self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
+    ) -> Held[tuple[Perp, ...]]:
+        """A dex's perpetuals with their figures. Errors: `not_found` for a dex that the venue does
+        not have."""
         ...
 
     async def categories(self) -> Held[Mapping[str, str]]:
@@ -257,7 +300,9 @@ class Venue(Protocol):
         """What a user approved for a builder, in tenths of a basis point."""
         ...
 
-    async def agents(self, user: str, *, good_for_s: int, fresh: bool = False) -> Held[tuple[ApprovedAgent, ...]]:
+    async def agents(
+        self, user: str, *, good_for_s: int, fresh: bool = False
+    ) -> Held[tuple[ApprovedAgent, ...]]:
         """A user's named agents."""
         ...
 
@@ -269,7 +314,9 @@ class Venue(Protocol):
         """How the account holds its margin."""
         ...
 
-    async def account(self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False) -> Held[DexAccount]:
+    async def account(
+        self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False
+    ) -> Held[DexAccount]:
         """A user's account on one dex."""
         ...
 
@@ -286,25 +333,32 @@ class Venue(Protocol):
         ...
 
     def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
-        """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a malformed one or a high s."""
+        """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a
+        malformed one or a high s."""
         ...
 
     def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
         """What a wallet signs to approve a builder, its message without the nonce."""
         ...
 
-    def builder_signer(self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: Mapping[str, Any]) -> str | None:
-        """EIP-55 address behind `{r, s, v}` over a builder's approval. Errors: `invalid_signature`."""
+    def builder_signer(
+        self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: Mapping[str, Any]
+    ) -> str | None:
+        """EIP-55 address behind `{r, s, v}` over a builder's approval. Errors:
+        `invalid_signature`."""
         ...
 
     def text_signer(self, text: str, signature: str) -> str | None:
         """EIP-55 address behind 65 bytes over a text (EIP-191). Errors: `invalid_signature`."""
         ...
 
-    async def approve_agent(self, approval: AgentApproval, signature: Mapping[str, Any], signer: str) -> Told:
+    async def approve_agent(
+        self, approval: AgentApproval, signature: Mapping[str, Any], signer: str
+    ) -> Told:
         """Post exactly this approval; the signer is recovered again before it is sent.
 
-        Errors: `venue_unavailable` where nothing was sent; `invalid_signature` where it is not the signer's.
+        Errors: `venue_unavailable` where nothing was sent; `invalid_signature` where it is not the
+        signer's.
         """
         ...
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 class Trading:
     """Settings of the trading side.
 
-    Units: `builder_fee_tenths_bps` tenths of a basis point; `relays_per_minute` requests an address, 0 is off.
+    Units: `builder_fee_tenths_bps` tenths of a basis point; `relays_per_minute` requests an
+    address, 0 is off.
     `builder_address` is EIP-55; without it no order carries a builder.
     """
 

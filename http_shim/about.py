@@ -47,7 +47,9 @@ async def _readyz(request: web.Request) -> web.StreamResponse:
     if await _database_answers(request.app[DEPS]):
         return web.json_response({"ok": True, "database": True})
     block = refused_reply(Refused(refusal("internal"))).body
-    return web.json_response({"ok": False, "database": False, **block}, status=503, headers={"Retry-After": "1"})
+    return web.json_response(
+        {"ok": False, "database": False, **block}, status=503, headers={"Retry-After": "1"}
+    )
 
 
 async def _database_answers(deps: Deps) -> bool:
@@ -66,8 +68,12 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
         cursor = await deps.store.read(_cursor_of(chain_id))
         if cursor is not None:
             gauges[f'wallet_chain_block{{chain="{chain_id}"}}'] = cursor.block
-            gauges[f'wallet_chain_behind_blocks{{chain="{chain_id}"}}'] = max(0, (cursor.head or 0) - cursor.block)
-    return web.Response(text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8")
+            gauges[f'wallet_chain_behind_blocks{{chain="{chain_id}"}}'] = max(
+                0, (cursor.head or 0) - cursor.block
+            )
+    return web.Response(
+        text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8"
+    )
 
 
 def _cursor_of(chain_id: int) -> Callable[[UnitOfWork], Cursor | None]:
@@ -102,10 +108,14 @@ def _docs(operations: Sequence[Operation]) -> Handler:
 
     async def handle(_: web.Request) -> web.StreamResponse:
         policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-        return web.Response(text=page, content_type="text/html", headers={"Content-Security-Policy": policy})
+        return web.Response(
+            text=page, content_type="text/html", headers={"Content-Security-Policy": policy}
+        )
 
     return handle
 
 
 async def _llms(request: web.Request) -> web.StreamResponse:
-    return web.Response(text=text.llms_txt(request.app[DEPS].config), content_type="text/plain", charset="utf-8")
+    return web.Response(
+        text=text.llms_txt(request.app[DEPS].config), content_type="text/plain", charset="utf-8"
+    )

@@ -1,4 +1,6 @@
-"""The aiohttp application: every route of the catalogue, the door, health, metrics, and MCP on the same port."""
+"""The aiohttp application: every route of the catalogue, the door, health, metrics, and MCP on the
+same port.
+"""
 
 from __future__ import annotations
 
@@ -66,15 +68,21 @@ def answer(reply: Reply) -> web.Response:
     )
 
 
-def build(deps: Deps, operations: Sequence[Operation], *, mcp: Asgi | None = None) -> web.Application:
-    """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and /messages/."""
+def build(
+    deps: Deps, operations: Sequence[Operation], *, mcp: Asgi | None = None
+) -> web.Application:
+    """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and
+    /messages/.
+    """
     app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
     app[DEPS], app[METRICS] = deps, Metrics()
     app.on_response_prepare.append(_dress)
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
         if op.route is not None:
-            app.router.add_route(op.route[0], op.route[1], _route(op), name=op.name, expect_handler=_expected)
+            app.router.add_route(
+                op.route[0], op.route[1], _route(op), name=op.name, expect_handler=_expected
+            )
     app.add_routes(
         [
             web.get("/wallet/door", _door(operations)),
@@ -136,7 +144,9 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
         return answer(refused_reply(error))
     if isinstance(error, web.HTTPMethodNotAllowed):
         reply = refused_reply(Refused(refusal("method_not_allowed", method=request.method)))
-        return answer(Reply(reply.status, reply.body, {"Allow": ",".join(sorted(error.allowed_methods))}))
+        return answer(
+            Reply(reply.status, reply.body, {"Allow": ",".join(sorted(error.allowed_methods))})
+        )
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return answer(refused_reply(Refused(refusal("body_too_large", limit=MAX_BODY))))
     if isinstance(error, web.HTTPNotFound):
@@ -194,12 +204,17 @@ async def _body(request: web.Request) -> dict[str, Any]:
         raise web.RequestPayloadError("late") from None
     if len(raw) > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
-    if raw.strip() and "Content-Type" in request.headers and request.content_type != "application/json":
+    if (
+        raw.strip()
+        and "Content-Type" in request.headers
+        and request.content_type != "application/json"
+    ):
         raise invalid("content-type", "application/json is needed")
     return parsed(raw)
 
 
-# -- the door ------------------------------------------------------------------------------------------------------
+# -- the door
+# ------------------------------------------------------------------------------------------------------
 
 
 def _behind_door(make: Callable[[Deps], web.Response]) -> Handler:
@@ -213,11 +228,19 @@ def _behind_door(make: Callable[[Deps], web.Response]) -> Handler:
 
 
 def _door(operations: Sequence[Operation]) -> Handler:
-    return _behind_door(lambda d: answer(Reply(402, text.door_body(operations, d.config), {"X-Wallet-Door": "mandate"})))
+    return _behind_door(
+        lambda d: answer(
+            Reply(402, text.door_body(operations, d.config), {"X-Wallet-Door": "mandate"})
+        )
+    )
 
 
 def _skill(operations: Sequence[Operation]) -> Handler:
-    return _behind_door(lambda d: web.Response(text=text.skill_md(operations, d.config), content_type="text/markdown"))
+    return _behind_door(
+        lambda d: web.Response(
+            text=text.skill_md(operations, d.config), content_type="text/markdown"
+        )
+    )
 
 
 def _tools(operations: Sequence[Operation]) -> Handler:

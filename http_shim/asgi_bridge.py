@@ -15,7 +15,10 @@ from domain.refusals import Refused, refusal
 log = logging.getLogger("wallet.http")
 
 Message = MutableMapping[str, Any]
-Asgi = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+Asgi = Callable[
+    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
+    Awaitable[None],
+]
 POLL_S: Final = 0.25
 LIFESPAN_S: Final = 5
 BODY_S: Final = 20
@@ -42,7 +45,9 @@ class AsgiBridge:
             yield
             await inbox.put({"type": "lifespan.shutdown"})
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(_expect(running, outbox, "lifespan.shutdown.complete"), LIFESPAN_S)
+                await asyncio.wait_for(
+                    _expect(running, outbox, "lifespan.shutdown.complete"), LIFESPAN_S
+                )
                 await asyncio.wait_for(asyncio.shield(running), LIFESPAN_S)
         finally:
             if not running.done():
@@ -52,8 +57,9 @@ class AsgiBridge:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request.
 
-        Errors: what the application raises before it has answered, as it came. After that there is nothing left to say:
-        the connection is cut, so that nobody takes half an answer for a whole one.
+        Errors: what the application raises before it has answered, as it came. After that there is
+        nothing left to say: the connection is cut, so that nobody takes half an answer for a whole
+        one.
         """
         try:
             async with asyncio.timeout(BODY_S):
@@ -75,7 +81,9 @@ class AsgiBridge:
         return call.answer()
 
 
-async def _expect(running: asyncio.Future[None], outbox: asyncio.Queue[Message], wanted: str) -> None:
+async def _expect(
+    running: asyncio.Future[None], outbox: asyncio.Queue[Message], wanted: str
+) -> None:
     told = asyncio.ensure_future(outbox.get())
     try:
         waiting: set[asyncio.Future[Any]] = {told, running}
@@ -106,7 +114,8 @@ class _Call:
         path, _, query = request.raw_path.partition("?")
         return {
             "type": "http",
-            # Up to 2.3, sending to a client that went away does nothing; from 2.4 on it has to raise.
+            # Up to 2.3, sending to a client that went away does nothing; from 2.4 on it has to
+            # raise.
             "asgi": {"version": "3.0", "spec_version": "2.3"},
             "http_version": "1.1",
             "method": request.method,
@@ -127,7 +136,9 @@ class _Call:
         return transport is None or transport.is_closing()
 
     async def receive(self) -> Message:
-        """Give the body once, then wait for the end; by polling, as aiohttp tells nobody of a disconnect."""
+        """Give the body once, then wait for the end; by polling, as aiohttp tells nobody of a
+        disconnect.
+        """
         if not self._read:
             self._read = True
             return {"type": "http.request", "body": self._body, "more_body": False}

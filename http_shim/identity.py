@@ -48,7 +48,8 @@ def credential_of(headers: Mapping[str, str]) -> tuple[Header, str] | None:
 async def identify(deps: Deps, headers: Mapping[str, str], *, on_mcp: bool = False) -> Caller:
     """Who calls; looked up on every request, so that a revocation acts at once.
 
-    Errors: `unauthenticated` for a credential that is unknown, revoked or out of date: it never acts as nobody.
+    Errors: `unauthenticated` for a credential that is unknown, revoked or out of date: it never
+    acts as nobody.
     """
     found = credential_of(headers)
     return NOBODY if found is None else await known(deps, *found, on_mcp=on_mcp)
@@ -65,7 +66,9 @@ async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = F
         if caller is None or caller.role != "owner":
             return caller, False
         live = uow.identities.session(caller.credential or "", now)
-        return caller, live is not None and (live.expires_at - now).total_seconds() * 2 < deps.config.session_s
+        return caller, live is not None and (
+            live.expires_at - now
+        ).total_seconds() * 2 < deps.config.session_s
 
     caller, half_over = await deps.store.read(look)
     if caller is None:

@@ -1,4 +1,6 @@
-"""Listening on a port: what never becomes a request is answered in the one shape too, and nobody holds a place by waiting."""
+"""Listening on a port: what never becomes a request is answered in the one shape too, and nobody
+holds a place by waiting.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ QUIET: Final[dict[str, Any]] = {"access_log": None}
 
 
 class Connection(RequestHandler):
-    """A connection that answers malformed HTTP with a refusal, and gives a first request only so long to arrive."""
+    """A connection that answers malformed HTTP with a refusal, and gives a first request only so
+    long to arrive.
+    """
 
     _late: asyncio.TimerHandle | None = None
 
@@ -46,9 +50,15 @@ class Connection(RequestHandler):
             self.force_close()
 
     def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what no route saw. Errors: ConnectionError where an answer is on its way already."""
+        """Answer what no route saw. Errors: ConnectionError where an answer is on its way
+        already.
+        """
         log.info("a request that is no HTTP: %s", type(exc).__name__)
         if request.writer.output_size > 0:
             raise ConnectionError("half an answer is sent already")
@@ -79,13 +89,17 @@ class _Site(web.TCPSite):
             raise RuntimeError("the runner is not set up")
 
         def connection() -> Connection:
-            return Connection(server, loop=loop, max_line_size=MAX_LINE, lingering_time=LINGER_S, **QUIET)
+            return Connection(
+                server, loop=loop, max_line_size=MAX_LINE, lingering_time=LINGER_S, **QUIET
+            )
 
         self._server = await loop.create_server(connection, *self._where, backlog=1_024)
 
 
 async def listen(app: web.Application, host: str, port: int) -> web.AppRunner:
-    """Serve an application; the caller cleans the runner up. Errors: OSError where the port is not to be had."""
+    """Serve an application; the caller cleans the runner up. Errors: OSError where the port is not
+    to be had.
+    """
     runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=SHUTDOWN_S, access_log=None)
     await runner.setup()
     try:

@@ -40,9 +40,15 @@ def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any
         "paths": dict(sorted(paths.items())) | _texts(),
         "components": {
             "schemas": {"Refusal": refusal_schema()},
-            "examples": {code: {"summary": kind.sentence, "value": refusal_example(kind)} for code, kind in REFUSALS.items()},
+            "examples": {
+                code: {"summary": kind.sentence, "value": refusal_example(kind)}
+                for code, kind in REFUSALS.items()
+            },
             "headers": {
-                "RequestId": {"description": "Names the call in the log", "schema": {"type": "string"}},
+                "RequestId": {
+                    "description": "Names the call in the log",
+                    "schema": {"type": "string"},
+                },
                 "RetryAfter": {"description": "Seconds to wait", "schema": {"type": "string"}},
             },
             "securitySchemes": {
@@ -81,19 +87,26 @@ def _operation(op: Operation) -> dict[str, Any]:
         "tags": [op.family],
         "security": SECURITY[op.auth],
         "parameters": [
-            _parameter(n, p, n in required, op.path_names) for n, p in properties.items() if n in op.path_names or n in in_query
+            _parameter(n, p, n in required, op.path_names)
+            for n, p in properties.items()
+            if n in op.path_names or n in in_query
         ],
         "responses": _responses(op),
     }
     if op.idempotency is not None:
         key = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}
-        told["parameters"].append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
+        told["parameters"].append(
+            {"name": "Idempotency-Key", "in": "header", "required": False, "schema": key}
+        )
     body = {n: p for n, p in properties.items() if n not in op.path_names and n not in in_query}
     if not op.from_query and body:
         inner = {"type": "object", "properties": body, "additionalProperties": False}
         needed = sorted(required & set(body))
         inner |= {"required": needed} if needed else {}
-        told["requestBody"] = {"required": bool(needed), "content": {"application/json": {"schema": inner}}}
+        told["requestBody"] = {
+            "required": bool(needed),
+            "content": {"application/json": {"schema": inner}},
+        }
     return told
 
 
@@ -105,14 +118,20 @@ def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]
 
 
 def _responses(op: Operation) -> dict[str, Any]:
-    told = {str(status): _answer(meaning, gives_schema(op)) for status, meaning in op.statuses.items()}
+    told = {
+        str(status): _answer(meaning, gives_schema(op)) for status, meaning in op.statuses.items()
+    }
     by_status: dict[int, list[str]] = {}
     for code in refusals_of(op):
         by_status.setdefault(REFUSALS[code].status, []).append(code)
-    return told | {str(status): _refused(status, codes) for status, codes in sorted(by_status.items())}
+    return told | {
+        str(status): _refused(status, codes) for status, codes in sorted(by_status.items())
+    }
 
 
-def _answer(meaning: str, schema: dict[str, Any], media: str = "application/json") -> dict[str, Any]:
+def _answer(
+    meaning: str, schema: dict[str, Any], media: str = "application/json"
+) -> dict[str, Any]:
     request_id = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     return {"description": meaning, "headers": request_id, "content": {media: {"schema": schema}}}
 
@@ -120,14 +139,18 @@ def _answer(meaning: str, schema: dict[str, Any], media: str = "application/json
 def _refused(status: int, codes: Sequence[str]) -> dict[str, Any]:
     """The refusals of one status: the block, and an example of each code."""
     told = _answer("Refused: " + ", ".join(codes), {"$ref": "#/components/schemas/Refusal"})
-    told["content"]["application/json"]["examples"] = {c: {"$ref": f"#/components/examples/{c}"} for c in codes}
+    told["content"]["application/json"]["examples"] = {
+        c: {"$ref": f"#/components/examples/{c}"} for c in codes
+    }
     if status in (429, 503):
         told["headers"]["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
     return told
 
 
 def _texts() -> dict[str, Any]:
-    """The routes that are not operations: the door, which can be off, and the service about itself."""
+    """The routes that are not operations: the door, which can be off, and the service about
+    itself.
+    """
     free: dict[str, Any] = {"type": "object"}
     text: dict[str, Any] = {"type": "string"}
     off = {"404": _refused(404, ["door_off"])}
@@ -135,14 +158,32 @@ def _texts() -> dict[str, Any]:
 
     def get(name: str, tag: str, summary: str, *answers: dict[str, Any]) -> dict[str, Any]:
         responses = {status: answer for told in answers for status, answer in told.items()}
-        return {"get": {"operationId": name, "summary": summary, "tags": [tag], "security": [{}], "responses": responses}}
+        return {
+            "get": {
+                "operationId": name,
+                "summary": summary,
+                "tags": [tag],
+                "security": [{}],
+                "responses": responses,
+            }
+        }
 
-    def ok(schema: dict[str, Any], media: str = "application/json", status: str = "200") -> dict[str, Any]:
+    def ok(
+        schema: dict[str, Any], media: str = "application/json", status: str = "200"
+    ) -> dict[str, Any]:
         return {status: _answer("The answer", schema, media)}
 
     return {
-        "/wallet/door": get("door", "door", "The bot door: always 402, nothing is charged", ok(free, status="402"), off),
-        "/wallet/skill.md": get("skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off),
+        "/wallet/door": get(
+            "door",
+            "door",
+            "The bot door: always 402, nothing is charged",
+            ok(free, status="402"),
+            off,
+        ),
+        "/wallet/skill.md": get(
+            "skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off
+        ),
         "/wallet/mcp-tools": get("mcp_tools", "door", "The MCP tools", ok(free), off),
         "/healthz": get("healthz", "service", "The process runs", ok(free)),
         "/readyz": get("readyz", "service", "The database answers", ok(free), failing),

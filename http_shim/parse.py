@@ -33,7 +33,9 @@ def _finite(text: str) -> float:
 
 
 def _too_deep(text: str) -> bool:
-    """True where brackets nest deeper than allowed, strings left out; cheap, and before the parser recurses."""
+    """True where brackets nest deeper than allowed, strings left out; cheap, and before the parser
+    recurses.
+    """
     depth, inside, skip = 0, False, False
     for char in text:
         if skip:
@@ -57,8 +59,8 @@ def _too_deep(text: str) -> bool:
 def parsed(raw: bytes) -> dict[str, Any]:
     """Read a request body.
 
-    Errors: `body_too_large`; `invalid_request` for anything that is not one JSON object in UTF-8, for duplicate keys,
-    NaN and Infinity, and nesting over 32 levels (contract 1).
+    Errors: `body_too_large`; `invalid_request` for anything that is not one JSON object in UTF-8,
+    for duplicate keys, NaN and Infinity, and nesting over 32 levels (contract 1).
     """
     if len(raw) > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
@@ -79,7 +81,9 @@ def read(text: str) -> Any:
     if (text.count("{") + text.count("[")) > MAX_DEPTH and _too_deep(text):
         raise invalid("body", f"nested deeper than {MAX_DEPTH} levels")
     try:
-        return json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite)
+        return json.loads(
+            text, object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite
+        )
     except (ValueError, RecursionError) as error:
         raise invalid("body", f"not JSON: {type(error).__name__}") from None
 
@@ -87,7 +91,8 @@ def read(text: str) -> Any:
 def bounded(arguments: dict[str, Any]) -> None:
     """Hold arguments that somebody else has parsed to the limits of a body.
 
-    Errors: `body_too_large`, `invalid_request` for nesting over 32 levels and for numbers that JSON does not have.
+    Errors: `body_too_large`, `invalid_request` for nesting over 32 levels and for numbers that
+    JSON does not have.
     """
     size, level, depth = 0, [arguments], 0
     while level:

@@ -62,9 +62,16 @@ def demo(serve: bool, port: int) -> None:
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8402, show_default=True)
-@click.option("--keeper/--no-keeper", default=True, show_default=True, help="Run the reader and keeper ticks here.")
+@click.option(
+    "--keeper/--no-keeper",
+    default=True,
+    show_default=True,
+    help="Run the reader and keeper ticks here.",
+)
 def serve(host: str, port: int, keeper: bool) -> None:
-    """Serve HTTP, MCP over SSE and MCP over streamable HTTP on one port; SIGTERM drains and exits 0."""
+    """Serve HTTP, MCP over SSE and MCP over streamable HTTP on one port; SIGTERM drains and exits
+    0.
+    """
     from server.process import serve_forever
 
     _run(lambda: serve_forever(_settings(), host, port, keeper=keeper, ready=_ready))
@@ -95,7 +102,9 @@ def keeper(once: bool) -> None:
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8545, show_default=True)
 @click.option("--chain-id", default=31337, show_default=True)
-@click.option("--journal", type=click.Path(path_type=Path), help="File that keeps the chain between runs.")
+@click.option(
+    "--journal", type=click.Path(path_type=Path), help="File that keeps the chain between runs."
+)
 def devnet(host: str, port: int, chain_id: int, journal: Path | None) -> None:
     """Run the embedded EVM with JSON-RPC, a test USDC, a factory and a market."""
     from server.devnet import run_devnet
@@ -109,32 +118,63 @@ def contracts() -> None:
 
 
 @contracts.command()
-@click.option("--chain", "chain_id", type=int, required=True, help="EIP-155 id; the settings hold its RPC address.")
-@click.option("--key-file", type=click.Path(exists=True, path_type=Path), required=True, help="The deployer's key.")
-@click.option("--keeper-address", help="The keeper that may mark and unwind; default: the address of the keeper key.")
+@click.option(
+    "--chain",
+    "chain_id",
+    type=int,
+    required=True,
+    help="EIP-155 id; the settings hold its RPC address.",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(exists=True, path_type=Path),
+    required=True,
+    help="The deployer's key.",
+)
+@click.option(
+    "--keeper-address",
+    help="The keeper that may mark and unwind; default: the address of the keeper key.",
+)
 def deploy(chain_id: int, key_file: Path, keeper_address: str | None) -> None:
     """Deploy the factory and the lens, and print the settings to add."""
     from server.devnet import deploy_contracts
 
-    _say(_run(lambda: deploy_contracts(_settings(), chain_id, key_file.read_text().strip(), keeper_address)))
+    _say(
+        _run(
+            lambda: deploy_contracts(
+                _settings(), chain_id, key_file.read_text().strip(), keeper_address
+            )
+        )
+    )
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, required=True)
 @click.option("--only", multiple=True, help="Play this scenario alone; may be given several times.")
 @click.option(
-    "--limit", "limit_s", type=click.IntRange(5, 600), default=60, show_default=True, help="Seconds a run of the agent."
+    "--limit",
+    "limit_s",
+    type=click.IntRange(5, 600),
+    default=60,
+    show_default=True,
+    help="Seconds a run of the agent.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON.")
 def conform(command: tuple[str, ...], only: tuple[str, ...], limit_s: int, as_json: bool) -> None:
-    """Drive an agent's COMMAND through lost answers, duplicates, pauses and limits, and print a pass matrix."""
+    """Drive an agent's COMMAND through lost answers, duplicates, pauses and limits, and print a
+    pass matrix.
+    """
     from server.conform.run import conform as play
     from server.conform.scenarios import SCENARIOS
 
     unknown = sorted(set(only) - {s.name for s in SCENARIOS})
     if unknown:
-        raise click.UsageError(f"no such scenario: {', '.join(unknown)}; there are {', '.join(s.name for s in SCENARIOS)}")
-    passed = _run(lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, say=click.echo))
+        raise click.UsageError(
+            f"no such scenario: {', '.join(unknown)}; there are {', '.join(s.name for s in SCENARIOS)}"
+        )
+    passed = _run(
+        lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, say=click.echo)
+    )
     sys.exit(0 if passed else 1)
 
 
@@ -154,7 +194,9 @@ def upgrade() -> None:
 
 @db.command()
 def verify() -> None:
-    """Refold every ledger from its first row, recompute the hashes, compare; exit 1 on any difference."""
+    """Refold every ledger from its first row, recompute the hashes, compare; exit 1 on any
+    difference.
+    """
     from server.maintenance import verify_ledgers
 
     report = _run(lambda: verify_ledgers(_settings()))
@@ -175,7 +217,9 @@ def backup(target: Path) -> None:
 @db.command()
 @click.argument("target", type=click.Path(path_type=Path))
 def export(target: Path) -> None:
-    """Write every ledger as JSON lines with its hashes, so that others can prove that no row is missing."""
+    """Write every ledger as JSON lines with its hashes, so that others can prove that no row is
+    missing.
+    """
     from server.maintenance import export_ledgers
 
     _say(_run(lambda: export_ledgers(_settings(), target)))
@@ -247,7 +291,9 @@ def openapi() -> None:
 
 @main.command()
 def doctor() -> None:
-    """Say what is set, what is missing and what that switches off; exit 1 where something set does not work."""
+    """Say what is set, what is missing and what that switches off; exit 1 where something set does
+    not work.
+    """
     from server.doctor import examine, render
 
     findings = _run(lambda: examine(_settings()))

@@ -30,7 +30,9 @@ class Deployed:
     market: str | None
 
 
-async def deploy_all(rpc_url: str, chain_id: int, key: str, keeper: str, *, usdc: str | None = None) -> Deployed:
+async def deploy_all(
+    rpc_url: str, chain_id: int, key: str, keeper: str, *, usdc: str | None = None
+) -> Deployed:
     """Deploy the factory and the lens, and on a chain without USDC a test USDC and a market."""
     chain = EvmChain(ChainFacts(chain_id, rpc_url, confirmations=0))
     try:
@@ -57,7 +59,9 @@ class Devnet:
 async def devnet(
     host: str, port: int, chain_id: int, journal: Path | None = None, clock: Clock | None = None
 ) -> AsyncIterator[Devnet]:
-    """Start a chain, deploy on it where nothing is there yet, stop it at the end. Its first key deploys, its second keeps."""
+    """Start a chain, deploy on it where nothing is there yet, stop it at the end. Its first key
+    deploys, its second keeps.
+    """
     time = clock or SystemClock()
     chain = DevChain(lambda: int(time.now().timestamp()), chain_id, journal)
     runner, url = await serve(chain, host, port)
@@ -65,7 +69,9 @@ async def devnet(
     try:
         fresh = chain.head.number == 0
         keeper_address = address_of(keeper)
-        deployed = await deploy_all(url, chain_id, deployer, keeper_address) if fresh else _again(chain)
+        deployed = (
+            await deploy_all(url, chain_id, deployer, keeper_address) if fresh else _again(chain)
+        )
         yield Devnet(chain, url, deployed, keeper)
     finally:
         await runner.cleanup()
@@ -93,7 +99,9 @@ def environment(net: Devnet, chain_id: int) -> dict[str, str]:
     }
 
 
-async def run_devnet(host: str, port: int, chain_id: int, journal: Path | None, say: Callable[[Any], None]) -> None:
+async def run_devnet(
+    host: str, port: int, chain_id: int, journal: Path | None, say: Callable[[Any], None]
+) -> None:
     """Run a chain until interrupted, and print the settings to use it."""
     async with devnet(host, port, chain_id, journal) as net:
         for name, value in environment(net, chain_id).items():
@@ -102,7 +110,9 @@ async def run_devnet(host: str, port: int, chain_id: int, journal: Path | None, 
         await anyio.sleep_forever()
 
 
-async def deploy_contracts(settings: Settings, chain_id: int, key: str, keeper_address: str | None) -> dict[str, str]:
+async def deploy_contracts(
+    settings: Settings, chain_id: int, key: str, keeper_address: str | None
+) -> dict[str, str]:
     """Deploy on a configured chain; answers the settings to add.
 
     Errors: `not_configured` without an RPC address, USDC or keeper.
@@ -116,5 +126,9 @@ async def deploy_contracts(settings: Settings, chain_id: int, key: str, keeper_a
         raise Refused(refusal("not_configured", what="a keeper address"))
     done = await deploy_all(facts.rpc_url, chain_id, key, keeper_address, usdc=facts.usdc)
     prefix = f"WALLET_CHAINS__{chain_id}__"
-    told = {f"{prefix}USDC": done.usdc, f"{prefix}FACTORY": done.factory, f"{prefix}LENS": done.lens}
+    told = {
+        f"{prefix}USDC": done.usdc,
+        f"{prefix}FACTORY": done.factory,
+        f"{prefix}LENS": done.lens,
+    }
     return told | ({"market": done.market} if done.market else {})

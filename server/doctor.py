@@ -31,7 +31,14 @@ async def examine(settings: Settings) -> list[Finding]:
     found = [await _database(settings), _keeper(settings), _markets(settings)]
     facts = chain_facts(settings)
     if not facts:
-        found.append(Finding("chains", True, "none is set", "no vault can be created or read: set WALLET_CHAINS__<id>__RPC_URL"))
+        found.append(
+            Finding(
+                "chains",
+                True,
+                "none is set",
+                "no vault can be created or read: set WALLET_CHAINS__<id>__RPC_URL",
+            )
+        )
     for fact in facts:
         chain = EvmChain(fact)
         try:
@@ -40,7 +47,12 @@ async def examine(settings: Settings) -> list[Finding]:
             await chain.close()
     switches = settings.switches()
     found.append(
-        Finding("bot door", True, "on" if switches.door else "off", "" if switches.door else "mandate_* tools are hidden")
+        Finding(
+            "bot door",
+            True,
+            "on" if switches.door else "off",
+            "" if switches.door else "mandate_* tools are hidden",
+        )
     )
     return found
 
@@ -52,13 +64,23 @@ async def _database(settings: Settings) -> Finding:
     except Exception as error:
         return Finding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
     if at != migrate.latest():
-        return Finding("database", False, f"{shown}: revision {at}, {migrate.latest()} is needed", "run: wallet db upgrade")
+        return Finding(
+            "database",
+            False,
+            f"{shown}: revision {at}, {migrate.latest()} is needed",
+            "run: wallet db upgrade",
+        )
     return Finding("database", True, f"{shown}: revision {at}")
 
 
 def _keeper(settings: Settings) -> Finding:
     if settings.keeper_private_key is None:
-        return Finding("keeper key", True, "not set", "the keeper sends nothing: set WALLET_KEEPER_PRIVATE_KEY or its _FILE")
+        return Finding(
+            "keeper key",
+            True,
+            "not set",
+            "the keeper sends nothing: set WALLET_KEEPER_PRIVATE_KEY or its _FILE",
+        )
     return Finding("keeper key", True, "set")
 
 
@@ -77,7 +99,9 @@ async def _chain(chain: EvmChain) -> list[Finding]:
         block = await chain.latest()
     except Refused as refused:
         return [Finding(name, False, refused.refusal.reason, "it is not read")]
-    found = [Finding(name, True, f"block {block.number}, {chain.facts.confirmations} confirmations")]
+    found = [
+        Finding(name, True, f"block {block.number}, {chain.facts.confirmations} confirmations")
+    ]
     for what, address, effect in (
         ("USDC", chain.usdc, "funding is refused"),
         ("factory", chain.factory, "create-call answers configured: false"),
@@ -89,7 +113,12 @@ async def _chain(chain: EvmChain) -> list[Finding]:
         code = await chain.node().ask("eth_getCode", address, "latest")
         there = isinstance(code, str) and len(code) > 2
         found.append(
-            Finding(f"{name} {what}", there, address if there else f"{address}: no contract there", "" if there else effect)
+            Finding(
+                f"{name} {what}",
+                there,
+                address if there else f"{address}: no contract there",
+                "" if there else effect,
+            )
         )
     return found
 

@@ -45,7 +45,10 @@ async def create_house_key(settings: Settings, role: str, prefix: str) -> dict[s
     """Mint a keeper or admin key; it is shown once."""
     ids, now = SystemIds(), SystemClock().now()
     key_id, key = ids.short("h_"), ids.token(prefix)
-    await _with_store(settings, lambda s: s.write(lambda uow: uow.identities.add_house_key(key_id, role, hashed(key), now)))
+    await _with_store(
+        settings,
+        lambda s: s.write(lambda uow: uow.identities.add_house_key(key_id, role, hashed(key), now)),
+    )
     return {"key_id": key_id, "role": role, "key": key}
 
 
@@ -53,7 +56,12 @@ async def list_house_keys(settings: Settings) -> list[dict[str, Any]]:
     """Every house key without its secret."""
     found = await _with_store(settings, lambda s: s.read(lambda uow: uow.identities.house_keys()))
     return [
-        {"key_id": k.key_id, "role": k.holder, "created_at": timestamp(k.created_at), "revoked": k.revoked_at is not None}
+        {
+            "key_id": k.key_id,
+            "role": k.holder,
+            "created_at": timestamp(k.created_at),
+            "revoked": k.revoked_at is not None,
+        }
         for k in found
     ]
 
@@ -61,7 +69,9 @@ async def list_house_keys(settings: Settings) -> list[dict[str, Any]]:
 async def revoke_house_key(settings: Settings, key_id: str) -> bool:
     """Revoke at once."""
     now = SystemClock().now()
-    return await _with_store(settings, lambda s: s.write(lambda uow: uow.identities.revoke_house_key(key_id, now)))
+    return await _with_store(
+        settings, lambda s: s.write(lambda uow: uow.identities.revoke_house_key(key_id, now))
+    )
 
 
 async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
@@ -69,7 +79,10 @@ async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
     rows = await _with_store(settings, lambda s: s.read(lambda uow: uow.switches.all()))
     defaults = settings.switches()
     return {
-        n: {"value": rows.get(n, "on" if getattr(defaults, n) else "off"), "from": "database" if n in rows else "settings"}
+        n: {
+            "value": rows.get(n, "on" if getattr(defaults, n) else "off"),
+            "from": "database" if n in rows else "settings",
+        }
         for n in SWITCHES
     }
 
@@ -77,4 +90,6 @@ async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
 async def set_switch(settings: Settings, name: str, value: str) -> None:
     """Set a switch for every process, from the next request on."""
     now = SystemClock().now()
-    await _with_store(settings, lambda s: s.write(lambda uow: uow.switches.set(name, value, now, "operator")))
+    await _with_store(
+        settings, lambda s: s.write(lambda uow: uow.switches.set(name, value, now, "operator"))
+    )

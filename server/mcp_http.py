@@ -31,27 +31,41 @@ DRAIN_S: Final = 0.8
 
 
 class KeyBackend(AuthenticationBackend):
-    """Binds an MCP session to the key that opened it: another key on its session id is answered 404.
+    """Binds an MCP session to the key that opened it: another key on its session id is answered
+    404.
 
     It proves nothing; every call resolves its own key. Only a hash of the key is kept.
     """
 
-    async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, AuthenticatedUser] | None:
-        """Name the session's user by a hash of the credential, the same in whichever header it comes."""
-        key = conn.headers.get("x-service-user-key") or conn.headers.get("authorization", "").partition(" ")[2]
+    async def authenticate(
+        self, conn: HTTPConnection
+    ) -> tuple[AuthCredentials, AuthenticatedUser] | None:
+        """Name the session's user by a hash of the credential, the same in whichever header it
+        comes.
+        """
+        key = (
+            conn.headers.get("x-service-user-key")
+            or conn.headers.get("authorization", "").partition(" ")[2]
+        )
         key = key.strip()
         if not key:
             return None
         digest = hashlib.sha256(key.encode()).hexdigest()
-        return AuthCredentials([]), AuthenticatedUser(AccessToken(token=digest, client_id=digest, scopes=[]))
+        return AuthCredentials([]), AuthenticatedUser(
+            AccessToken(token=digest, client_id=digest, scopes=[])
+        )
 
 
 def security(base_url: str) -> TransportSecuritySettings:
     """Host and Origin checks: loopback and the service's own address."""
     own = urlsplit(base_url)
     hosts = [f"{h}:*" for h in LOOPBACK] + list(LOOPBACK) + [own.netloc]
-    origins = [f"{s}://{h}:*" for s in ("http", "https") for h in LOOPBACK] + [f"{own.scheme}://{own.netloc}"]
-    return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
+    origins = [f"{s}://{h}:*" for s in ("http", "https") for h in LOOPBACK] + [
+        f"{own.scheme}://{own.netloc}"
+    ]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
+    )
 
 
 class _Sse:
@@ -66,7 +80,9 @@ class _Sse:
 
 
 class _Open:
-    """Counts the requests and streams that are open, so that draining waits no longer than it has to."""
+    """Counts the requests and streams that are open, so that draining waits no longer than it has
+    to.
+    """
 
     def __init__(self, app: ASGIApp, server: WalletServer):
         self._app, self._server = app, server
@@ -84,7 +100,10 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
     """The ASGI application behind the three paths."""
     checks = security(base_url)
     streamable = server.streamable_http_app(
-        json_response=True, transport_security=checks, max_sessions=MAX_SESSIONS, session_idle_timeout=IDLE_S
+        json_response=True,
+        transport_security=checks,
+        max_sessions=MAX_SESSIONS,
+        session_idle_timeout=IDLE_S,
     )
     transport = SseServerTransport("/messages/", security_settings=checks)
     AppStatus.should_exit = False

@@ -37,7 +37,9 @@ Context = ServerRequestContext[Any, Any]
 
 
 class WalletServer(Server[Any]):
-    """Advertises tools.listChanged to clients of the 2025 era too, which the SDK's default does not."""
+    """Advertises tools.listChanged to clients of the 2025 era too, which the SDK's default does
+    not.
+    """
 
     open_requests: int = 0
 
@@ -71,7 +73,11 @@ class Tools:
         # The SDK keeps no public register of its connections; a session lives for one request only.
         self._connections.add(ctx.session._connection)
         door = await self.watch()
-        shown = [op for op in self.operations if (door or not op.behind_door) and not (_reads_only(ctx) and op.writes)]
+        shown = [
+            op
+            for op in self.operations
+            if (door or not op.behind_door) and not (_reads_only(ctx) and op.writes)
+        ]
         return t.ListToolsResult(tools=[_tool(op) for op in shown], ttl_ms=0, cache_scope="private")
 
     async def call(self, ctx: Context, params: t.CallToolRequestParams) -> t.CallToolResult:
@@ -99,7 +105,11 @@ class Tools:
 
     async def _caller(self, ctx: Context) -> Caller:
         if ctx.request is None:
-            return await known(self.deps, "agent_key", self._stdio_key, on_mcp=True) if self._stdio_key else NOBODY
+            return (
+                await known(self.deps, "agent_key", self._stdio_key, on_mcp=True)
+                if self._stdio_key
+                else NOBODY
+            )
         return await identify(self.deps, _headers(ctx), on_mcp=True)
 
     async def watch(self) -> bool:
@@ -109,7 +119,9 @@ class Tools:
         return door
 
     async def _saw(self, door: bool) -> None:
-        """Remember the switch; tell every open connection when it differs from what was seen last."""
+        """Remember the switch; tell every open connection when it differs from what was seen
+        last.
+        """
         before, self._door = self._door, door
         if before in (None, door):
             return
@@ -134,7 +146,11 @@ def _headers(ctx: Context) -> Mapping[str, str]:
 
 
 def _reads_only(ctx: Context) -> bool:
-    return _headers(ctx).get(READONLY, "").strip().lower() in ("1", "true", "yes", "on") if ctx.request is not None else False
+    return (
+        _headers(ctx).get(READONLY, "").strip().lower() in ("1", "true", "yes", "on")
+        if ctx.request is not None
+        else False
+    )
 
 
 @cache
@@ -157,7 +173,8 @@ def _tool(op: Operation) -> t.Tool:
 
 
 def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """(idempotency key, the rest); an object that a host sent as JSON text is read, what it sent as null is left out.
+    """(idempotency key, the rest); an object that a host sent as JSON text is read, what it sent
+    as null is left out.
 
     Errors: as for a body over HTTP.
     """
@@ -197,7 +214,9 @@ async def _no_templates(ctx: Context, params: Any) -> t.ListResourceTemplatesRes
     return t.ListResourceTemplatesResult(resource_templates=[], ttl_ms=0, cache_scope="private")
 
 
-def build_server(deps: Deps, operations: Sequence[Operation], *, stdio_key: str | None = None) -> tuple[WalletServer, Tools]:
+def build_server(
+    deps: Deps, operations: Sequence[Operation], *, stdio_key: str | None = None
+) -> tuple[WalletServer, Tools]:
     """The server and its tools; `stdio_key` is the agent key where there are no headers."""
     tools = Tools(deps, operations, stdio_key)
     server = WalletServer(

@@ -43,12 +43,16 @@ def add_skill(server: Server[Any], skill: Skill) -> None:
         return _uncached({"skill": _entry(await wanted(params.uri))})
 
     async def resources(ctx: Context, params: Any) -> t.ListResourcesResult:
-        named = t.Resource(uri=SKILL_URI, name=text.NAME, description=text.DESCRIPTION, mime_type=MARKDOWN)
+        named = t.Resource(
+            uri=SKILL_URI, name=text.NAME, description=text.DESCRIPTION, mime_type=MARKDOWN
+        )
         listed = [] if await skill() is None else [named]
         return t.ListResourcesResult(resources=listed, ttl_ms=0, cache_scope="private")
 
     async def read(ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
-        content = t.TextResourceContents(uri=SKILL_URI, text=await wanted(str(params.uri)), mime_type=MARKDOWN)
+        content = t.TextResourceContents(
+            uri=SKILL_URI, text=await wanted(str(params.uri)), mime_type=MARKDOWN
+        )
         return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")
 
     server.extensions[SKILLS] = {}

@@ -30,19 +30,29 @@ DOOR_WATCH_S = 1
 def prepare_logging(settings: Settings) -> None:
     """Log to stderr; stdout belongs to what a command prints, and to MCP on stdio."""
     logging.basicConfig(
-        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+        level=settings.log_level.upper(),
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
 
 
 async def _schema(settings: Settings) -> None:
-    """Bring a SQLite file up to date, and an empty PostgreSQL; one that holds data is upgraded by its operator."""
+    """Bring a SQLite file up to date, and an empty PostgreSQL; one that holds data is upgraded by
+    its operator.
+    """
     url = settings.database_url
     if url.startswith("sqlite:///") or await anyio.to_thread.run_sync(migrate.current, url) is None:
         await anyio.to_thread.run_sync(migrate.upgrade, url)
 
 
 async def serve_forever(
-    settings: Settings, host: str, port: int, *, keeper: bool, ready: Callable[[str], None], logs: bool = True
+    settings: Settings,
+    host: str,
+    port: int,
+    *,
+    keeper: bool,
+    ready: Callable[[str], None],
+    logs: bool = True,
 ) -> None:
     """Serve until SIGTERM or SIGINT; answers what was begun, then ends."""
     if logs:
@@ -62,7 +72,13 @@ async def serve_forever(
 
 
 async def serve_until(
-    settings: Settings, host: str, port: int, stop: anyio.Event, *, keeper: bool, ready: Callable[[str], None]
+    settings: Settings,
+    host: str,
+    port: int,
+    stop: anyio.Event,
+    *,
+    keeper: bool,
+    ready: Callable[[str], None],
 ) -> None:
     """Serve until the event is set."""
     await _schema(settings)
@@ -74,7 +90,8 @@ async def serve_until(
             group.start_soon(_watch_door, tools)
             if keeper:
                 group.start_soon(Ticks(parts).run)
-            # What start-up made lives as long as the process; the collector need not walk it again and again.
+            # What start-up made lives as long as the process; the collector need not walk it again
+            # and again.
             gc.collect()
             gc.freeze()
             ready(f"http://{host}:{runner.addresses[0][1]}")
@@ -99,7 +116,9 @@ async def serve_stdio(settings: Settings) -> None:
     await _schema(settings)
     key = settings.service_user_key
     async with wired(settings) as parts:
-        server, _ = build_server(parts.deps, OPERATIONS, stdio_key=key.get_secret_value() if key else None)
+        server, _ = build_server(
+            parts.deps, OPERATIONS, stdio_key=key.get_secret_value() if key else None
+        )
         async with stdio_server() as (read, write), anyio.create_task_group() as group:
             group.start_soon(_leave_on_sigterm, parts)
             # A stray print must not reach the protocol.

@@ -1,4 +1,6 @@
-"""Settings: the environment (WALLET_…) over wallet.toml over defaults; read here and nowhere else."""
+"""Settings: the environment (WALLET_…) over wallet.toml over defaults; read here and nowhere
+else.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
@@ -26,11 +28,16 @@ from domain.trading.venue import Network
 from tools.call.switches import is_on
 from venue.client import plain_http_is_local
 
+# Scheme, host, port and path of RFC 3986, with no user, query or fragment.
+_BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
+
 
 class ChainSettings(BaseModel):
-    """One chain: `WALLET_CHAINS__<id>__RPC_URL`, `__USDC`, `__FACTORY`, `__LENS`, `__CONFIRMATIONS`, `__POLL_S`, …
+    """One chain: `WALLET_CHAINS__<id>__RPC_URL`, `__USDC`, `__FACTORY`, `__LENS`,
+    `__CONFIRMATIONS`, `__POLL_S`, …
 
-    Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory can have logs.
+    Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory
+    can have logs.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -45,7 +52,9 @@ class ChainSettings(BaseModel):
     explorer: str | None = None
     paymaster_url: str | None = None
 
-    @field_validator("rpc_url", "usdc", "factory", "lens", "explorer", "paymaster_url", mode="before")
+    @field_validator(
+        "rpc_url", "usdc", "factory", "lens", "explorer", "paymaster_url", mode="before"
+    )
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return value or None
@@ -55,7 +64,11 @@ class Settings(BaseSettings):
     """What an operator can set. `wallet doctor` prints it, secrets masked."""
 
     model_config = SettingsConfigDict(
-        env_prefix="WALLET_", env_nested_delimiter="__", toml_file="wallet.toml", extra="ignore", env_ignore_empty=True
+        env_prefix="WALLET_",
+        env_nested_delimiter="__",
+        toml_file="wallet.toml",
+        extra="ignore",
+        env_ignore_empty=True,
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
@@ -120,6 +133,8 @@ class Settings(BaseSettings):
     def _plain_base(cls, value: str) -> str:
         if not value.startswith(("http://", "https://")):
             raise ValueError("it starts with http:// or https://")
+        if not _BASE_URL.fullmatch(value):
+            raise ValueError("it is a host in ASCII, a port and a path: links are made from it")
         return value.rstrip("/")
 
     @field_validator("venue_mainnet_url", "venue_testnet_url")
@@ -206,5 +221,7 @@ class Settings(BaseSettings):
 
 
 def _data(override: Path | None, shipped: str) -> Mapping[str, Any]:
-    text = override.read_text() if override else files("server").joinpath("data", shipped).read_text()
+    text = (
+        override.read_text() if override else files("server").joinpath("data", shipped).read_text()
+    )
     return tomllib.loads(text)

@@ -54,7 +54,12 @@ class Ticks:
         async with anyio.create_task_group() as group:
             for chain_id, reader in self._readers.items():
                 poll = self.parts.settings.chains[chain_id].poll_s
-                group.start_soon(self._forever, f"reading chain {chain_id}", poll, partial(self.read_chain, reader))
+                group.start_soon(
+                    self._forever,
+                    f"reading chain {chain_id}",
+                    poll,
+                    partial(self.read_chain, reader),
+                )
             every = self.parts.settings.keeper_tick_s
             group.start_soon(self._forever, "keeping", every, self.keep)
             group.start_soon(self._forever, "rolling the Hall up", every, self.roll_up)
@@ -81,7 +86,8 @@ class Ticks:
             await self.settle_transfers(chain)
         await self.roll_up()
 
-    # -- transfers and the Hall ------------------------------------------------------------------------------
+    # -- transfers and the Hall
+    # ------------------------------------------------------------------------------
 
     async def roll_up(self) -> None:
         """Bring the Hall's rows up to date."""
@@ -94,10 +100,15 @@ class Ticks:
             await self._inbound(chain)
 
     async def _inbound(self, chain: EvmChain) -> None:
-        """Read on, from the first round's block: what came before an address was on file is nobody's report."""
+        """Read on, from the first round's block: what came before an address was on file is
+        nobody's report.
+        """
         chain_id, deep = chain.chain_id, (await chain.latest()).number - chain.confirmations
         read, holders = await self.deps.store.read(
-            lambda uow: (uow.chainlog.inbound_read(chain_id), uow.transfers.deposit_addresses(chain_id))
+            lambda uow: (
+                uow.chainlog.inbound_read(chain_id),
+                uow.transfers.deposit_addresses(chain_id),
+            )
         )
         low = deep if read is None else read + 1
         while low <= deep:
@@ -106,11 +117,14 @@ class Ticks:
             await self.deps.store.write(partial(self._take_inbound, chain_id, found, high))
             low = high + 1
 
-    def _take_inbound(self, chain_id: int, found: Sequence[tuple[str, TransferLog]], high: int, uow: UnitOfWork) -> None:
+    def _take_inbound(
+        self, chain_id: int, found: Sequence[tuple[str, TransferLog]], high: int, uow: UnitOfWork
+    ) -> None:
         take_inbound(uow, chain_id, found, self.deps.clock.now())
         uow.chainlog.set_inbound_read(chain_id, high)
 
-    # -- the chain reader ------------------------------------------------------------------------------------
+    # -- the chain reader
+    # ------------------------------------------------------------------------------------
 
     async def read_chain(self, reader: Reader) -> None:
         """Read on until there is nothing new."""
@@ -119,9 +133,13 @@ class Ticks:
                 return
 
     async def read_step(self, reader: Reader) -> bool:
-        """One step of one chain; the resume point moves in the transaction that stores what was read."""
+        """One step of one chain; the resume point moves in the transaction that stores what was
+        read.
+        """
         chain_id = reader.chain.chain_id
-        kept, vaults = await self.deps.store.read(lambda uow: (uow.chainlog.cursor(chain_id), uow.chainlog.vaults(chain_id)))
+        kept, vaults = await self.deps.store.read(
+            lambda uow: (uow.chainlog.cursor(chain_id), uow.chainlog.vaults(chain_id))
+        )
         cursor = Cursor(kept.block, kept.hash) if kept else None
         told = await reader.step(cursor, vaults)
         if told is None:
@@ -134,7 +152,9 @@ class Ticks:
         return True
 
     async def _rewind(self, reader: Reader, told: Reorged) -> None:
-        """Go back to the newest remembered block that still stands; rows above it are compared when it is read again."""
+        """Go back to the newest remembered block that still stands; rows above it are compared
+        when it is read again.
+        """
         chain_id = reader.chain.chain_id
         remembered = await self.deps.store.read(lambda uow: uow.chainlog.blocks(chain_id))
         ground = await reader.still_there(remembered)
@@ -144,7 +164,9 @@ class Ticks:
             was = uow.chainlog.cursor(chain_id)
             recheck = max((was.block if was else 0), (was.recheck_to or 0) if was else 0)
             uow.chainlog.forget_above(chain_id, ground.block)
-            uow.chainlog.set_cursor(chain_id, ground.block, ground.hash, told.head.number, recheck, now)
+            uow.chainlog.set_cursor(
+                chain_id, ground.block, ground.hash, told.head.number, recheck, now
+            )
 
         log.warning("chain %s was reorganised above block %s", chain_id, ground.block)
         await self.deps.store.write(work)
@@ -156,22 +178,30 @@ class Ticks:
             return  # another process read it first
         for g in told.logs:
             if g.name == "MandateCreated":
-                uow.chainlog.add_vault(chain.chain_id, str(g.args["vault"]), str(g.args["digest"]), g.block.number)
+                uow.chainlog.add_vault(
+                    chain.chain_id, str(g.args["vault"]), str(g.args["digest"]), g.block.number
+                )
             else:
                 uow.chainlog.stage(chain.chain_id, _staged(g))
         blocks = [(b.number, b.hash) for b in told.blocks]
         uow.chainlog.remember_blocks(chain.chain_id, blocks, told.head.number - reader.window)
         recheck = kept.recheck_to if kept else None
         deep = told.head.number - chain.confirmations
-        logs = [_log_of(s) for s in uow.chainlog.take_staged(chain.chain_id, min(deep, told.cursor.block))]
+        logs = [
+            _log_of(s)
+            for s in uow.chainlog.take_staged(chain.chain_id, min(deep, told.cursor.block))
+        ]
         desk = Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
         if recheck is not None:
             _compensate(uow, desk, chain, logs, told.blocks)
             recheck = None if told.cursor.block >= recheck else recheck
         ingest(uow, desk, chain.chain_id, logs)
-        uow.chainlog.set_cursor(chain.chain_id, told.cursor.block, told.cursor.hash, told.head.number, recheck, now)
+        uow.chainlog.set_cursor(
+            chain.chain_id, told.cursor.block, told.cursor.hash, told.head.number, recheck, now
+        )
 
-    # -- the keeper ------------------------------------------------------------------------------------------
+    # -- the keeper
+    # ------------------------------------------------------------------------------------------
 
     async def keep(self) -> None:
         """Refresh vaults, mark them, stop at the line, settle."""
@@ -180,7 +210,9 @@ class Ticks:
 
     async def _keep_chain(self, chain: EvmChain) -> None:
         batch = self.parts.settings.keeper_batch
-        mandates = await self.deps.store.read(lambda uow: uow.mandates.due_for_refresh(chain.chain_id, batch))
+        mandates = await self.deps.store.read(
+            lambda uow: uow.mandates.due_for_refresh(chain.chain_id, batch)
+        )
         if not mandates:
             return
         vaults = [m.vault_address for m in mandates if m.vault_address]
@@ -188,7 +220,9 @@ class Ticks:
         try:
             states = await chain.vault_states(vaults)
         except Refused:
-            await self.deps.store.write(lambda uow: uow.mandates.refreshed([m.public_id for m in mandates], now))
+            await self.deps.store.write(
+                lambda uow: uow.mandates.refreshed([m.public_id for m in mandates], now)
+            )
             raise
         low = await self.deps.store.write(lambda uow: self._marked(uow, mandates, states, now))
         if low:
@@ -198,41 +232,72 @@ class Ticks:
             if state is not None and due(m, state) and self.deps.keeper is not None:
                 await self._once("settle", m.public_id, self._settle)
 
-    def _marked(self, uow: UnitOfWork, mandates: Sequence[Mandate], states: Mapping[str, VaultState], now: datetime) -> set[str]:
-        """Store a keeper's mark of each vault whose worth changed, and when it was read; gives those at the stop line."""
+    def _marked(
+        self,
+        uow: UnitOfWork,
+        mandates: Sequence[Mandate],
+        states: Mapping[str, VaultState],
+        now: datetime,
+    ) -> set[str]:
+        """Store a keeper's mark of each vault whose worth changed, and when it was read; gives
+        those at the stop line.
+        """
         at_line: set[str] = set()
         uow.mandates.refreshed([m.public_id for m in mandates], now)
         for m in mandates:
             state = states.get(m.vault_address or "")
             if state is None or not state.exists or m.status is not Status.WORKING:
                 continue
-            marked = {"cash": str(state.cash), "positions": str(state.positions), "floor": str(state.floor)}
+            marked = {
+                "cash": str(state.cash),
+                "positions": str(state.positions),
+                "floor": str(state.floor),
+            }
             last = uow.ledger.state(m.public_id).whole_mark
             low = state.cash + state.positions <= state.floor and bool(state.total_deposited)
             same = last is not None and all(_same(last.get(n), v) for n, v in marked.items())
-            fresh = last is not None and _age_s(str(last["at"]), now) < self.deps.config.mark_fresh_s / 2
+            fresh = (
+                last is not None
+                and _age_s(str(last["at"]), now) < self.deps.config.mark_fresh_s / 2
+            )
             if same and fresh and not low:
                 continue
             row = NewEvent(
-                Kind.NOTE, Reporter.KEEPER, now, chain_id=m.chain_id, payload={"marked": {**marked, "block": state.block.number}}
+                kind=Kind.NOTE,
+                reported_by=Reporter.KEEPER,
+                occurred_at=now,
+                chain_id=m.chain_id,
+                payload={"marked": {**marked, "block": state.block.number}},
             )
             uow.ledger.append(m.public_id, row, event_id=self.deps.ids.short("ev_"), now=now)
             after = uow.ledger.state(m.public_id)
-            if low and at_stop_line(Book(m, after, now, self.deps.config, switches(uow, self.deps.defaults))):
+            if low and at_stop_line(
+                Book(m, after, now, self.deps.config, switches(uow, self.deps.defaults))
+            ):
                 at_line.add(m.public_id)
         return at_line
 
     async def _at_the_line(self, chain: EvmChain, mandates: Sequence[Mandate]) -> None:
-        """Stop what stood at its line on two fresh marks in a row; in dry run only say what would be done (spec 4.5)."""
-        dry = await self.deps.store.read(lambda uow: switches(uow, self.deps.defaults).stop_line_dry_run)
+        """Stop what stood at its line on two fresh marks in a row; in dry run only say what would
+        be done (spec 4.5).
+        """
+        dry = await self.deps.store.read(
+            lambda uow: switches(uow, self.deps.defaults).stop_line_dry_run
+        )
         for m in mandates:
             if dry or self.deps.keeper is None:
-                log.warning("%s stands at its stop line; %s", m.public_id, "dry run" if dry else "no keeper key is set")
+                log.warning(
+                    "%s stands at its stop line; %s",
+                    m.public_id,
+                    "dry run" if dry else "no keeper key is set",
+                )
             else:
                 await self._once("stop line", m.public_id, partial(self._stopped, chain))
 
     async def _stopped(self, chain: EvmChain, public_id: str) -> Reply:
-        """`mark()` stops the vault where the chain itself finds it below the floor; then close, if the terms say so."""
+        """`mark()` stops the vault where the chain itself finds it below the floor; then close, if
+        the terms say so.
+        """
         m = await self.deps.store.read(lambda uow: uow.mandates.get(public_id))
         if m is None or m.vault_address is None:
             return Reply(200, {})
@@ -249,7 +314,9 @@ class Ticks:
         """Do a piece of work if nobody else has it."""
         now = self.deps.clock.now()
         until = now + timedelta(seconds=CLAIM_S)
-        if not await self.deps.store.write(lambda uow: uow.work.claim(kind, key, self.holder, now, until)):
+        if not await self.deps.store.write(
+            lambda uow: uow.work.claim(kind, key, self.holder, now, until)
+        ):
             return
         reply = await work(key)
         if reply.refused:
@@ -257,7 +324,9 @@ class Ticks:
         await self.deps.store.write(lambda uow: uow.work.release(kind, key, self.holder))
 
     async def _settle(self, public_id: str) -> Reply:
-        return await run(SETTLEMENT[0], self.deps, KEEPER, {"public_id": public_id}, surface="house")
+        return await run(
+            SETTLEMENT[0], self.deps, KEEPER, {"public_id": public_id}, surface="house"
+        )
 
 
 def _same(kept: Any, told: str) -> bool:
@@ -270,8 +339,12 @@ def _age_s(at: str, now: datetime) -> int:
 
 def _staged(g: VaultLog) -> Staged:
     body = {
-        "name": g.name, "address": g.address, "mandate": g.mandate, "args": dict(g.args), "at": timestamp(g.block.at),
-    }  # fmt: skip
+        "name": g.name,
+        "address": g.address,
+        "mandate": g.mandate,
+        "args": dict(g.args),
+        "at": timestamp(g.block.at),
+    }
     return Staged(g.block.number, g.block.hash, g.tx_hash, g.log_index, g.address, body)
 
 
@@ -281,8 +354,16 @@ def _log_of(s: Staged) -> VaultLog:
     return VaultLog(b["name"], b["address"], b["mandate"], b["args"], s.tx_hash, s.log_index, stamp)
 
 
-def _compensate(uow: UnitOfWork, desk: Desk, chain: EvmChain, logs: Sequence[VaultLog], blocks: Sequence[BlockStamp]) -> None:
-    """After a reorganisation deeper than the confirmations: a row whose log is gone is answered by a reversing row."""
+def _compensate(
+    uow: UnitOfWork,
+    desk: Desk,
+    chain: EvmChain,
+    logs: Sequence[VaultLog],
+    blocks: Sequence[BlockStamp],
+) -> None:
+    """After a reorganisation deeper than the confirmations: a row whose log is gone is answered by
+    a reversing row.
+    """
     if not blocks:
         return
     low, high = min(b.number for b in blocks), max(b.number for b in blocks)
@@ -296,8 +377,18 @@ def _compensate(uow: UnitOfWork, desk: Desk, chain: EvmChain, logs: Sequence[Vau
             continue
         if taken_away(uow, public_id, event.tx_hash or "", event.log_index) is not None:
             continue
-        payload = reversal_payload(event) | {"text": "The chain was reorganised; this row's log is gone."}
-        row = NewEvent(Kind.NOTE, Reporter.CHAIN, desk.now, None, event.tx_hash, chain.chain_id, payload=payload)
+        payload = reversal_payload(event) | {
+            "text": "The chain was reorganised; this row's log is gone."
+        }
+        row = NewEvent(
+            kind=Kind.NOTE,
+            reported_by=Reporter.CHAIN,
+            occurred_at=desk.now,
+            amount_usdc=None,
+            tx_hash=event.tx_hash,
+            chain_id=chain.chain_id,
+            payload=payload,
+        )
         uow.ledger.append(public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
 
 

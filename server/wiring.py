@@ -76,7 +76,8 @@ def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
 
 
 class SharedWeights:
-    """The venue's budget in the database, so that all processes of one outgoing address share it."""
+    """The venue's budget in the database, so that all processes of one outgoing address share
+    it."""
 
     def __init__(self, store: Store):
         self._store = store
@@ -87,12 +88,17 @@ class SharedWeights:
 
 
 def venues(settings: Settings, clock: Clock, weights: WeightStore) -> Networks:
-    """The venue on its networks; nothing is asked yet, so that a start never fails because it is away."""
+    """The venue on its networks; nothing is asked yet, so that a start never fails because it is
+    away."""
     return Networks(
         {
             network: VenueNetwork(
                 network,
-                Client(url, Budget(clock, weights, f"{settings.venue_egress}:{network}"), settings.venue_timeout_s),
+                Client(
+                    url,
+                    Budget(clock, weights, f"{settings.venue_egress}:{network}"),
+                    settings.venue_timeout_s,
+                ),
                 clock,
             )
             for network, url in settings.venue_urls().items()
@@ -111,7 +117,9 @@ class Wired:
 
 
 @asynccontextmanager
-async def wired(settings: Settings, clock: Clock | None = None, ids: Ids | None = None) -> AsyncIterator[Wired]:
+async def wired(
+    settings: Settings, clock: Clock | None = None, ids: Ids | None = None
+) -> AsyncIterator[Wired]:
     """Open the store and the chains, and close them at the end."""
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))

@@ -1,4 +1,6 @@
-"""Text for machines: skill.md, the door's body, the tool list, llms.txt; all out of the catalogue and the registry."""
+"""Text for machines: skill.md, the door's body, the tool list, llms.txt; all out of the catalogue
+and the registry.
+"""
 
 from __future__ import annotations
 
@@ -62,11 +64,27 @@ def client_config(base_url: str) -> dict[str, Any]:
     return {
         "claude_code": f'claude mcp add --transport http wallet {base_url}/mcp --header "X-Service-User-Key: ak_…"',
         "cursor": {"mcpServers": {"wallet": {"url": f"{base_url}/mcp", "headers": header}}},
-        "vscode": {"servers": {"wallet": {"type": "http", "url": f"{base_url}/mcp", "headers": header}}},
-        "claude_desktop": {
-            "mcpServers": {"wallet": {"command": "wallet", "args": ["mcp"], "env": {"WALLET_SERVICE_USER_KEY": "ak_…"}}}
+        "vscode": {
+            "servers": {"wallet": {"type": "http", "url": f"{base_url}/mcp", "headers": header}}
         },
-        "codex": {"mcp_servers": {"wallet": {"command": "wallet", "args": ["mcp"], "env": {"WALLET_SERVICE_USER_KEY": "ak_…"}}}},
+        "claude_desktop": {
+            "mcpServers": {
+                "wallet": {
+                    "command": "wallet",
+                    "args": ["mcp"],
+                    "env": {"WALLET_SERVICE_USER_KEY": "ak_…"},
+                }
+            }
+        },
+        "codex": {
+            "mcp_servers": {
+                "wallet": {
+                    "command": "wallet",
+                    "args": ["mcp"],
+                    "env": {"WALLET_SERVICE_USER_KEY": "ak_…"},
+                }
+            }
+        },
         "sse": {"url": f"{base_url}/sse", "headers": header, "legacy": True},
         "curl": f'curl -H "X-Service-User-Key: ak_…" {base_url}/wallet/agents/me',
     }
@@ -75,12 +93,28 @@ def client_config(base_url: str) -> dict[str, Any]:
 def rate_limits(config: Config) -> list[dict[str, Any]]:
     """Limits a caller can run into, besides those of its mandates."""
     return [
-        {"what": "pending approvals a mandate", "limit": config.pending_approvals_max, "code": "rate_limited"},
-        {"what": "refused attempts recorded a mandate and UTC day", "limit": config.refusals_per_day, "code": "rate_limited"},
+        {
+            "what": "pending approvals a mandate",
+            "limit": config.pending_approvals_max,
+            "code": "rate_limited",
+        },
+        {
+            "what": "refused attempts recorded a mandate and UTC day",
+            "limit": config.refusals_per_day,
+            "code": "rate_limited",
+        },
         {"what": "request body", "limit": "256 KiB, 32 levels deep", "code": "body_too_large"},
         {"what": "rows a page", "limit": 200, "code": "invalid_request"},
-        {"what": "validity of an approval", "limit": f"{config.approval_valid_s} s", "code": "approval_expired"},
-        {"what": "calldata reservation", "limit": f"{config.reservation_s} s", "code": "over_daily_cap"},
+        {
+            "what": "validity of an approval",
+            "limit": f"{config.approval_valid_s} s",
+            "code": "approval_expired",
+        },
+        {
+            "what": "calldata reservation",
+            "limit": f"{config.reservation_s} s",
+            "code": "over_daily_cap",
+        },
     ]
 
 
@@ -189,7 +223,10 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
 
 def _mcp_call(base: str, tool: str, arguments: Mapping[str, Any]) -> list[str]:
     """A tool call as one curl command; $MANDATE is closed out of the quotes for the shell."""
-    meta = {"io.modelcontextprotocol/protocolVersion": MCP_REVISION, "io.modelcontextprotocol/clientCapabilities": {}}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": MCP_REVISION,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
     params = {"name": tool, "arguments": arguments, "_meta": meta}
     call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     quoted = call.replace("$MANDATE", "'$MANDATE'")

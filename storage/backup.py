@@ -24,10 +24,13 @@ class NoBackup(Exception):
 async def backup(url: str, target: Path) -> None:
     """Copy a SQLite database while it is in use; the copy is checked before it gets its name.
 
-    Errors: `NoBackup` for PostgreSQL, whose own tool does it, and where the target is there already.
+    Errors: `NoBackup` for PostgreSQL, whose own tool does it, and where the target is there
+    already.
     """
     if not url.startswith("sqlite:///"):
-        raise NoBackup("PostgreSQL is backed up by its own tool: pg_dump --format=custom --file=TARGET DATABASE_URL")
+        raise NoBackup(
+            "PostgreSQL is backed up by its own tool: pg_dump --format=custom --file=TARGET DATABASE_URL"
+        )
     if not Path(sqlite_path(url)).is_file():
         raise NoBackup(f"there is no database at {sqlite_path(url)}")
     if target.exists():
@@ -70,11 +73,12 @@ def _flush(path: Path) -> None:
 
 
 async def export(store: Store, target: Path) -> dict[str, int]:
-    """Write every ledger as JSON lines, each ending with its head; `storage.verify.verify_export` checks them offline.
+    """Write every ledger as JSON lines, each ending with its head; `storage.verify.verify_export`
+    checks them offline.
 
-    Shapes: a line is a row as it is stored, with `prev_hash` and `row_hash`, or `{"head": {public_id, seq, row_hash,
-    created_at}}`. `row_hash` is the SHA-256 of the row without it, as ASCII JSON with sorted keys and no spaces.
-    Answers `{ledgers, rows}`.
+    Shapes: a line is a row as it is stored, with `prev_hash` and `row_hash`, or `{"head":
+    {public_id, seq, row_hash, created_at}}`. `row_hash` is the SHA-256 of the row without it, as
+    ASCII JSON with sorted keys and no spaces. Answers `{ledgers, rows}`.
     """
     counts = {"ledgers": 0, "rows": 0}
     with target.open("x", encoding="utf-8") as out:
@@ -86,7 +90,12 @@ async def export(store: Store, target: Path) -> dict[str, int]:
 
 
 def _lines(uow: UnitOfWork, public_id: str) -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = [{name: row[name] for name in row.keys()} for row in uow.ledger.rows_of(public_id)]  # noqa: SIM118  # a sqlite3.Row iterates over values
+    rows: list[Mapping[str, Any]] = [
+        {name: row[name] for name in row.keys()}  # noqa: SIM118  # a sqlite3.Row iterates over values
+        for row in uow.ledger.rows_of(public_id)
+    ]
     head = uow.ledger.head_row(public_id)
-    told = {name: head[name] if head is not None else None for name in ("seq", "row_hash", "created_at")}
+    told = {
+        name: head[name] if head is not None else None for name in ("seq", "row_hash", "created_at")
+    }
     return [*rows, {"head": {"public_id": public_id, **told}}]

@@ -50,7 +50,9 @@ def latest() -> str:
 def _config(connection: Connection | None) -> Config:
     config = Config()
     # A % in a path would be read as interpolation.
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option(
+        "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
+    )
     config.attributes["connection"] = connection
     return config
 
@@ -70,7 +72,9 @@ def _on(url: str, work: Callable[[Connection], T]) -> T:
 
 
 def _sqlite_engine(url: str) -> Engine:
-    """An engine whose transactions hold the write lock from their start and take the DDL in as well."""
+    """An engine whose transactions hold the write lock from their start and take the DDL in as
+    well.
+    """
     Path(sqlite_path(url)).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1_000, "isolation_level": None})
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

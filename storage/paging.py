@@ -16,7 +16,11 @@ _INT64: Final = 2**63 - 1
 
 def cursor_of(*keys: Any) -> str:
     """The cursor that continues after a row with these sort keys."""
-    return base64.urlsafe_b64encode(json.dumps(keys, separators=(",", ":")).encode()).decode().rstrip("=")
+    return (
+        base64.urlsafe_b64encode(json.dumps(keys, separators=(",", ":")).encode())
+        .decode()
+        .rstrip("=")
+    )
 
 
 def keys_of(cursor: str, kinds: Sequence[type]) -> list[Any]:
@@ -25,7 +29,11 @@ def keys_of(cursor: str, kinds: Sequence[type]) -> list[Any]:
     Errors: `invalid_request` for anything that is not, letter for letter, a cursor of this list.
     """
     try:
-        keys = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))) if _FORM.fullmatch(cursor) else None
+        keys = (
+            json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+            if _FORM.fullmatch(cursor)
+            else None
+        )
     except ValueError:
         keys = None
     if not isinstance(keys, list) or not _fits(keys, kinds) or cursor_of(*keys) != cursor:

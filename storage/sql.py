@@ -26,7 +26,9 @@ Row = Mapping[str, Any]
 
 
 class Duplicate(Exception):
-    """A unique constraint refused the row; the transaction is of no more use, so let it rise or turn it into a refusal."""
+    """A unique constraint refused the row; the transaction is of no more use, so let it rise or
+    turn it into a refusal.
+    """
 
 
 class Sql(Protocol):
@@ -66,7 +68,10 @@ class SqliteSql:
         try:
             return self._connection.execute(text, values).rowcount
         except sqlite3.IntegrityError as error:
-            if error.sqlite_errorcode in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
+            if error.sqlite_errorcode in (
+                sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+                sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+            ):
                 raise Duplicate(str(error)) from None
             raise
 
@@ -102,7 +107,9 @@ class PostgresSql:
         """Run a statement."""
         statement, names = _numbered(text)
         try:
-            return self._connection.exec_driver_sql(statement, tuple(values[n] for n in names)).rowcount
+            return self._connection.exec_driver_sql(
+                statement, tuple(values[n] for n in names)
+            ).rowcount
         except IntegrityError as error:
             if getattr(error.orig, "sqlstate", None) == _UNIQUE_VIOLATION:
                 raise Duplicate(str(error.orig)) from None
@@ -131,7 +138,9 @@ def maybe_moment(stored: int | None) -> datetime | None:
 
 
 def canonical(value: Any) -> str:
-    """JSON in ASCII with sorted keys and no spaces: one text for one value, and bytes for any string."""
+    """JSON in ASCII with sorted keys and no spaces: one text for one value, and bytes for any
+    string.
+    """
     return _CANONICAL.encode(value)
 
 
@@ -141,7 +150,13 @@ def tokens(sql: Sql, amount: int) -> int | Decimal:
     Errors: `invalid_number` beyond 64 bits on SQLite, beyond 38 digits anywhere.
     """
     if abs(amount) >= 10**38 or (sql.dialect == "sqlite" and abs(amount) > _INT64):
-        raise Refused(refusal("invalid_number", value=str(amount)[:60], why="it is larger than this database keeps exactly"))
+        raise Refused(
+            refusal(
+                "invalid_number",
+                value=str(amount)[:60],
+                why="it is larger than this database keeps exactly",
+            )
+        )
     return amount if sql.dialect == "sqlite" else Decimal(amount)
 
 

@@ -44,7 +44,9 @@ class Store(Protocol):
         ...
 
     async def write(self, work: Work[T]) -> T:
-        """Run in one transaction and answer after its commit; an exception leaves nothing behind."""
+        """Run in one transaction and answer after its commit; an exception leaves nothing
+        behind.
+        """
         ...
 
     async def close(self) -> None:
@@ -72,7 +74,9 @@ def sqlite_path(url: str) -> str:
 def connect_sqlite(path: str, *, reads_only: bool = False) -> sqlite3.Connection:
     """One connection with the settings every process uses: WAL, full durability, foreign keys."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, cached_statements=512
+    )
     connection.row_factory = sqlite3.Row
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
     _use_wal(connection)
@@ -120,11 +124,12 @@ class _Job:
 
 
 class SqliteStore:
-    """One writer connection with group commit, one reader connection; both belong to the event loop that opened the store.
+    """One writer connection with group commit, one reader connection; both belong to the event
+    loop that opened the store.
 
-    A queued handler runs in a savepoint: its exception undoes it alone, and the batch commits once. Handlers are short and
-    bounded, so they run on the loop, as they do on PostgreSQL; what waits for the disk or for another process (the commit,
-    a lock that is taken) waits in a thread.
+    A queued handler runs in a savepoint: its exception undoes it alone, and the batch commits
+    once. Handlers are short and bounded, so they run on the loop, as they do on PostgreSQL; what
+    waits for the disk or for another process (the commit, a lock that is taken) waits in a thread.
     """
 
     def __init__(self, url: str):
@@ -208,7 +213,9 @@ class SqliteStore:
             turn = self._loop.time()
             for job in batch:
                 self._run(connection, job)
-                if (self._loop.time() - turn) * 1_000 > TURN_MS:  # others on the loop have their turn; the lock stays ours
+                if (
+                    self._loop.time() - turn
+                ) * 1_000 > TURN_MS:  # others on the loop have their turn; the lock stays ours
                     await asyncio.sleep(0)
                     turn = self._loop.time()
             await self._loop.run_in_executor(self._thread, connection.execute, "COMMIT")
@@ -254,7 +261,9 @@ def _fail(jobs: Iterable[_Job], error: Exception) -> None:
 
 
 class PostgresStore:
-    """Handlers run through `run_sync` on a pool of asyncpg connections; several processes may share the database."""
+    """Handlers run through `run_sync` on a pool of asyncpg connections; several processes may
+    share the database.
+    """
 
     def __init__(self, url: str):
         self.url = url
@@ -266,9 +275,13 @@ class PostgresStore:
 
     async def read(self, work: Work[T]) -> T:
         """Run on one snapshot."""
-        engine = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        engine = self._engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
         async with engine.begin() as connection:
-            return await connection.run_sync(lambda c: work(UnitOfWork(PostgresSql(c), self._cache)))
+            return await connection.run_sync(
+                lambda c: work(UnitOfWork(PostgresSql(c), self._cache))
+            )
 
     async def write(self, work: Work[T]) -> T:
         """Run in one transaction; a deadlock or serialization failure is tried again."""
@@ -283,7 +296,9 @@ class PostgresStore:
         for attempt in range(PG_TRIES):
             try:
                 async with self._engine.begin() as connection:
-                    return await connection.run_sync(lambda c: work(UnitOfWork(PostgresSql(c), self._cache)))
+                    return await connection.run_sync(
+                        lambda c: work(UnitOfWork(PostgresSql(c), self._cache))
+                    )
             except DBAPIError as error:
                 state = getattr(error.orig, "sqlstate", None)
                 if state not in _RETRY_STATES or attempt == PG_TRIES - 1:

@@ -1,8 +1,9 @@
 """The tables, once, for both databases.
 
-Units: money in micro-USDC (`*_micros`), times in microseconds since 1970 UTC (`*_at`), JSON as canonical text. Token
-amounts of transfers are micro-units in NUMERIC(38, 0); SQLite keeps them in 64 bits, so that an amount beyond
-±9.2e12 tokens is refused there (see docs/decisions/0003-amounts-on-sqlite.md).
+Units: money in micro-USDC (`*_micros`), times in microseconds since 1970 UTC (`*_at`), JSON as
+canonical text. Token amounts of transfers are micro-units in NUMERIC(38, 0); SQLite keeps them in
+64 bits, so that an amount beyond ±9.2e12 tokens is refused there (see
+docs/decisions/0003-amounts-on-sqlite.md).
 """
 
 from __future__ import annotations

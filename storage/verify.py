@@ -1,4 +1,6 @@
-"""Proving a ledger: every hash recomputed, every pair and checkpoint derived again from the first row."""
+"""Proving a ledger: every hash recomputed, every pair and checkpoint derived again from the first
+row.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ AGENTS_AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it must be; `of` is a mandate's public id or an agent's id, `seq` the row, if one."""
+    """Something that is not as it must be; `of` is a mandate's public id or an agent's id, `seq`
+    the row, if one.
+    """
 
     of: str
     seq: int | None
@@ -93,7 +97,9 @@ class Walk:
             self.state = fold(self.state, event, partner)
 
     def _partner(self, event: Event) -> Event | None:
-        """The pairing rule once more, from memory: the earliest row of the other side that has no partner."""
+        """The pairing rule once more, from memory: the earliest row of the other side that has no
+        partner.
+        """
         if event.tx_hash is None or not can_pair(event.kind, event.reported_by, event.payload):
             return None
         waiting = self._open.setdefault(event.tx_hash, {})
@@ -112,7 +118,9 @@ class Walk:
 
 
 async def verify(source: Store | str) -> Report:
-    """Verify every ledger and every balance of a store, or of the database behind a URL; one snapshot a ledger."""
+    """Verify every ledger and every balance of a store, or of the database behind a URL; one
+    snapshot a ledger.
+    """
     if isinstance(source, str):
         store = await open_store(source)
         try:
@@ -139,7 +147,11 @@ def verify_export(lines: Iterable[str]) -> Report:
         try:
             walk = _line(json.loads(line), walk, report)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            report.findings.append(Finding(walk.public_id if walk else "", None, f"line {number} cannot be read: {error!r}"))
+            report.findings.append(
+                Finding(
+                    walk.public_id if walk else "", None, f"line {number} cannot be read: {error!r}"
+                )
+            )
     _no_head(report, walk)
     return report
 
@@ -197,10 +209,15 @@ def _checkpoint(walk: Walk, text: str | None) -> None:
 
 
 def _balances(uow: UnitOfWork, after: str, report: Report) -> str:
-    """Compare the kept sums of some agents with their deltas; returns the last agent's id, "" at the end."""
+    """Compare the kept sums of some agents with their deltas; returns the last agent's id, "" at
+    the end.
+    """
     agents = uow.identities.all_agents(after, AGENTS_AT_ONCE)
     for agent in agents:
-        kept, summed = _by_place(uow.transfers.balances(agent.agent_id)), _by_place(uow.transfers.summed(agent.agent_id))
+        kept, summed = (
+            _by_place(uow.transfers.balances(agent.agent_id)),
+            _by_place(uow.transfers.summed(agent.agent_id)),
+        )
         report.balances += len(summed)
         for place in sorted(kept.keys() | summed.keys()):
             is_now, must = kept.get(place, 0), summed.get(place, 0)

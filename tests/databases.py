@@ -51,7 +51,11 @@ def _binaries() -> Path | None:
 
 def _as_user() -> dict[str, Any]:
     """PostgreSQL refuses to run as root: there it runs as nobody."""
-    return {"user": "nobody", "group": os.stat("/").st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    return (
+        {"user": "nobody", "group": os.stat("/").st_gid, "extra_groups": []}
+        if os.geteuid() == 0
+        else {}
+    )
 
 
 def _die_with_parent() -> None:
@@ -68,7 +72,13 @@ def _free_port() -> int:
 def _reachable(binaries: Path, home: Path) -> Path:
     """The binaries where the other user can read them: a virtual environment may lie in a private folder."""
     with suppress(PermissionError):
-        subprocess.run([binaries / "postgres", "--version"], capture_output=True, cwd="/", check=True, **_as_user())
+        subprocess.run(
+            [binaries / "postgres", "--version"],
+            capture_output=True,
+            cwd="/",
+            check=True,
+            **_as_user(),
+        )
         return binaries
     package = binaries.parents[1]
     # The wheel's libraries lie beside its package and are found by a path relative to the binaries.
@@ -103,7 +113,10 @@ def _started(binaries: Path, data: Path) -> tuple[subprocess.Popen[bytes], str]:
         url = f"postgresql://postgres@127.0.0.1:{port}"
         if _answers(server, url):
             return server, url
-    raise RuntimeError("PostgreSQL does not start: " + (data.parent / "server.log").read_text(errors="replace")[-2000:])
+    raise RuntimeError(
+        "PostgreSQL does not start: "
+        + (data.parent / "server.log").read_text(errors="replace")[-2000:]
+    )
 
 
 def _answers(server: subprocess.Popen[bytes], url: str) -> bool:
@@ -147,7 +160,9 @@ def pg_server() -> Iterator[str]:
     """A PostgreSQL server for this test session, with a migrated template; yields its URL without a database."""
     binaries = _binaries()
     if binaries is None:
-        pytest.fail("no PostgreSQL binaries: neither on PATH, nor in /usr/lib/postgresql, nor the pgserver wheel")
+        pytest.fail(
+            "no PostgreSQL binaries: neither on PATH, nor in /usr/lib/postgresql, nor the pgserver wheel"
+        )
     home = Path(tempfile.mkdtemp(prefix="wallet-pg-", dir=_quick_folder()))
     try:
         home.chmod(0o755)
@@ -172,7 +187,9 @@ def _quick_folder() -> Path | None:
 def _database(server: str, template: str) -> Iterator[str]:
     name = f"t{next(_names)}"
     # Copying files is ten times faster than the default of PostgreSQL 15, which writes every page to its log.
-    _run(_sql(server + "/postgres", f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY"))
+    _run(
+        _sql(server + "/postgres", f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    )
     try:
         yield f"{server}/{name}"
     finally:
@@ -222,7 +239,11 @@ def database_url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.pg)])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database without any table, once on each kind."""
-    return f"sqlite:///{tmp_path / 'empty.sqlite'}" if request.param == "sqlite" else str(request.getfixturevalue("empty_pg_url"))
+    return (
+        f"sqlite:///{tmp_path / 'empty.sqlite'}"
+        if request.param == "sqlite"
+        else str(request.getfixturevalue("empty_pg_url"))
+    )
 
 
 @pytest.fixture

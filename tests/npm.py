@@ -31,7 +31,14 @@ def install(folder: Path = FOLDER) -> Path:
     with (folder / ".installing").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         if not done.exists() or done.stat().st_mtime < lock.stat().st_mtime:
-            command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+            command = [
+                "npm",
+                "ci",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+                "--loglevel=error",
+            ]
             subprocess.run(command, cwd=folder, check=True, timeout=600, stdout=subprocess.DEVNULL)
             done.touch()
     return folder / "node_modules"

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-D, T, S, W, C = "tests/domain/", "tests/tools/", "tests/server/test_", "tests/surfaces/test_", "tests/chain/test_"
+D, T, S, W, C = (
+    "tests/domain/",
+    "tests/tools/",
+    "tests/server/test_",
+    "tests/surfaces/test_",
+    "tests/chain/test_",
+)
 STORAGE, CONTRACTS = "tests/storage/test_", "tests/contracts/test_"
 Entry = tuple[str, tuple[str, ...]]
 
@@ -189,6 +195,10 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
     "5": (
         ("each credential opens its own door", (T + "test_signin.py::test_each_credential_opens_its_own_door_only",
                                                 T + "call/test_bad_input.py::test_every_operation_refuses_a_caller_of_another_role")),
+        ("a person signs in with a text of ours, compared and never parsed, before any chain is asked",
+         (T + "test_signin.py::test_a_text_that_differs_anywhere_is_not_ours_and_no_chain_is_asked",
+          T + "test_signin.py::test_a_strangers_text_costs_no_more_work_for_being_long",
+          C + "sign_in.py::test_every_text_of_ours_is_eip_4361_and_says_what_it_was_asked_to")),
         ("a revoked key stops at once", (W + "doors.py::test_a_revoked_key_stops_at_once", T + "agents/test_agents.py::test_a_key_is_rotated_without_a_gap_and_revoked_at_once")),
     ),
     "6": (

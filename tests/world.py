@@ -65,7 +65,12 @@ class Evm:
         return "0x" + self.chain.keys[n].hex()
 
     def facts(self, **changes: Any) -> ChainFacts:
-        told = {"usdc": self.usdc, "factory": self.factory, "lens": self.lens, "confirmations": 0} | changes
+        told = {
+            "usdc": self.usdc,
+            "factory": self.factory,
+            "lens": self.lens,
+            "confirmations": 0,
+        } | changes
         return ChainFacts(CHAIN_ID, self.url, **told)
 
 
@@ -76,7 +81,9 @@ def running_evm() -> Iterator[Evm]:
     chain = DevChain(lambda: int(clock.now().timestamp()), CHAIN_ID)
     with serve_in_thread(chain) as url:
         deployer, keeper = ("0x" + chain.keys[n].hex() for n in (0, 1))
-        yield Evm(chain, clock, url, *asyncio.run(deployed(url, deployer, keeper)), keeper_key=keeper)
+        yield Evm(
+            chain, clock, url, *asyncio.run(deployed(url, deployer, keeper)), keeper_key=keeper
+        )
 
 
 async def deployed(url: str, deployer: str, keeper: str) -> tuple[str, str, str, str]:
@@ -103,11 +110,15 @@ class World:
     wallets: list[LocalWallet] = field(default_factory=list)
     _n: Any = field(default_factory=lambda: itertools.count(2))
 
-    async def do(self, name: str, caller: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any) -> Reply:
+    async def do(
+        self, name: str, caller: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+    ) -> Reply:
         """Run an operation by its one path."""
         return await run(BY_NAME[name], self.deps, caller, arguments, key=key, surface="http")
 
-    async def ok(self, name: str, caller: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any) -> dict[str, Any]:
+    async def ok(
+        self, name: str, caller: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+    ) -> dict[str, Any]:
         """Run an operation that must not refuse."""
         reply = await self.do(name, caller, key=key, **arguments)
         assert not reply.refused, reply.body
@@ -122,17 +133,29 @@ class World:
         """A person who has signed in before."""
         wallet = self.wallet()
         user = await self.store.write(
-            lambda uow: uow.identities.person(wallet.address, new_id=self.deps.ids.short("u_"), now=self.clock.now())
+            lambda uow: uow.identities.person(
+                wallet.address, new_id=self.deps.ids.short("u_"), now=self.clock.now()
+            )
         )
         return Caller("owner", user.user_id, user.user_id, user.address), wallet
 
-    async def agent(self, owner: Caller, *, accepts: bool = True, **policy: Any) -> tuple[Caller, LocalWallet]:
+    async def agent(
+        self, owner: Caller, *, accepts: bool = True, **policy: Any
+    ) -> tuple[Caller, LocalWallet]:
         """An agent of an owner, with a wallet and a key."""
         wallet = self.wallet()
         told = await self.ok("owner_agent_register", owner, name="Scout", address=wallet.address)
         if accepts:
-            await self.ok("owner_agent_policy_put", owner, agent_id=told["agent_id"], accepts_mandates=True, **policy)
-        return Caller("agent", told["agent_id"], owner.user_id, wallet.address, "Scout", hashed(told["key"])), wallet
+            await self.ok(
+                "owner_agent_policy_put",
+                owner,
+                agent_id=told["agent_id"],
+                accepts_mandates=True,
+                **policy,
+            )
+        return Caller(
+            "agent", told["agent_id"], owner.user_id, wallet.address, "Scout", hashed(told["key"])
+        ), wallet
 
     async def mint(self, to: str, amount: str) -> None:
         data = codec.calldata("TestUSDC", "mint", (to, Usdc.parse(amount)))
@@ -142,8 +165,12 @@ class World:
         """Calldata of the market's deposit for a vault."""
         return codec.calldata("TestMarket", "deposit", (Usdc.parse(amount), vault))
 
-    async def mined(self, wallet: LocalWallet, call: dict[str, Any], gas: int | None = None) -> tuple[bool, str]:
-        receipt = await wallet.send(Call(call["chain_id"], call["to"], call["data"], call["value"]), gas=gas)
+    async def mined(
+        self, wallet: LocalWallet, call: dict[str, Any], gas: int | None = None
+    ) -> tuple[bool, str]:
+        receipt = await wallet.send(
+            Call(call["chain_id"], call["to"], call["data"], call["value"]), gas=gas
+        )
         return receipt["status"] == 1, "0x" + bytes(receipt["transactionHash"]).hex()
 
 
@@ -170,14 +197,22 @@ class Mandated:
 
     async def execute(self, amount: str, **more: Any) -> Reply:
         data = self.world.deposit_data(self.vault or self.world.evm.market, amount)
-        return await self.as_agent("mandate_execute_call", target=self.world.evm.market, data=data, approve_amount=amount, **more)
+        return await self.as_agent(
+            "mandate_execute_call",
+            target=self.world.evm.market,
+            data=data,
+            approve_amount=amount,
+            **more,
+        )
 
 
 def market_targets(world: World) -> list[dict[str, Any]]:
     """The ERC-4626 market's entries."""
     from domain.mandates.markets import Market
 
-    market = Market("test-market", "Test Market", "live", "contract", CHAIN_ID, "erc4626", world.evm.market)
+    market = Market(
+        "test-market", "Test Market", "live", "contract", CHAIN_ID, "erc4626", world.evm.market
+    )
     return [{"kind": "vault"}, *(t.as_json() for t in market.targets())]
 
 
@@ -202,7 +237,9 @@ async def signed(world: World, **terms: Any) -> Mandated:
     return m
 
 
-async def working(world: World, *, deposit: str = "500", accept: bool = True, **terms: Any) -> Mandated:
+async def working(
+    world: World, *, deposit: str = "500", accept: bool = True, **terms: Any
+) -> Mandated:
     """A mandate whose vault stands and is funded."""
     m = await signed(world, **terms)
     create = (await m.as_owner("owner_create_call")).body

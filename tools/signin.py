@@ -9,14 +9,14 @@ from pydantic import Field
 
 from domain.refusals import NextStep, Refused, refusal
 from domain.times import timestamp
+from storage.rows.identities import Challenge
 from storage.unit_of_work import UnitOfWork
 from tools.call.credentials import hashed
 from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 
 CHALLENGE_GOOD_FOR: Final = timedelta(minutes=5)
-
-
+NOT_OURS: Final = "the text is not one that was issued, was used before, or is older than 5 minutes"
 AGAIN: Final = (NextStep("Ask for a new challenge", None, "POST /wallet/auth/challenge"),)
 
 
@@ -24,7 +24,9 @@ class ChallengeIn(Takes):
     """Who wants to sign in."""
 
     address: Address
-    chain_id: int | None = Field(default=None, ge=1, le=2**53, description="EIP-155 id; default: the service's own")
+    chain_id: int | None = Field(
+        default=None, ge=1, le=2**53, description="EIP-155 id; default: the service's own"
+    )
 
 
 class ChallengeOut(Gives):
@@ -63,7 +65,12 @@ def challenge(uow: UnitOfWork, ask: Ask[ChallengeIn, None]) -> Reply:
     nonce = ask.ids.short("n") + ask.ids.short("x")
     expires = ask.now + CHALLENGE_GOOD_FOR
     text = ask.sign_in.message(
-        address=address, chain_id=chain_id, uri=ask.config.base_url, nonce=nonce, issued=ask.now, expires=expires
+        address=address,
+        chain_id=chain_id,
+        uri=ask.config.base_url,
+        nonce=nonce,
+        issued=ask.now,
+        expires=expires,
     )
     uow.identities.add_challenge(nonce, text, address, chain_id, expires, ask.now)
     return Reply(200, {"message": text, "nonce": nonce, "expires_at": timestamp(expires)})
@@ -73,30 +80,44 @@ def _not_signed(signer: str, why: str) -> Refused:
     return Refused(refusal("invalid_signature", signer=signer, why=why, next=AGAIN))
 
 
-async def checked(deps: Deps, caller: Caller, asked: SessionIn) -> str:
-    """Check the signature before the transaction; gives the nonce of the text it covers."""
-    told = deps.sign_in.read(asked.message)
-    if told is None:
-        raise _not_signed("the wallet", "the text is not a sign-in message")
-    proof = await deps.chains.get(told.chain_id).check_signature(
-        deps.sign_in.digest(asked.message), asked.signature, told.address
-    )
-    if proof is None:
-        raise _not_signed(told.address, "the signature is not this wallet's over this text")
-    return told.nonce
+async def issued(deps: Deps, text: str) -> Challenge:
+    """Find the challenge whose text this is, byte for byte once a form's CR LF is undone.
+
+    Errors: `invalid_signature`, before any chain is asked.
+    """
+    text, now = text.replace("\r\n", "\n"), deps.clock.now()
+    nonce = deps.sign_in.nonce(text)
+    if nonce is None:
+        raise _not_signed("the wallet", NOT_OURS)
+    waiting = await deps.store.read(lambda uow: uow.identities.challenge(nonce, now))
+    if waiting is None or waiting.message != text:
+        raise _not_signed("the wallet", NOT_OURS)
+    return waiting
 
 
-def open_session(uow: UnitOfWork, ask: Ask[SessionIn, str]) -> Reply:
+async def checked(deps: Deps, caller: Caller, asked: SessionIn) -> Challenge:
+    """Check the signature before the transaction; gives the challenge whose text it covers."""
+    waiting = await issued(deps, asked.message)
+    chain, digest = deps.chains.get(waiting.chain_id), deps.sign_in.digest(waiting.message)
+    if await chain.check_signature(digest, asked.signature, waiting.address) is None:
+        raise _not_signed(waiting.address, "the signature is not this wallet's over this text")
+    return waiting
+
+
+def open_session(uow: UnitOfWork, ask: Ask[SessionIn, Challenge]) -> Reply:
     """Open a session for the wallet that signed the service's own text."""
-    waiting = uow.identities.take_challenge(ask.facts, ask.now)
-    if waiting is None or waiting.message != ask.asked.message:
-        raise _not_signed("the wallet", "the text is not one of ours, was used before, or is older than 5 minutes")
+    # While the signature was checked, another request may have used it, or its time have run out.
+    waiting = uow.identities.take_challenge(ask.facts.nonce, ask.now)
+    if waiting is None:
+        raise _not_signed("the wallet", NOT_OURS)
     user = uow.identities.person(waiting.address, new_id=ask.ids.short("u_"), now=ask.now)
     token = ask.ids.token("ws_")
     expires = ask.now + timedelta(seconds=ask.config.session_s)
     longest = ask.now + timedelta(seconds=ask.config.session_longest_s)
     uow.identities.add_session(hashed(token), user.user_id, ask.now, expires, longest)
-    return Reply(201, {"token": token, "expires_at": timestamp(expires), "user": {"address": user.address}})
+    return Reply(
+        201, {"token": token, "expires_at": timestamp(expires), "user": {"address": user.address}}
+    )
 
 
 def read_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
@@ -115,22 +136,55 @@ def end_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
 
 OPERATIONS: Final = (
     Operation(
-        "auth_challenge", "Start signing in", "Get an EIP-4361 text to sign with your wallet; good for 5 minutes, once.",
-        "open", ("POST", "/wallet/auth/challenge"), ChallengeIn, ChallengeOut, challenge, writes=True, family="sign-in",
+        name="auth_challenge",
+        title="Start signing in",
+        summary="Get an EIP-4361 text to sign with your wallet; good for 5 minutes, once.",
+        auth="open",
+        route=("POST", "/wallet/auth/challenge"),
+        takes=ChallengeIn,
+        gives=ChallengeOut,
+        handler=challenge,
+        writes=True,
+        family="sign-in",
         refusals=("invalid_address", "not_configured"),
     ),
     Operation(
-        "auth_session_open", "Sign in", "Exchange the signed text for a session token.",
-        "open", ("POST", "/wallet/auth/session"), SessionIn, SessionOut, open_session, gather=checked, writes=True,
-        family="sign-in", statuses={201: "The session; its token is shown once"},
+        name="auth_session_open",
+        title="Sign in",
+        summary="Exchange the signed text for a session token.",
+        auth="open",
+        route=("POST", "/wallet/auth/session"),
+        takes=SessionIn,
+        gives=SessionOut,
+        handler=open_session,
+        gather=checked,
+        writes=True,
+        family="sign-in",
+        statuses={201: "The session; its token is shown once"},
         refusals=("invalid_signature", "chain_unavailable", "not_configured"),
     ),
     Operation(
-        "auth_session_read", "Read the session", "Whose session this is and when it ends.",
-        "owner", ("GET", "/wallet/auth/session"), Nothing, SessionOut, read_session, family="sign-in",
+        name="auth_session_read",
+        title="Read the session",
+        summary="Whose session this is and when it ends.",
+        auth="owner",
+        route=("GET", "/wallet/auth/session"),
+        takes=Nothing,
+        gives=SessionOut,
+        handler=read_session,
+        family="sign-in",
     ),
     Operation(
-        "auth_session_end", "Sign out", "End the session at once.",
-        "owner", ("DELETE", "/wallet/auth/session"), Nothing, Done, end_session, writes=True, idempotent=True, family="sign-in",
+        name="auth_session_end",
+        title="Sign out",
+        summary="End the session at once.",
+        auth="owner",
+        route=("DELETE", "/wallet/auth/session"),
+        takes=Nothing,
+        gives=Done,
+        handler=end_session,
+        writes=True,
+        idempotent=True,
+        family="sign-in",
     ),
-)  # fmt: skip
+)

@@ -1,4 +1,6 @@
-"""The chain itself: one transaction per block, state in memory, history that can be cut and mined anew."""
+"""The chain itself: one transaction per block, state in memory, history that can be cut and mined
+anew.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,9 @@ from eth_keys import keys
 from eth_typing import Address, BlockNumber, Hash32
 from eth_utils import ValidationError, keccak, to_checksum_address
 
-# py-evm raises the limit of this process to 100,000 when it is imported, and from 50,000 on a deeply nested JSON text
-# overflows the C stack of json.loads. 1,024 calls deep, the most there is, need less than 5,000 frames.
+# py-evm raises the limit of this process to 100,000 when it is imported, and from 50,000 on a
+# deeply nested JSON text overflows the C stack of json.loads. 1,024 calls deep, the most there is,
+# need less than 5,000 frames.
 sys.setrecursionlimit(10_000)
 
 GAS_LIMIT: Final = 60_000_000
@@ -92,7 +95,8 @@ class Block:
 class DevChain:
     """A chain for demos and tests.
 
-    Units: `now` gives unix seconds. Ten accounts of the well-known test mnemonic hold 10,000 ETH each.
+    Units: `now` gives unix seconds. Ten accounts of the well-known test mnemonic hold 10,000 ETH
+    each.
     Errors: ValueError where `journal` is not one of this chain id.
     Source: execution by py-evm under the Prague rules; gas and logs equal Anvil's.
     """
@@ -126,7 +130,9 @@ class DevChain:
         for account in self.accounts:
             state.set_balance(account, 10_000 * 10**18)
         state.persist()
-        first = Block(0, at, keccak(b"genesis" + at.to_bytes(8, "big")), b"\0" * 32, state.state_root, ())
+        first = Block(
+            0, at, keccak(b"genesis" + at.to_bytes(8, "big")), b"\0" * 32, state.state_root, ()
+        )
         self.blocks, self.by_hash = [first], {first.hash: first}
 
     def _again(self, entry: dict[str, Any]) -> None:
@@ -145,7 +151,8 @@ class DevChain:
             self._journal.close()
             self._journal = None
 
-    # -- state ---------------------------------------------------------------------------------------------
+    # -- state
+    # ---------------------------------------------------------------------------------------------
 
     def state_at(self, number: int, timestamp: int, root: bytes) -> Any:
         """Open the state `root` as block `number` would see it."""
@@ -180,7 +187,8 @@ class DevChain:
             return max(at, self.head.timestamp)
         return max(self.clock(), self.head.timestamp + 1)
 
-    # -- mining --------------------------------------------------------------------------------------------
+    # -- mining
+    # --------------------------------------------------------------------------------------------
 
     def _append(self, txs: Sequence[Mined], at: int, root: bytes) -> Block:
         number = self.head.number + 1
@@ -192,7 +200,9 @@ class DevChain:
         for position, mined in enumerate(txs):
             self.txs[mined.hash] = (block, mined)
             for address, topics, data in mined.logs:
-                self._logs.append(Log(number, _log_json(block, mined, position, index, address, topics, data)))
+                self._logs.append(
+                    Log(number, _log_json(block, mined, position, index, address, topics, data))
+                )
                 index += 1
         return block
 
@@ -212,7 +222,8 @@ class DevChain:
     def send_raw(self, raw: bytes, at: int | None = None) -> bytes:
         """Mine one signed transaction; returns its hash.
 
-        Errors: RpcError for an undecodable, known, unfunded or wrongly numbered transaction. A revert is mined.
+        Errors: RpcError for an undecodable, known, unfunded or wrongly numbered transaction. A
+        revert is mined.
         """
         with self.lock:
             tx, sender, digest = self._decoded(raw)
@@ -224,7 +235,15 @@ class DevChain:
             except (ValidationError, VMError) as error:
                 raise RpcError(-32003, str(error)) from None
             state.persist()
-            mined = Mined(digest, raw, tx, sender, int(done.is_success), _gas_used(done, tx.gas), list(done.get_log_entries()))
+            mined = Mined(
+                digest,
+                raw,
+                tx,
+                sender,
+                int(done.is_success),
+                _gas_used(done, tx.gas),
+                list(done.get_log_entries()),
+            )
             if tx.to == b"":
                 mined.contract = done.msg.storage_address
             self._append((mined,), at, state.state_root)
@@ -258,7 +277,8 @@ class DevChain:
         except (ValidationError, VMError) as error:
             raise RpcError(-32003, str(error)) from None
 
-    # -- calls ---------------------------------------------------------------------------------------------
+    # -- calls
+    # ---------------------------------------------------------------------------------------------
 
     def _computed(self, call: dict[str, Any], block: Block | None) -> tuple[ComputationAPI, int]:
         base = block or self.head
@@ -291,7 +311,9 @@ class DevChain:
         return done.output
 
     def estimate(self, call: dict[str, Any]) -> int:
-        """Search the least gas that suffices; gas checks and the 63/64 rule make "used" too little."""
+        """Search the least gas that suffices; gas checks and the 63/64 rule make "used" too
+        little.
+        """
         done, gas = self._computed({**call, "gas": None}, None)
         _raise_revert(done)
         used = gas - done.get_gas_remaining()
@@ -309,9 +331,12 @@ class DevChain:
         except RpcError:
             return False
 
-    # -- history -------------------------------------------------------------------------------------------
+    # -- history
+    # -------------------------------------------------------------------------------------------
 
-    def logs(self, low: int, high: int, addresses: set[str] | None, topics: Sequence[set[str] | None]) -> list[dict[str, Any]]:
+    def logs(
+        self, low: int, high: int, addresses: set[str] | None, topics: Sequence[set[str] | None]
+    ) -> list[dict[str, Any]]:
         """Logs of blocks low..high, both inclusive; addresses and topics in lower case."""
         start = bisect_left(self._logs, low, key=lambda log: log.block)
         found = []
@@ -321,13 +346,20 @@ class DevChain:
             if addresses is not None and log.json["address"].lower() not in addresses:
                 continue
             own = log.json["topics"]
-            if len(own) >= len(topics) and all(w is None or own[i] in w for i, w in enumerate(topics)):
+            if len(own) >= len(topics) and all(
+                w is None or own[i] in w for i, w in enumerate(topics)
+            ):
                 found.append(log.json)
         return found
 
     def created(self) -> list[str]:
         """Contracts that transactions created, EIP-55, oldest first."""
-        return [to_checksum_address(t.contract) for b in self.blocks for t in b.txs if t.contract and t.status]
+        return [
+            to_checksum_address(t.contract)
+            for b in self.blocks
+            for t in b.txs
+            if t.contract and t.status
+        ]
 
     def truncate(self, number: int) -> None:
         """Forget every block above `number`."""
@@ -342,14 +374,17 @@ class DevChain:
             self._write({"cut": number, "salt": self._salt})
 
     def reorg(self, depth: int, drop: Iterable[bytes] = (), *, keep: bool = True) -> None:
-        """Replace the last `depth` blocks; their transactions come back unless `drop` names them or `keep` is off.
+        """Replace the last `depth` blocks; their transactions come back unless `drop` names them
+        or `keep` is off.
 
         Errors: ValueError for a depth below 1 or one that reaches the first block.
         """
         dropped = set(drop)
         with self.lock:
             if not 0 < depth <= self.head.number:
-                raise ValueError(f"no reorganisation of {depth} blocks at height {self.head.number}")
+                raise ValueError(
+                    f"no reorganisation of {depth} blocks at height {self.head.number}"
+                )
             old = self.blocks[-depth:]
             self._salt += 1
             self.truncate(self.head.number - depth)
@@ -375,7 +410,10 @@ class DevChain:
         False for an unknown one, and for one whose block was reorganised away.
         """
         with self.lock:
-            if not 0 <= number < len(self._snapshots) or self._snapshots[number][0].hash not in self.by_hash:
+            if (
+                not 0 <= number < len(self._snapshots)
+                or self._snapshots[number][0].hash not in self.by_hash
+            ):
                 return False
             block, self.offset = self._snapshots[number]
             del self._snapshots[number:]
@@ -385,7 +423,8 @@ class DevChain:
 
 
 def read_journal(journal: Path, chain_id: int) -> list[dict[str, Any]]:
-    """The entries of a journal, the first of which says how the chain began; none where there is no journal yet.
+    """The entries of a journal, the first of which says how the chain began; none where there is
+    no journal yet.
 
     A last line that a crash cut short is cut away from the file.
     Errors: ValueError for a file that is not a journal of this chain id.
@@ -419,7 +458,13 @@ def _raise_revert(done: ComputationAPI) -> None:
 
 
 def _log_json(
-    block: Block, mined: Mined, position: int, index: int, address: bytes, topics: list[int], data: bytes
+    block: Block,
+    mined: Mined,
+    position: int,
+    index: int,
+    address: bytes,
+    topics: list[int],
+    data: bytes,
 ) -> dict[str, Any]:
     return {
         "address": to_checksum_address(address),

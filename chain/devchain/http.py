@@ -1,4 +1,6 @@
-"""The chain's JSON-RPC over HTTP, in an event loop or in a thread; web pages may use it from this machine only."""
+"""The chain's JSON-RPC over HTTP, in an event loop or in a thread; web pages may use it from this
+machine only.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,19 @@ def _from_here(origin: str) -> bool:
 async def _loopback_pages(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Let programs and pages of this machine through: any other page could spend the unlocked accounts, or deceive a demo.
+    """Let programs and pages of this machine through: any other page could spend the unlocked
+    accounts, or deceive a demo.
 
     A page that names this machine by a name of its own (DNS rebinding) is told by the Host header.
     """
-    origin, bound = request.headers.get("Origin"), request.transport.get_extra_info("sockname") if request.transport else None
+    origin, bound = (
+        request.headers.get("Origin"),
+        request.transport.get_extra_info("sockname") if request.transport else None,
+    )
     here = bound is not None and bound[0] in LOOPBACK
-    if (origin is not None and not _from_here(origin)) or (here and not _from_here("//" + request.host)):
+    if (origin is not None and not _from_here(origin)) or (
+        here and not _from_here("//" + request.host)
+    ):
         return _said(error(None, -32600, "only for this machine"), status=403)
     response = await handler(request)
     if origin is not None:
@@ -51,9 +59,14 @@ def _said(body: Any, status: int = 200) -> web.Response:
     return web.json_response(body, status=status)
 
 
-async def serve(chain: DevChain, host: str = "127.0.0.1", port: int = 0) -> tuple[web.AppRunner, str]:
-    """Start serving; returns the runner (`await runner.cleanup()` stops it) and the base address."""
-    # The EVM works in a thread of its own, so that a service in the same event loop goes on answering.
+async def serve(
+    chain: DevChain, host: str = "127.0.0.1", port: int = 0
+) -> tuple[web.AppRunner, str]:
+    """Start serving; returns the runner (`await runner.cleanup()` stops it) and the base
+    address.
+    """
+    # The EVM works in a thread of its own, so that a service in the same event loop goes on
+    # answering.
     worker = ThreadPoolExecutor(1, thread_name_prefix="devchain-evm")
 
     async def post(request: web.Request) -> web.Response:

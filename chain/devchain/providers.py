@@ -24,7 +24,9 @@ class DevChainProvider(BaseProvider):
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
         """Answer one request."""
-        return cast("RPCResponse", answer(self._chain, {"id": 1, "method": method, "params": list(params)}))
+        return cast(
+            "RPCResponse", answer(self._chain, {"id": 1, "method": method, "params": list(params)})
+        )
 
     def is_connected(self, show_traceback: bool = False) -> bool:
         """True: the chain is in this process."""
@@ -42,7 +44,9 @@ class AsyncDevChainProvider(AsyncBaseProvider):
 
     async def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
         """Answer one request."""
-        return cast("RPCResponse", answer(self._chain, {"id": 1, "method": method, "params": list(params)}))
+        return cast(
+            "RPCResponse", answer(self._chain, {"id": 1, "method": method, "params": list(params)})
+        )
 
     async def is_connected(self, show_traceback: bool = False) -> bool:
         """True: the chain is in this process."""

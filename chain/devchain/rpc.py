@@ -8,19 +8,38 @@ from typing import Any, Final
 from eth_account import Account
 from eth_utils import ValidationError, to_checksum_address
 
-from chain.devchain.core import BASE_FEE, GAS_LIMIT, Block, DevChain, Mined, RpcError, from_hex, to_hex
+from chain.devchain.core import (
+    BASE_FEE,
+    GAS_LIMIT,
+    Block,
+    DevChain,
+    Mined,
+    RpcError,
+    from_hex,
+    to_hex,
+)
 
 ZERO32: Final = "0x" + "00" * 32
 LARGEST_BATCH: Final = 1_000
 LARGEST_MINE: Final = 10_000
 LATEST_TIME: Final = 2**40  # unix seconds
-_MISFIT: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, ValidationError)
+_MISFIT: Final = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    ValidationError,
+)
 NO_BLOOM: Final = "0x" + "00" * 256
 Method = Callable[[DevChain, list[Any]], Any]
 
 
 def answer(chain: DevChain, request: Any) -> Any:
-    """Answer one request object or a batch; whatever is wrong becomes a JSON-RPC error, never a traceback."""
+    """Answer one request object or a batch; whatever is wrong becomes a JSON-RPC error, never a
+    traceback.
+    """
     if isinstance(request, list):
         if not 0 < len(request) <= LARGEST_BATCH:
             return error(None, -32600, f"a batch holds 1 to {LARGEST_BATCH} requests")
@@ -115,10 +134,14 @@ def _tx_json(chain: DevChain, block: Block, mined: Mined, position: int) -> dict
     return shown
 
 
-def _block_json(chain: DevChain, block: Block | None, *, full: bool = False) -> dict[str, Any] | None:
+def _block_json(
+    chain: DevChain, block: Block | None, *, full: bool = False
+) -> dict[str, Any] | None:
     if block is None:
         return None
-    txs = [_tx_json(chain, block, t, i) if full else to_hex(t.hash) for i, t in enumerate(block.txs)]
+    txs = [
+        _tx_json(chain, block, t, i) if full else to_hex(t.hash) for i, t in enumerate(block.txs)
+    ]
     return {
         "number": to_hex(block.number),
         "hash": to_hex(block.hash),
@@ -160,7 +183,9 @@ def _receipt(chain: DevChain, params: list[Any]) -> dict[str, Any] | None:
         "cumulativeGasUsed": to_hex(mined.gas_used),
         "gasUsed": to_hex(mined.gas_used),
         "effectiveGasPrice": to_hex(BASE_FEE),
-        "contractAddress": to_checksum_address(mined.contract) if mined.contract and mined.status else None,
+        "contractAddress": to_checksum_address(mined.contract)
+        if mined.contract and mined.status
+        else None,
         "logs": chain.logs(block.number, block.number, None, ()) if mined.logs else [],
         "logsBloom": NO_BLOOM,
         "status": to_hex(mined.status),
@@ -179,17 +204,26 @@ def _get_logs(chain: DevChain, params: list[Any]) -> list[dict[str, Any]]:
         first, last = _block(chain, wanted.get("fromBlock")), _block(chain, wanted.get("toBlock"))
         low = first.number if first else len(chain.blocks)
         high = last.number if last else chain.head.number
-    return chain.logs(low, high, _lowered(wanted.get("address")), [_lowered(t) for t in wanted.get("topics") or ()])
+    return chain.logs(
+        low,
+        high,
+        _lowered(wanted.get("address")),
+        [_lowered(t) for t in wanted.get("topics") or ()],
+    )
 
 
 def _lowered(value: Any) -> set[str] | None:
-    """One or several of a filter, in lower case; None, which lets everything through, for none, as on other nodes."""
+    """One or several of a filter, in lower case; None, which lets everything through, for none, as
+    on other nodes.
+    """
     return {v.lower() for v in ([value] if isinstance(value, str) else value)} if value else None
 
 
 def _call(chain: DevChain, params: list[Any]) -> str:
     tag = _at(params, 1, "latest")
-    return to_hex(chain.call(params[0], None if tag in ("latest", "pending", None) else _needed(chain, tag)))
+    return to_hex(
+        chain.call(params[0], None if tag in ("latest", "pending", None) else _needed(chain, tag))
+    )
 
 
 def _state(chain: DevChain, tag: Any) -> Any:
@@ -291,10 +325,16 @@ METHODS: Final[dict[str, Method]] = {
     "eth_gasPrice": lambda c, p: to_hex(BASE_FEE),
     "eth_maxPriorityFeePerGas": lambda c, p: "0x0",
     "eth_feeHistory": _fee_history,
-    "eth_getBlockByNumber": lambda c, p: _block_json(c, _block(c, p[0]), full=bool(_at(p, 1, False))),
-    "eth_getBlockByHash": lambda c, p: _block_json(c, c.by_hash.get(from_hex(p[0])), full=bool(_at(p, 1, False))),
+    "eth_getBlockByNumber": lambda c, p: _block_json(
+        c, _block(c, p[0]), full=bool(_at(p, 1, False))
+    ),
+    "eth_getBlockByHash": lambda c, p: _block_json(
+        c, c.by_hash.get(from_hex(p[0])), full=bool(_at(p, 1, False))
+    ),
     "eth_getTransactionReceipt": _receipt,
-    "eth_getBlockReceipts": lambda c, p: [_receipt(c, [to_hex(t.hash)]) for t in _needed(c, p[0]).txs],
+    "eth_getBlockReceipts": lambda c, p: [
+        _receipt(c, [to_hex(t.hash)]) for t in _needed(c, p[0]).txs
+    ],
     "eth_getTransactionByHash": _transaction,
     "eth_getLogs": _get_logs,
     "eth_call": _call,

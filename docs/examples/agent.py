@@ -1,9 +1,8 @@
-"""A small agent over plain HTTP: reads what it may do, acts once inside the limits, reports, and follows refusals.
+"""A small agent over plain HTTP: reads what it may do, acts once inside the limits, reports.
 
-    WALLET_BASE=http://127.0.0.1:8402 WALLET_KEY=ak_… AGENT_PRIVATE_KEY=0x… RPC_URL=http://127.0.0.1:8545 \
-        python docs/examples/agent.py MARKET_ADDRESS AMOUNT
+    WALLET_BASE=… WALLET_KEY=ak_… AGENT_PRIVATE_KEY=0x… RPC_URL=… python agent.py MARKET AMOUNT
 
-It needs aiohttp, eth-abi, eth-account and web3. The private key stays here; the service never sees it.
+It needs aiohttp, eth-abi, eth-account and web3. The private key stays here, never in the service.
 """
 
 from __future__ import annotations
@@ -29,11 +28,15 @@ class Wallet:
     def __init__(self, http: ClientSession, base: str, key: str):
         self._http, self._base, self._headers = http, base, {"X-Service-User-Key": key}
 
-    async def ask(self, method: str, path: str, key: str | None = None, **arguments: Any) -> dict[str, Any]:
+    async def ask(
+        self, method: str, path: str, key: str | None = None, **arguments: Any
+    ) -> dict[str, Any]:
         """Call a route; `key` is the idempotency key of a report."""
         headers = self._headers | ({"Idempotency-Key": key} if key else {})
         where = {"params": arguments} if method == "GET" else {"json": arguments}
-        async with self._http.request(method, self._base + path, headers=headers, **where) as response:
+        async with self._http.request(
+            method, self._base + path, headers=headers, **where
+        ) as response:
             told: dict[str, Any] = await response.json()
             return told
 
@@ -50,17 +53,26 @@ async def accepted_mandate(wallet: Wallet) -> dict[str, Any]:
     return mandate
 
 
-async def calldata(wallet: Wallet, mandate: dict[str, Any], market: str, amount: str) -> dict[str, Any]:
+async def calldata(
+    wallet: Wallet, mandate: dict[str, Any], market: str, amount: str
+) -> dict[str, Any]:
     """Ask for the call; wait where the owner must approve, go smaller where a limit binds."""
     vault, path = mandate["vault_address"], f"/wallet/mandates/{mandate['public_id']}"
     while True:
-        units = int(amount.partition(".")[0]) * 10**6 + int((amount.partition(".")[2] + "000000")[:6])
+        units = int(amount.partition(".")[0]) * 10**6 + int(
+            (amount.partition(".")[2] + "000000")[:6]
+        )
         data = "0x" + (DEPOSIT + encode(["uint256", "address"], [units, vault])).hex()
-        told = await wallet.ask("GET", path + "/execute-call", target=market, data=data, approve_amount=amount)
+        told = await wallet.ask(
+            "GET", path + "/execute-call", target=market, data=data, approve_amount=amount
+        )
         if told.get("status") == "pending_approval":
             print(f"waiting for the owner: {told['approval']['approval_id']}")
             await asyncio.sleep(2)
-        elif told.get("error") in ("over_per_tx_cap", "over_daily_cap") and told["remaining"]["value"] != "0.000000":
+        elif (
+            told.get("error") in ("over_per_tx_cap", "over_daily_cap")
+            and told["remaining"]["value"] != "0.000000"
+        ):
             print(f"{told['reason']} Trying {told['remaining']['value']}.")
             amount = told["remaining"]["value"]
         elif "error" in told:
@@ -89,13 +101,24 @@ async def send(call: dict[str, Any], private_key: str, rpc_url: str) -> tuple[bo
     return receipt["status"] == 1, "0x" + bytes(receipt["transactionHash"]).hex()
 
 
-async def report(wallet: Wallet, mandate: dict[str, Any], amount: str, tx_hash: str) -> dict[str, Any]:
+async def report(
+    wallet: Wallet, mandate: dict[str, Any], amount: str, tx_hash: str
+) -> dict[str, Any]:
     """Report the buy; a lost answer is asked for with the same key, never sent as something new."""
-    path, key = f"/wallet/mandates/{mandate['public_id']}/events", f"buy-{uuid.uuid5(uuid.NAMESPACE_URL, tx_hash)}"
+    path, key = (
+        f"/wallet/mandates/{mandate['public_id']}/events",
+        f"buy-{uuid.uuid5(uuid.NAMESPACE_URL, tx_hash)}",
+    )
     for attempt in range(5):
         try:
             return await wallet.ask(
-                "POST", path, key, kind="buy", amount_usdc=amount, tx_hash=tx_hash, payload={"why": "the example's one step"}
+                "POST",
+                path,
+                key,
+                kind="buy",
+                amount_usdc=amount,
+                tx_hash=tx_hash,
+                payload={"why": "the example's one step"},
             )
         except OSError:
             await asyncio.sleep(2**attempt)
@@ -112,7 +135,10 @@ async def main(market: str, amount: str) -> None:
         ok, tx_hash = await send(call, env["AGENT_PRIVATE_KEY"], env["RPC_URL"])
         if not ok:
             told = await wallet.ask(
-                "POST", f"/wallet/mandates/{mandate['public_id']}/refusals", reason="server_guard", tx_hash=tx_hash
+                "POST",
+                f"/wallet/mandates/{mandate['public_id']}/refusals",
+                reason="server_guard",
+                tx_hash=tx_hash,
             )
             raise SystemExit(f"the vault refused: {told}")
         told = await report(wallet, mandate, call["amount"], tx_hash)

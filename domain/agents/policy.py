@@ -35,7 +35,10 @@ class Policy:
     @property
     def allow_overdraft(self) -> bool:
         """True where `auto_vs_approval.allow_overdraft` is exactly true."""
-        return isinstance(self.auto_vs_approval, Mapping) and self.auto_vs_approval.get("allow_overdraft") is True
+        return (
+            isinstance(self.auto_vs_approval, Mapping)
+            and self.auto_vs_approval.get("allow_overdraft") is True
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The fields but `updated_at`, amounts as 6-decimal strings."""
@@ -48,7 +51,8 @@ def wire(value: Any) -> Any:
 
 
 def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, Any]]:
-    """What a save changed: `{field: {from, to}}`; amounts compare by value, a first policy lists what it sets.
+    """What a save changed: `{field: {from, to}}`; amounts compare by value, a first policy lists
+    what it sets.
 
     Source: spec 2.13 (policy change log).
     """
@@ -61,7 +65,9 @@ def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, Any]]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """True for equal values of equal types, at any depth: `1` is not `true` in a JSON setting that only `true` switches on."""
+    """True for equal values of equal types, at any depth: `1` is not `true` in a JSON setting that
+    only `true` switches on.
+    """
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):

@@ -21,7 +21,9 @@ def fee_range(rail: Mapping[str, Any], amount: Usdc | None) -> tuple[Usdc, Usdc]
     return low + share, high + share
 
 
-def routes(table: Rails, *, amount: Usdc | None, source_chain: int | None, chain_id: int, asset: str) -> list[dict[str, Any]]:
+def routes(
+    table: Rails, *, amount: Usdc | None, source_chain: int | None, chain_id: int, asset: str
+) -> list[dict[str, Any]]:
     """Routes to a destination, cheapest first, then quickest; what has no known cost comes last.
 
     Shapes: every route says `quoted: false`; unknown figures are null.
@@ -34,13 +36,23 @@ def routes(table: Rails, *, amount: Usdc | None, source_chain: int | None, chain
         if origin == "same" and source_chain not in (None, chain_id):
             continue
         fees, seconds = fee_range(rail, amount), rail.get("time_s")
-        order = (fees is None, fees[1] if fees else ZERO, seconds[1] if seconds else 10**9, rail["id"])
+        order = (
+            fees is None,
+            fees[1] if fees else ZERO,
+            seconds[1] if seconds else 10**9,
+            rail["id"],
+        )
         found.append((order, _route(rail, fees, seconds, chain_id, asset, str(table.get("as_of")))))
     return [route for _, route in sorted(found, key=lambda f: f[0])]
 
 
 def _route(
-    rail: Mapping[str, Any], fees: tuple[Usdc, Usdc] | None, seconds: Sequence[int] | None, chain_id: int, asset: str, as_of: str
+    rail: Mapping[str, Any],
+    fees: tuple[Usdc, Usdc] | None,
+    seconds: Sequence[int] | None,
+    chain_id: int,
+    asset: str,
+    as_of: str,
 ) -> dict[str, Any]:
     return {
         "id": rail["id"],

@@ -55,7 +55,7 @@ class Report:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
     """One balance event, in micro-units."""
 
@@ -89,14 +89,22 @@ def units(amount: int) -> str:
 
 
 def _delta(report: Report, state: str, amount: int, ref_kind: str) -> Delta:
-    return Delta(report.chain_id, report.asset, state, amount, ref_kind, report.tx_hash)
+    return Delta(
+        chain_id=report.chain_id,
+        asset=report.asset,
+        state=state,
+        delta=amount,
+        ref_kind=ref_kind,
+        ref_id=report.tx_hash,
+    )
 
 
 def reported(report: Report, *, idle: int, allow_overdraft: bool) -> Step:
     """An agent's report: in_transit +amount; outbound also idle -amount (spec 3.3).
 
     Units: `idle` is the balance before it, in micro-units.
-    Errors: `insufficient_idle` for an outbound amount above idle, unless the policy allows an overdraft.
+    Errors: `insufficient_idle` for an outbound amount above idle, unless the policy allows an
+    overdraft.
     """
     moved = _delta(report, "in_transit", report.amount, REF_REPORT)
     if report.direction == "in":
@@ -112,26 +120,42 @@ def reported(report: Report, *, idle: int, allow_overdraft: bool) -> Step:
 def _insufficient(report: Report, idle: int) -> Refused:
     left, asked = units(idle), units(report.amount)
     told = refusal(
-        "insufficient_idle", remaining={"idle": left}, asset=report.asset, chain_id=report.chain_id, idle=left, amount=asked
+        "insufficient_idle",
+        remaining={"idle": left},
+        asset=report.asset,
+        chain_id=report.chain_id,
+        idle=left,
+        amount=asked,
     )
     return Refused(told)
 
 
 def settled(report: Report, outcome: Outcome, *, idle: int, now: datetime) -> Step:
-    """The chain's word on a waiting report: in_transit -reported; what really moved ends up on idle.
+    """The chain's word on a waiting report: in_transit -reported; what really moved ends up on
+    idle.
 
-    An outbound transfer that moved another amount corrects idle by the difference, which may not take idle below zero
-    unless the report itself was an overdraft. A failed one gives an outbound amount back.
+    An outbound transfer that moved another amount corrects idle by the difference, which may not
+    take idle below zero unless the report itself was an overdraft. A failed one gives an outbound
+    amount back.
     Errors: ValueError for a report that has its outcome: what is confirmed once stays.
     """
     if report.status != REPORTED:
         raise ValueError(f"the report is {report.status}")
     if outcome.actual is None:
         back = _delta(report, "in_transit", -report.amount, REF_FAILED)
-        idle_back = (_delta(report, "idle", report.amount, REF_FAILED),) if report.direction == "out" else ()
+        idle_back = (
+            (_delta(report, "idle", report.amount, REF_FAILED),)
+            if report.direction == "out"
+            else ()
+        )
         return Step(replace(report, status=FAILED), (back, *idle_back))
     actual = outcome.actual
-    after = replace(report, status=CONFIRMED, confirmed_at=now, amount_actual=actual if actual != report.amount else None)
+    after = replace(
+        report,
+        status=CONFIRMED,
+        confirmed_at=now,
+        amount_actual=actual if actual != report.amount else None,
+    )
     change = actual if report.direction == "in" else report.amount - actual
     if change < 0 and report.override_reason is None:
         change = -min(-change, max(0, idle))
@@ -156,8 +180,9 @@ def outcome(
 ) -> Outcome | None:
     """Judge a waiting report by the chain; None while it has to wait on.
 
-    Shapes: `token` is the asset's address, None where it is not known; `holders` are the agent's addresses, lower case.
-    A transaction that succeeded without moving the asset to or from the agent is a failed report.
+    Shapes: `token` is the asset's address, None where it is not known; `holders` are the agent's
+    addresses, lower case. A transaction that succeeded without moving the asset to or from the
+    agent is a failed report.
     """
     if receipt is None:
         return Outcome(None) if now - report.reported_at >= fails_after else None
@@ -171,10 +196,13 @@ def outcome(
     return Outcome(moved if moved > 0 else None)
 
 
-def net_moved(logs: Sequence[TransferLog], token: str, holders: frozenset[str], report: Report) -> int:
+def net_moved(
+    logs: Sequence[TransferLog], token: str, holders: frozenset[str], report: Report
+) -> int:
     """What the transaction moved in the report's direction, in base units of the token.
 
-    Without an address on file the transaction's only transfer counts, or the one of exactly the reported amount.
+    Without an address on file the transaction's only transfer counts, or the one of exactly the
+    reported amount.
     """
     of_token = [g for g in logs if g.token.lower() == token.lower()]
     if not holders:

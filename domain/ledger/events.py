@@ -40,15 +40,17 @@ class Reporter(StrEnum):
 AGENT_KINDS: Final = frozenset({Kind.MOVE, Kind.BUY, Kind.SELL, Kind.FEE, Kind.RESOLVE, Kind.NOTE})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One row of the ledger.
 
-    Shapes: `seq` counts from 1 within a mandate; `pairs_with` is the `seq` of an earlier row that tells of the same
-    transaction from the other side (agent or chain), set when the row is appended and never changed.
-    `occurred_at` is the block's time for rows by `chain`, else `created_at`. `tx_hash` is lower case.
-    Payload keys: spec 2.4; `executed` {target, selector, spent, received}, `unwound`, `settled`, `control`, `reverses`
-    (row_id of a row that a reorg took away) are written by the chain reader, money in them as 6-decimal strings.
+    Shapes: `seq` counts from 1 within a mandate; `pairs_with` is the `seq` of an earlier row that
+    tells of the same transaction from the other side (agent or chain), set when the row is
+    appended and never changed.
+    `occurred_at` is the block's time for rows by `chain`, else `created_at`. `tx_hash` is lower
+    case. Payload keys: spec 2.4; `executed` {target, selector, spent, received}, `unwound`,
+    `settled`, `control`, `reverses` (row_id of a row that a reorg took away) are written by the
+    chain reader, money in them as 6-decimal strings.
     Source: spec 2.4, contract 5.
     """
 
@@ -65,7 +67,8 @@ class Event:
     block_number: int | None = None
     pairs_with: int | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
-    # What was derived from this row alone, kept beside it: a row never changes, and is shown many times.
+    # What was derived from this row alone, kept beside it: a row never changes, and is shown many
+    # times.
     derived: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
@@ -73,10 +76,16 @@ class Event:
         """Codes of the rules that the row broke."""
         found = self.payload.get("violation")
         codes = found.get("codes") if isinstance(found, Mapping) else None
-        return tuple(c for c in codes if isinstance(c, str)) if isinstance(codes, (list, tuple)) else ()
+        return (
+            tuple(c for c in codes if isinstance(c, str))
+            if isinstance(codes, (list, tuple))
+            else ()
+        )
 
     def as_json(self) -> dict[str, Any]:
-        """The wire form: spec 2.4's fields and the event id. The same value each time; it is not to be changed."""
+        """The wire form: spec 2.4's fields and the event id. The same value each time; it is not
+        to be changed.
+        """
         if "json" not in self.derived:
             self.derived["json"] = self._json()
         shown: dict[str, Any] = self.derived["json"]
@@ -96,7 +105,7 @@ class Event:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
     """A row before the ledger gives it its place, id, pair and hashes."""
 

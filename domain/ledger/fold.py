@@ -1,7 +1,8 @@
 """The fold of a mandate's ledger: every total that a read needs, in a state of bounded size.
 
-The order in which chain rows and agent rows about the same transaction arrive does not change a total: money is kept in
-sums, and when the second row of a pair arrives, the first one's effect is taken back and the merged action is applied.
+The order in which chain rows and agent rows about the same transaction arrive does not change a
+total: money is kept in sums, and when the second row of a pair arrives, the first one's effect is
+taken back and the merged action is applied.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ CREDIT_MICROS: Final = 10_000
 
 
 def fold(state: LedgerState, event: Event, pair: Event | None = None) -> LedgerState:
-    """Return the state after one more row. Pure and total: unusable stored values read as 0 and set `bad`.
+    """Return the state after one more row. Pure and total: unusable stored values read as 0 and
+    set `bad`.
 
     Shapes: `pair` is the earlier row that `event.pairs_with` names.
     Source: contract 5.
@@ -72,7 +74,9 @@ def fold(state: LedgerState, event: Event, pair: Event | None = None) -> LedgerS
 
 
 def reversal_payload(event: Event) -> dict[str, Any]:
-    """The payload of the compensating row for a chain row that a reorganisation took away (contract 5)."""
+    """The payload of the compensating row for a chain row that a reorganisation took away
+    (contract 5).
+    """
     return {
         "reverses": {
             "event_id": event.event_id,
@@ -143,7 +147,8 @@ class _Hand:
             return 0
         return event.amount_usdc.micros
 
-    # -- rows ------------------------------------------------------------------------------------------------
+    # -- rows
+    # ------------------------------------------------------------------------------------------------
 
     def noticed(self, event: Event, pair: Event | None) -> None:
         """What any row may carry: a refused attempt, a broken rule, the next time to look.
@@ -153,7 +158,10 @@ class _Hand:
         if isinstance(event.payload.get("refusal"), Mapping):
             day = _day(event.created_at)
             same = self.get("refusals_day") == day
-            self.to |= {"refusals_day": day, "refusals_count": self.get("refusals_count") + 1 if same else 1}
+            self.to |= {
+                "refusals_day": day,
+                "refusals_count": self.get("refusals_count") + 1 if same else 1,
+            }
         known = pair.violation_codes if pair is not None else ()
         codes = [code for code in event.violation_codes if code not in known]
         if codes:
@@ -161,7 +169,12 @@ class _Hand:
             for code in codes:
                 counts[code] = counts.get(code, 0) + 1
             detail = self.mapping(self.mapping(event.payload.get("violation")).get("detail"))
-            row = {"codes": codes, "event_id": event.event_id, "at": timestamp(event.created_at), "detail": dict(detail)}
+            row = {
+                "codes": codes,
+                "event_id": event.event_id,
+                "at": timestamp(event.created_at),
+                "detail": dict(detail),
+            }
             self.to["breaches"] = (row, *self.get("breaches"))[:BREACHES_KEPT]
         look = event.payload.get("next_at")
         if isinstance(look, str) and len(look) <= 40:
@@ -180,13 +193,17 @@ class _Hand:
             self.to["stop_reason"] = str(event.payload.get("reason"))[:KEY_CHARS]
         elif event.kind is Kind.MOVE:
             spent, received = self.measured(event)
-            key, agent, what = self.get("moved_back").get(event.tx_hash or "", (default_key(event), 0, TRADE))
+            key, agent, what = self.get("moved_back").get(
+                event.tx_hash or "", (default_key(event), 0, TRADE)
+            )
             self.act(key, event, (agent, self.seq, what, spent, received), on_chain=True)
             if event.tx_hash is not None and event.tx_hash in self.get("moved_back"):
                 self.own("moved_back").pop(event.tx_hash)
         if isinstance(event.payload.get("settled"), Mapping):
             told = event.payload["settled"]
-            facts = {n: self.magnitude(told.get(n)) for n in ("spent", "returned", "gain", "agent_fee")}
+            facts = {
+                n: self.magnitude(told.get(n)) for n in ("spent", "returned", "gain", "agent_fee")
+            }
             self.to["settled"] = facts | {"seq": self.seq}
         what = self.control(event)
         if what in ("paused", "resumed"):
@@ -215,7 +232,9 @@ class _Hand:
         return self.magnitude(told.get("spent")), self.magnitude(told.get("received"))
 
     def reversal(self, row: Mapping[str, Any], event: Event) -> None:
-        """Take back a row that a reorganisation removed from the chain; a later row of its transaction finds its place."""
+        """Take back a row that a reorganisation removed from the chain; a later row of its
+        transaction finds its place.
+        """
         kind, payload = str(row.get("kind")), self.mapping(row.get("payload"))
         names = {k.value: n for k, n in _CHAIN_SUMS.items()}
         if kind in names:
@@ -237,11 +256,16 @@ class _Hand:
             self.to |= {"whole_mark": self.get("earlier_mark"), "earlier_mark": None}
 
     def take_back(self, row: Mapping[str, Any], spent: int, received: int) -> None:
-        """Take an executed call out of its position, and remember where a new row of its transaction belongs."""
+        """Take an executed call out of its position, and remember where a new row of its
+        transaction belongs.
+        """
         payload = self.mapping(row.get("payload"))
         found = _entry_of(self.get("positions"), row.get("seq"))
         if found is None:
-            key, op = _key_of(self.mapping(payload.get("executed") or payload.get("unwound"))), (0, 0, TRADE, 0, 0)
+            key, op = (
+                _key_of(self.mapping(payload.get("executed") or payload.get("unwound"))),
+                (0, 0, TRADE, 0, 0),
+            )
             self.correct(key, -spent, -received)
         else:
             key, op = found
@@ -286,19 +310,35 @@ class _Hand:
             self.spend(event.occurred_at, credits=-(-amount // CREDIT_MICROS))
 
     def chain_after_agent(self, chain: Event, agent: Event) -> None:
-        """The chain's row of an action that was reported before: its amounts replace the reported ones."""
+        """The chain's row of an action that was reported before: its amounts replace the reported
+        ones.
+        """
         key, told = position_key(agent), self.amount(agent)
         spent, received = self.measured(chain)
         if agent.kind is Kind.RESOLVE:
-            self.replace_op(key, (agent.seq, 0), (agent.seq, self.seq, MEASURED_END, spent, received), (0, 0), chain)
+            self.replace_op(
+                key,
+                (agent.seq, 0),
+                (agent.seq, self.seq, MEASURED_END, spent, received),
+                (0, 0),
+                chain,
+            )
             return
         bought, sold = sides(agent, told)
         self.add("cash_est_moved", bought - sold)
         self.unclaim(agent, bought)
-        self.replace_op(key, (agent.seq, 0), (agent.seq, self.seq, TRADE, spent, received), (bought, sold), chain)
+        self.replace_op(
+            key,
+            (agent.seq, 0),
+            (agent.seq, self.seq, TRADE, spent, received),
+            (bought, sold),
+            chain,
+        )
 
     def agent_after_chain(self, agent: Event, chain: Event) -> None:
-        """The agent's report of an action that the chain told of before: it names the position and the reasons."""
+        """The agent's report of an action that the chain told of before: it names the position and
+        the reasons.
+        """
         spent, received = self.executed(chain.payload)
         self.add("trades_claimed", 1)
         what = MEASURED_END if agent.kind is Kind.RESOLVE else TRADE
@@ -314,9 +354,16 @@ class _Hand:
             self.put(was, rest)
         else:
             self.correct(was, -spent, -received)
-        self.act(position_key(agent), chain, (agent.seq, chain.seq, what, spent, received), on_chain=True, told=agent)
+        self.act(
+            position_key(agent),
+            chain,
+            (agent.seq, chain.seq, what, spent, received),
+            on_chain=True,
+            told=agent,
+        )
 
-    # -- positions -------------------------------------------------------------------------------------------
+    # -- positions
+    # -------------------------------------------------------------------------------------------
 
     def put(self, key: str, position: Position) -> None:
         positions = self.own("positions")
@@ -325,7 +372,9 @@ class _Hand:
         else:
             positions[key] = position
 
-    def act(self, key: str, event: Event, op: Op, *, on_chain: bool = False, told: Event | None = None) -> None:
+    def act(
+        self, key: str, event: Event, op: Op, *, on_chain: bool = False, told: Event | None = None
+    ) -> None:
         """Write an entry into a position's journal; `told` is the report that names its market."""
         if op[2] == TRADE and not op[3] and not op[4]:
             return
@@ -335,8 +384,12 @@ class _Hand:
         changed = _placed(old, named or market, address or reported, on_chain=on_chain)
         self.put(key, changed.with_op(op))
 
-    def replace_op(self, key: str, places: tuple[int, int], op: Op, was: tuple[int, int], chain: Event) -> None:
-        """Put the merged entry in the place of the reported one; correct the sum where that has left the journal."""
+    def replace_op(
+        self, key: str, places: tuple[int, int], op: Op, was: tuple[int, int], chain: Event
+    ) -> None:
+        """Put the merged entry in the place of the reported one; correct the sum where that has
+        left the journal.
+        """
         old = self.get("positions").get(key) or Position()
         rest, found = old.without(*places)
         if not found and op[2] == TRADE:
@@ -354,7 +407,9 @@ class _Hand:
         """Marks a row carries: its own position's, several, or the vault's own."""
         payload = event.payload
         house = event.reported_by in (Reporter.KEEPER, Reporter.CHAIN)
-        if payload.get("mark") is None and not (house and ("marks" in payload or "marked" in payload)):
+        if payload.get("mark") is None and not (
+            house and ("marks" in payload or "marked" in payload)
+        ):
             return
         at = timestamp(event.occurred_at)
         if payload.get("mark") is not None:
@@ -367,17 +422,23 @@ class _Hand:
         if isinstance(told, Mapping):
             whole = {n: self.magnitude(told.get(n)) for n in ("cash", "positions", "floor")}
             ahead = whole["cash"] - (self.was.changed(self.to).cash or 0)
-            self.to |= {"earlier_mark": self.get("whole_mark"), "whole_mark": whole | {"at": at, "seq": self.seq, "ahead": ahead}}
+            self.to |= {
+                "earlier_mark": self.get("whole_mark"),
+                "whole_mark": whole | {"at": at, "seq": self.seq, "ahead": ahead},
+            }
 
     def mark(self, key: str, value: object, at: str, *, house: bool) -> None:
         amount = self.magnitude(value)
         old = self.get("positions").get(key) or Position()
         self.put(key, old.marked(amount, at, self.seq, by_house=house))
 
-    # -- time ------------------------------------------------------------------------------------------------
+    # -- time
+    # ------------------------------------------------------------------------------------------------
 
     def claim(self, event: Event, spend: int) -> None:
-        """Count a reported spend; one that may still be matched keeps its place among the largest by itself."""
+        """Count a reported spend; one that may still be matched keeps its place among the largest
+        by itself.
+        """
         day = _day(event.occurred_at)
         self.spend(event.occurred_at, claimed=spend)
         if not spend:
@@ -412,7 +473,9 @@ class _Hand:
             return
         key, days = _day(at), self.own("days")
         old = days.get(key, Day())
-        days[key] = Day(old.measured + measured, old.claimed + claimed, old.largest, old.credits + credits)
+        days[key] = Day(
+            old.measured + measured, old.claimed + claimed, old.largest, old.credits + credits
+        )
         if days[key] == Day():
             del days[key]
         while len(days) > DAYS_KEPT:
@@ -433,7 +496,11 @@ class _Hand:
             self.to["minutes"] = {m: v for m, v in minutes.items() if m >= oldest}
 
 
-_CHAIN_SUMS: Final = {Kind.DEPOSIT: "deposits", Kind.WITHDRAW: "withdrawals", Kind.PAYOUT: "payouts"}
+_CHAIN_SUMS: Final = {
+    Kind.DEPOSIT: "deposits",
+    Kind.WITHDRAW: "withdrawals",
+    Kind.PAYOUT: "payouts",
+}
 
 
 def _day(at: datetime) -> str:
@@ -453,7 +520,9 @@ def _moment(text: object) -> datetime | None:
 
 def sides(event: Event, amount: int) -> tuple[int, int]:
     """(bought, sold) of a report: a move goes out unless its direction says in."""
-    out = event.kind is Kind.BUY or (event.kind is Kind.MOVE and event.payload.get("direction") != "in")
+    out = event.kind is Kind.BUY or (
+        event.kind is Kind.MOVE and event.payload.get("direction") != "in"
+    )
     return (amount, 0) if out else (0, amount)
 
 
@@ -461,9 +530,18 @@ def _placed(p: Position, market: str | None, address: str | None, *, on_chain: b
     if (p.market or not market) and (p.address or not address) and (p.on_chain or not on_chain):
         return p
     return Position(
-        p.market or market, p.address or address, p.on_chain or on_chain, p.ops, p.by_agent, p.by_house,
-        p.agent_mark, p.agent_mark_at, p.house_mark, p.house_mark_at, p.changed,
-    )  # fmt: skip
+        p.market or market,
+        p.address or address,
+        p.on_chain or on_chain,
+        p.ops,
+        p.by_agent,
+        p.by_house,
+        p.agent_mark,
+        p.agent_mark_at,
+        p.house_mark,
+        p.house_mark_at,
+        p.changed,
+    )
 
 
 def place(event: Event) -> tuple[str | None, str | None]:
@@ -472,7 +550,9 @@ def place(event: Event) -> tuple[str | None, str | None]:
         told = event.payload.get(name)
         if isinstance(told, Mapping):
             market, address = told.get("market"), told.get("address") or told.get("target")
-            return (str(market)[:KEY_CHARS] if market else None), (str(address)[:KEY_CHARS] if address else None)
+            return (str(market)[:KEY_CHARS] if market else None), (
+                str(address)[:KEY_CHARS] if address else None
+            )
     return None, None
 
 

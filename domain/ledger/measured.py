@@ -27,8 +27,10 @@ CLAIMS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
 class Day:
     """What one UTC day of a mandate adds up to: a row of the daily roll-ups.
 
-    Units: micro-USDC; `factor` is the return chained over the day's sub-periods, SCALE where nothing was won or lost.
-    Shapes: `start` and `worth` are the measured worth at its begin and its end; the `claimed_*` figures are the agent's.
+    Units: micro-USDC; `factor` is the return chained over the day's sub-periods, SCALE where
+    nothing was won or lost.
+    Shapes: `start` and `worth` are the measured worth at its begin and its end; the `claimed_*`
+    figures are the agent's.
     """
 
     day: str
@@ -61,9 +63,10 @@ class Day:
 class Record:
     """Where the fold of a mandate's rows stands after row `seq`.
 
-    Shapes: `positions` is the house's latest mark and what was traded after it, at cost; `waiting` is a mark (cash,
-    positions, whether the chain wrote it) of a block that the ledger has not reached; `exited` says that something came
-    back from a position since the latest mark; `void` that what was open is marked at nothing, and may yet recover.
+    Shapes: `positions` is the house's latest mark and what was traded after it, at cost; `waiting`
+    is a mark (cash, positions, whether the chain wrote it) of a block that the ledger has not
+    reached; `exited` says that something came back from a position since the latest mark; `void`
+    that what was open is marked at nothing, and may yet recover.
     `base` is the worth at the begin of the sub-period that runs,
     `inflow` and `outflow` the flows in it.
     """
@@ -117,7 +120,9 @@ def roll(record: Record, events: Iterable[Event]) -> tuple[Record, list[Day]]:
 
 
 def after(record: Record, event: Event) -> Record:
-    """The record after one more row. An agent's row changes what it claims and nothing that is measured."""
+    """The record after one more row. An agent's row changes what it claims and nothing that is
+    measured.
+    """
     r = _on_day(replace(record, seq=event.seq), event.created_at.astimezone(UTC).date().isoformat())
     if event.reported_by in HOUSE:
         r = _caught_up(_measured(r, event))
@@ -149,7 +154,8 @@ def _claimed(r: Record, event: Event) -> Record:
     return _add(r, claimed_trades=1) if event.kind in CLAIMS else r
 
 
-# -- what the chain and the keeper say ---------------------------------------------------------------------------------
+# -- what the chain and the keeper say
+# ---------------------------------------------------------------------------------
 
 
 def _measured(r: Record, event: Event) -> Record:
@@ -158,7 +164,14 @@ def _measured(r: Record, event: Event) -> Record:
     if by_chain and isinstance(told.get("reverses"), Mapping):
         return _reversed(r, told["reverses"])
     if isinstance(told.get("marked"), Mapping):
-        return replace(r, waiting=(_money(told["marked"].get("cash")), _money(told["marked"].get("positions")), by_chain))
+        return replace(
+            r,
+            waiting=(
+                _money(told["marked"].get("cash")),
+                _money(told["marked"].get("positions")),
+                by_chain,
+            ),
+        )
     if not by_chain:
         return r
     if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
@@ -185,16 +198,21 @@ def _traded(r: Record, event: Event) -> Record:
 
 
 def _exchanged(r: Record, spent: int) -> Record:
-    """Cash against positions, at cost until the next mark; what comes back after settlement is cash alone."""
-    return replace(r, cash=r.cash - spent, positions=0 if r.settled else max(0, r.positions + spent))
+    """Cash against positions, at cost until the next mark; what comes back after settlement is
+    cash alone.
+    """
+    return replace(
+        r, cash=r.cash - spent, positions=0 if r.settled else max(0, r.positions + spent)
+    )
 
 
 def _caught_up(r: Record) -> Record:
     """Take a mark when the ledger stands where the chain stood.
 
-    The house marks the newest block, and rows enter the ledger some blocks later: a mark taken at once would count
-    what was bought twice, and what was sold not at all. Nothing is what a probe that does not answer says too: where
-    nothing came back from the positions, only the vault's own log or the settlement makes it a loss.
+    The house marks the newest block, and rows enter the ledger some blocks later: a mark taken at
+    once would count what was bought twice, and what was sold not at all. Nothing is what a probe
+    that does not answer says too: where nothing came back from the positions, only the vault's own
+    log or the settlement makes it a loss.
     """
     if r.waiting is None or r.settled or r.waiting[0] != r.cash:
         return r
@@ -231,27 +249,34 @@ def _money(value: object) -> int:
         return 0
 
 
-# -- chained returns ---------------------------------------------------------------------------------------------------
+# -- chained returns
+# ---------------------------------------------------------------------------------------------------
 
 
 def _flow(r: Record, amount: int) -> Record:
     """Money of the owner comes or goes: no result of the agent's.
 
-    With nothing open worth is known to the last unit, so that a new sub-period begins here. With positions open it is
-    known at the next mark only; until then the flow waits.
+    With nothing open worth is known to the last unit, so that a new sub-period begins here. With
+    positions open it is known at the next mark only; until then the flow waits.
     """
     r = _add(r, inflow=max(0, amount), outflow=max(0, -amount))
     if r.positions == 0 and not r.void:
         r = _closed(r)
         return replace(r, cash=r.cash + amount, base=r.base + amount)
-    return replace(r, cash=r.cash + amount, inflow=r.inflow + max(0, amount), outflow=r.outflow + max(0, -amount))
+    return replace(
+        r,
+        cash=r.cash + amount,
+        inflow=r.inflow + max(0, amount),
+        outflow=r.outflow + max(0, -amount),
+    )
 
 
 def _closed(r: Record) -> Record:
     """End the sub-period at a moment when worth is known, and chain its return into the day's.
 
-    A flow between two marks may have come before or after what they measure. It is read against the agent: a gain is
-    divided by all that may have been there, a loss by the least; so no flow can raise the record.
+    A flow between two marks may have come before or after what they measure. It is read against
+    the agent: a gain is divided by all that may have been there, a loss by the least; so no flow
+    can raise the record.
     """
     gain = r.worth - r.base - r.inflow + r.outflow
     least = r.base - r.outflow if r.base > r.outflow else r.base

@@ -1,8 +1,10 @@
-"""One position: a short journal of what happened to it, replayed when somebody asks what it is worth.
+"""One position: a short journal of what happened to it, replayed when somebody asks what it is
+worth.
 
-The two sides of a transaction arrive in any order, and marks come in between. A journal entry therefore carries the
-ledger places of both sides. Entries and an agent's marks are ordered by the agent's own rows, entries and the house's
-marks by the chain's, so that no interleaving of the two streams changes the outcome.
+The two sides of a transaction arrive in any order, and marks come in between. A journal entry
+therefore carries the ledger places of both sides. Entries and an agent's marks are ordered by the
+agent's own rows, entries and the house's marks by the chain's, so that no interleaving of the two
+streams changes the outcome.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ Op = tuple[int, int, str, int, int]
 
 """(agent's seq or 0, chain's or keeper's seq or 0, what, x, y); x and y in micro-USDC.
 
-A trade and a measured end have x bought and y sold; a told end has x = the result; a mark has x = the value."""
+A trade and a measured end have x bought and y sold; a told end has x = the result; a mark has x =
+the value."""
 
 
 def house_order(op: Op) -> int:
@@ -42,7 +45,9 @@ def house_order(op: Op) -> int:
 
 
 def told_order(ops: Sequence[Op]) -> list[Op]:
-    """Entries in the order of the agent's rows; one that only the chain tells of follows the chain's order."""
+    """Entries in the order of the agent's rows; one that only the chain tells of follows the
+    chain's order.
+    """
     both = [op for op in ops if op[0] and op[1]]
     if not both or all(op[0] for op in ops):
         return sorted(ops, key=lambda op: (op[0] or op[1], op[2] in MARKS))
@@ -75,9 +80,11 @@ def marked_order(ops: Sequence[Op]) -> list[Op]:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A position after some entries: its value, the cost of what is left, and what told ends gave back to cash.
+    """A position after some entries: its value, the cost of what is left, and what told ends gave
+    back to cash.
 
-    `marked` says that the value rests on a mark. A mark of a position that is not open counts nothing.
+    `marked` says that the value rests on a mark. A mark of a position that is not open counts
+    nothing.
     """
 
     value: int = 0
@@ -89,8 +96,9 @@ class Track:
     def after(self, op: Op, mark: str) -> Track:
         """The next state; only marks of the kind `mark` count.
 
-        A sale takes the same fraction of cost as of value (contract 5), rounded down; one of everything closes.
-        A told result on an open position returns cost + result, on a closed one nothing.
+        A sale takes the same fraction of cost as of value (contract 5), rounded down; one of
+        everything closes. A told result on an open position returns cost + result, on a closed one
+        nothing.
         """
         _, _, what, x, y = op
         if what == TRADE:
@@ -133,11 +141,14 @@ class Reading:
     marked_at: str | None
 
 
-@dataclass(frozen=True)  # no slots: a position that a row does not touch keeps its reading from state to state
+@dataclass(
+    frozen=True
+)  # no slots: a position that a row does not touch keeps its reading from state to state
 class Position:
     """A position's journal, and what the entries that left it came to, in either order.
 
-    `agent_mark` and `house_mark` are the places of the latest marks, `changed` the latest place of an entry that left.
+    `agent_mark` and `house_mark` are the places of the latest marks, `changed` the latest place of
+    an entry that left.
     """
 
     market: str | None = None
@@ -159,14 +170,20 @@ class Position:
 
     @property
     def since(self) -> int:
-        """The first place, in the chain's order, that is still in the journal: older positions bear exits first."""
+        """The first place, in the chain's order, that is still in the journal: older positions
+        bear exits first.
+        """
         return min((house_order(op) for op in self.ops if op[2] not in MARKS), default=0)
 
     def changed_after(self, place: int, *, reports_only: bool) -> bool:
-        """True where an entry after a place, in the chain's order, changed it; optionally by unmatched reports alone."""
+        """True where an entry after a place, in the chain's order, changed it; optionally by
+        unmatched reports alone.
+        """
         if reports_only:
             return any(op[0] > place and not op[1] for op in self.ops if op[2] not in MARKS)
-        return self.changed > place or any(house_order(op) > place for op in self.ops if op[2] not in MARKS)
+        return self.changed > place or any(
+            house_order(op) > place for op in self.ops if op[2] not in MARKS
+        )
 
     @property
     def empty(self) -> bool:
@@ -191,24 +208,35 @@ class Position:
         )
 
     def without(self, agent: int, chain: int) -> tuple[Position, bool]:
-        """The position without the entry of these places, and whether it was still in the journal."""
+        """The position without the entry of these places, and whether it was still in the
+        journal.
+        """
         rest = tuple(op for op in self.ops if (op[0], op[1]) != (agent, chain) or op[2] in MARKS)
         return (replace(self, ops=rest), True) if len(rest) < len(self.ops) else (self, False)
 
     def marked(self, value: int, at: str, seq: int, *, by_house: bool) -> Position:
         """The position with a new mark."""
         if by_house:
-            return replace(self.with_op((0, seq, HOUSE_MARK, value, 0)), house_mark=seq, house_mark_at=at)
-        return replace(self.with_op((seq, 0, AGENT_MARK, value, 0)), agent_mark=seq, agent_mark_at=at)
+            return replace(
+                self.with_op((0, seq, HOUSE_MARK, value, 0)), house_mark=seq, house_mark_at=at
+            )
+        return replace(
+            self.with_op((seq, 0, AGENT_MARK, value, 0)), agent_mark=seq, agent_mark_at=at
+        )
 
     def _house_stands(self, ops: Sequence[Op]) -> bool:
-        """True while the house's mark beats the agent's: until the position changed and the agent marked it after that."""
+        """True while the house's mark beats the agent's: until the position changed and the agent
+        marked it after that.
+        """
         if not self.house_mark:
             return False
         trades = [op for op in ops if op[2] not in MARKS and house_order(op) > self.house_mark]
         if not trades and self.changed <= self.house_mark:
             return True
-        answered = any((op[0] or op[1]) < self.agent_mark for op in trades) or self.house_mark < self.changed < self.agent_mark
+        answered = (
+            any((op[0] or op[1]) < self.agent_mark for op in trades)
+            or self.house_mark < self.changed < self.agent_mark
+        )
         return not answered
 
     @cached_property
@@ -220,9 +248,17 @@ class Position:
         """What it is worth, with `exits` that nobody reported taken from it (see `readings`)."""
         ops = (*self.ops, *exits)
         if self._house_stands(ops):
-            told, source, at = replay(self.by_house, marked_order(ops), HOUSE_MARK), "chain_mark", self.house_mark_at
+            told, source, at = (
+                replay(self.by_house, marked_order(ops), HOUSE_MARK),
+                "chain_mark",
+                self.house_mark_at,
+            )
         else:
-            told, source, at = replay(self.by_agent, told_order(ops), AGENT_MARK), "agent_mark", self.agent_mark_at
+            told, source, at = (
+                replay(self.by_agent, told_order(ops), AGENT_MARK),
+                "agent_mark",
+                self.agent_mark_at,
+            )
         if not told.marked:
             source, at = "cost", None
         return Reading(told.value, told.cost, told.opened, told.credit, source, at)
@@ -234,7 +270,9 @@ class Position:
 
     @cached_property
     def unheld_exits(self) -> tuple[Op, ...]:
-        """Chain rows that brought money back from a position that was not open here: exits of some other one."""
+        """Chain rows that brought money back from a position that was not open here: exits of some
+        other one.
+        """
         if not self.address or all(op[0] for op in self.ops):
             return ()
         found, track = [], self.by_agent
@@ -248,15 +286,19 @@ class Position:
 def readings(positions: Mapping[str, Position]) -> dict[str, Reading]:
     """Every position's reading.
 
-    An exit that only the chain tells of is taken from the positions that were open at its address; where none was, it is
-    what a told end there has given back to the estimate of cash already.
+    An exit that only the chain tells of is taken from the positions that were open at its address;
+    where none was, it is what a told end there has given back to the estimate of cash already.
     """
     loose = {k: p.unheld_exits for k, p in positions.items() if p.unheld_exits}
     taken: dict[str, list[Op]] = {}
     told: dict[str, int] = {}
     for key, exits in loose.items():
         address = str(positions[key].address).lower()
-        others = [k for k, p in positions.items() if k != key and p.address and p.address.lower() == address]
+        others = [
+            k
+            for k, p in positions.items()
+            if k != key and p.address and p.address.lower() == address
+        ]
         others.sort(key=lambda k: (positions[k].since, k))
         for exit_ in exits:
             rest = _share(exit_, [(k, positions[k]) for k in others], taken)
@@ -272,8 +314,8 @@ def readings(positions: Mapping[str, Position]) -> dict[str, Reading]:
 
 
 def _share(exit_: Op, others: Sequence[tuple[str, Position]], taken: dict[str, list[Op]]) -> int:
-    """Take one exit from the positions that were open before it, the last of them bears what is over; all of it is left
-    where none was open."""
+    """Take one exit from the positions that were open before it, the last of them bears what is
+    over; all of it is left where none was open."""
     rest = exit_[4]
     held = []
     for key, p in others:
@@ -290,11 +332,15 @@ def _share(exit_: Op, others: Sequence[tuple[str, Position]], taken: dict[str, l
 
 
 def bounded(positions: dict[str, Position]) -> tuple[dict[str, Position], int]:
-    """At most POSITIONS_KEPT positions, and the cash estimate of those that left; an open one joins the others."""
+    """At most POSITIONS_KEPT positions, and the cash estimate of those that left; an open one
+    joins the others.
+    """
     given_back = 0
     if len(positions) <= POSITIONS_KEPT:
         return positions, 0
-    ranked = sorted((p.reading.opened, p.last, key) for key, p in positions.items() if key != OTHERS)
+    ranked = sorted(
+        (p.reading.opened, p.last, key) for key, p in positions.items() if key != OTHERS
+    )
     for opened, _, key in ranked[: POSITIONS_KEPT // 8]:
         gone = positions.pop(key)
         told = gone.reading
@@ -312,7 +358,13 @@ def bounded(positions: dict[str, Position]) -> tuple[dict[str, Position], int]:
 
 
 def _sum(a: Track, b: Track) -> Track:
-    return Track(a.value + b.value, a.cost + b.cost, a.opened or b.opened, a.credit + b.credit, a.marked and b.marked)
+    return Track(
+        a.value + b.value,
+        a.cost + b.cost,
+        a.opened or b.opened,
+        a.credit + b.credit,
+        a.marked and b.marked,
+    )
 
 
 def position_json(p: Position) -> dict[str, Any]:
@@ -327,13 +379,22 @@ def position_from(told: Mapping[str, Any]) -> Position:
     """Read `position_json`'s form back."""
     values: dict[str, Any] = dict(told)
     values |= {n: Track(*told[n]) for n in _TRACKS if n in told}
-    values["ops"] = tuple((int(a), int(c), str(w), int(x), int(y)) for a, c, w, x, y in told.get("ops", ()))
+    values["ops"] = tuple(
+        (int(a), int(c), str(w), int(x), int(y)) for a, c, w, x, y in told.get("ops", ())
+    )
     return Position(**values)
 
 
 _PLAIN: Final = (
-    "market", "address", "on_chain", "agent_mark", "agent_mark_at", "house_mark", "house_mark_at", "changed",
-)  # fmt: skip
+    "market",
+    "address",
+    "on_chain",
+    "agent_mark",
+    "agent_mark_at",
+    "house_mark",
+    "house_mark_at",
+    "changed",
+)
 
 
 _TRACKS: Final = ("by_agent", "by_house")

@@ -12,8 +12,8 @@ from domain.ledger.positions import Position, Reading, position_from, position_j
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One UTC day: spend that the chain measured, spend that only a report claims, the largest action that can no
-    longer be matched or changed, credits of paid reads."""
+    """One UTC day: spend that the chain measured, spend that only a report claims, the largest
+    action that can no longer be matched or changed, credits of paid reads."""
 
     measured: int = 0
     claimed: int = 0
@@ -30,9 +30,12 @@ class Day:
 class LedgerState:
     """Everything a read derives from, after row `seq`. Micro-USDC throughout.
 
-    Shapes: `claims` are reports with a transaction hash that no chain row matches yet, seq to (day, spend);
-    `moved_back` are transactions that a reorganisation took away, hash to (position, agent's seq, what);
-    `whole_mark` and `earlier_mark` are the last two marks of the whole vault `{cash, positions, floor, at, seq}`;
+    Shapes: `claims` are reports with a transaction hash that no chain row matches yet, seq to
+    (day, spend);
+    `moved_back` are transactions that a reorganisation took away, hash to (position, agent's seq,
+    what);
+    `whole_mark` and `earlier_mark` are the last two marks of the whole vault `{cash, positions,
+    floor, at, seq}`;
     `largest` and `busiest` are (amount, day) of what is older than the days kept, or final.
     """
 
@@ -74,7 +77,8 @@ class LedgerState:
     def changed(self, values: Mapping[str, Any]) -> LedgerState:
         """The same state with some fields changed.
 
-        `dataclasses.replace` passes every field through the constructor, which costs more than the rest of a fold step.
+        `dataclasses.replace` passes every field through the constructor, which costs more than the
+        rest of a fold step.
         """
         made = object.__new__(LedgerState)
         known = self.__dict__
@@ -96,12 +100,16 @@ class LedgerState:
 
     @cached_property
     def open_positions(self) -> Mapping[str, Reading]:
-        """The readings of what is still open; a settlement ends every estimate, the vault's own figures are final."""
+        """The readings of what is still open; a settlement ends every estimate, the vault's own
+        figures are final.
+        """
         return {} if self.settled is not None else {k: r for k, r in self.held.items() if r.opened}
 
     @cached_property
     def cash_est_delta(self) -> int:
-        """What reports that no chain row matches move the estimate of cash by; nothing once it is settled."""
+        """What reports that no chain row matches move the estimate of cash by; nothing once it is
+        settled.
+        """
         if self.settled is not None:
             return 0
         return self.cash_est_moved + sum(r.credit for r in self.held.values())
@@ -113,33 +121,48 @@ class LedgerState:
 
     @cached_property
     def whole_mark_stands(self) -> bool:
-        """True while nothing that the vault can see has changed since its own mark of all positions.
+        """True while nothing that the vault can see has changed since its own mark of all
+        positions.
 
-        A mark may be ahead of the ledger, whose rows wait for confirmations: it counts once the rows have caught up, that is
-        when their cash is the cash it was taken with.
+        A mark may be ahead of the ledger, whose rows wait for confirmations: it counts once the
+        rows have caught up, that is when their cash is the cash it was taken with.
         """
         mark = self.whole_mark
         if mark is None or (mark["ahead"] and self.cash != mark["cash"]):
             return False
         return not any(
-            p.changed_after(mark["seq"], reports_only=bool(mark["ahead"])) for p in self.positions.values() if p.on_chain
+            p.changed_after(mark["seq"], reports_only=bool(mark["ahead"]))
+            for p in self.positions.values()
+            if p.on_chain
         )
 
     @cached_property
     def positions_est(self) -> int:
-        """Open positions: those on chain by the vault's own mark while it stands, the others by their latest marks."""
-        if self.settled is not None and not (self.whole_mark and self.whole_mark["seq"] > self.settled["seq"]):
+        """Open positions: those on chain by the vault's own mark while it stands, the others by
+        their latest marks.
+        """
+        if self.settled is not None and not (
+            self.whole_mark and self.whole_mark["seq"] > self.settled["seq"]
+        ):
             return 0
         if not self.whole_mark_stands or self.whole_mark is None:
             return sum(r.value for r in self.open_positions.values())
-        elsewhere = sum(r.value for k, r in self.open_positions.items() if not self.positions[k].on_chain)
+        elsewhere = sum(
+            r.value for k, r in self.open_positions.items() if not self.positions[k].on_chain
+        )
         return int(self.whole_mark["positions"]) + elsewhere
 
     @cached_property
     def worth_source(self) -> str:
-        """chain_mark, agent_mark, cost, or cash where nothing is open: the weakest that the estimate rests on."""
+        """chain_mark, agent_mark, cost, or cash where nothing is open: the weakest that the
+        estimate rests on.
+        """
         stands = self.whole_mark_stands
-        sources = {r.source for k, r in self.open_positions.items() if not (stands and self.positions[k].on_chain)}
+        sources = {
+            r.source
+            for k, r in self.open_positions.items()
+            if not (stands and self.positions[k].on_chain)
+        }
         for source in ("agent_mark", "cost", "chain_mark"):
             if source in sources:
                 return source
@@ -153,7 +176,11 @@ class LedgerState:
     @property
     def result(self) -> int:
         """Reported results; the settlement's measured result replaces them."""
-        return self.resolved if self.settled is None else self.settled["returned"] - self.settled["spent"]
+        return (
+            self.resolved
+            if self.settled is None
+            else self.settled["returned"] - self.settled["spent"]
+        )
 
     @property
     def realized(self) -> int:
@@ -163,17 +190,26 @@ class LedgerState:
     def largest_on(self, day: str) -> int:
         """The largest single action of a UTC day, measured or claimed."""
         told = self.days.get(day)
-        return max([amount for at, amount in self.claims.values() if at == day] + [told.largest if told else 0])
+        return max(
+            [amount for at, amount in self.claims.values() if at == day]
+            + [told.largest if told else 0]
+        )
 
     @property
     def largest(self) -> tuple[int, str | None]:
         """The largest single action ever, and its day."""
-        return max([self.largest_final, *((amount, day) for day, amount in self.claims.values())], key=lambda o: o[0])
+        return max(
+            [self.largest_final, *((amount, day) for day, amount in self.claims.values())],
+            key=lambda o: o[0],
+        )
 
     @property
     def busiest(self) -> tuple[int, str | None]:
         """The busiest UTC day's spend ever, and the day."""
-        return max([self.busiest_final, *((d.spent, day) for day, d in self.days.items())], key=lambda o: o[0])
+        return max(
+            [self.busiest_final, *((d.spent, day) for day, d in self.days.items())],
+            key=lambda o: o[0],
+        )
 
 
 EMPTY: Final = LedgerState()

@@ -21,7 +21,8 @@ OPEN: Final = frozenset({"pending", "approved"})
 class Approval:
     """One item (contract 6). `status` is as stored; `shown` turns a timed-out one into `expired`.
 
-    Shapes: `target` is `{market, address, selector}`; `data` 0x hex; `action_hash` identifies (target, data, amount).
+    Shapes: `target` is `{market, address, selector}`; `data` 0x hex; `action_hash` identifies
+    (target, data, amount).
     """
 
     approval_id: str
@@ -38,7 +39,9 @@ class Approval:
     note: str | None = None
 
     def shown(self, now: datetime) -> Status:
-        """The status at `now`: a pending or approved item is no longer good from `expires_at` on (spec 3.2)."""
+        """The status at `now`: a pending or approved item is no longer good from `expires_at` on
+        (spec 3.2).
+        """
         return "expired" if self.status in OPEN and now >= self.expires_at else self.status
 
     def as_json(self, now: datetime) -> dict[str, Any]:
@@ -59,7 +62,9 @@ class Approval:
         }
 
 
-def decided(item: Approval, decision: Literal["approve", "decline"], note: str | None, now: datetime) -> Approval:
+def decided(
+    item: Approval, decision: Literal["approve", "decline"], note: str | None, now: datetime
+) -> Approval:
     """Return the item after the owner's decision; the same decision again changes nothing.
 
     Errors: `conflict` for the other decision, `approval_expired` once it is no longer good.
@@ -71,13 +76,17 @@ def decided(item: Approval, decision: Literal["approve", "decline"], note: str |
     if status == "expired":
         raise Refused(refusal("approval_expired", approval_id=item.approval_id))
     if status != "pending":
-        raise Refused(refusal("conflict", why=f"The approval {item.approval_id} is {status} already."))
+        raise Refused(
+            refusal("conflict", why=f"The approval {item.approval_id} is {status} already.")
+        )
     return replace(item, status=wanted, decided_at=now, note=note)
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Calldata that was handed out and may still be sent (contract 5): `amount` counts until `expires_at`."""
+    """Calldata that was handed out and may still be sent (contract 5): `amount` counts until
+    `expires_at`.
+    """
 
     public_id: str
     action_hash: str

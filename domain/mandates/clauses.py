@@ -106,7 +106,9 @@ def _place(t: Target) -> str:
 
 def enforcer(t: Target) -> EnforcedBy:
     """Who holds the agent to one entry (contract 3)."""
-    return {"contract": "Contract", "vault": "Contract", "x402": "Service guard", "venue": "Venue"}[t.kind]  # type: ignore[return-value]  # the four kinds
+    return {"contract": "Contract", "vault": "Contract", "x402": "Service guard", "venue": "Venue"}[
+        t.kind
+    ]  # type: ignore[return-value]  # the four kinds
 
 
 def _markets(m: Mandate, _: Switches) -> Clause:
@@ -147,8 +149,12 @@ def _at_stop(m: Mandate, switches: Switches) -> Clause:
         if keep
         else "At the stop line the mandate stops and the keeper closes open positions."
     )
-    status: Literal["enforced", "stored_pending"] = "stored_pending" if switches.stop_line_dry_run else "enforced"
-    return Clause(ClauseKey.AT_STOP, sentence, {"on_floor": m.on_floor}, "Service guard", ("onFloor",), status)
+    status: Literal["enforced", "stored_pending"] = (
+        "stored_pending" if switches.stop_line_dry_run else "enforced"
+    )
+    return Clause(
+        ClauseKey.AT_STOP, sentence, {"on_floor": m.on_floor}, "Service guard", ("onFloor",), status
+    )
 
 
 def _period(m: Mandate, _: Switches) -> Clause:
@@ -187,8 +193,17 @@ def _your_floors(m: Mandate, _: Switches) -> Clause:
 
 
 CLAUSES: Final[tuple[Callable[[Mandate, Switches], Clause], ...]] = (
-    _budget, _per_action, _per_day, _stop_line, _markets, _asking, _at_stop, _period, _agent_fee, _your_floors,
-)  # fmt: skip
+    _budget,
+    _per_action,
+    _per_day,
+    _stop_line,
+    _markets,
+    _asking,
+    _at_stop,
+    _period,
+    _agent_fee,
+    _your_floors,
+)
 
 
 def clauses(mandate: Mandate, switches: Switches) -> list[dict[str, Any]]:

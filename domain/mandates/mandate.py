@@ -57,7 +57,8 @@ class ClauseKey(IntEnum):
 class Signed:
     """What was signed and how it was checked; verdicts are recomputed, never stored (contract 4).
 
-    Shapes: `message` is the typed data's message as it was signed (JSON values); `signature` is 0x hex.
+    Shapes: `message` is the typed data's message as it was signed (JSON values); `signature` is 0x
+    hex.
     """
 
     version: Literal["1", "2"]
@@ -71,7 +72,9 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class TermsFrame:
-    """What is fixed when the terms are first asked for: unix seconds and a 256-bit nonce (contract 4)."""
+    """What is fixed when the terms are first asked for: unix seconds and a 256-bit nonce (contract
+    4).
+    """
 
     issued_at: int
     ends_at: int
@@ -82,8 +85,10 @@ class TermsFrame:
 class Mandate:
     """One mandate as stored.
 
-    Units: `*_bps` ten-thousandths; `horizon_days` days of 86,400 s. Null caps are a legacy row (spec 2.2).
-    `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55 addresses.
+    Units: `*_bps` ten-thousandths; `horizon_days` days of 86,400 s. Null caps are a legacy row
+    (spec 2.2).
+    `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
+    addresses.
     Source: spec 2.2, contract 3.
     """
 
@@ -130,7 +135,9 @@ class Mandate:
 
     @property
     def per_tx_cap(self) -> Usdc:
-        """The cap per action; a legacy row falls back to its caps entry, then to the whole budget (spec 2.2)."""
+        """The cap per action; a legacy row falls back to its caps entry, then to the whole budget
+        (spec 2.2).
+        """
         return self.per_tx_cap_usdc if self.per_tx_cap_usdc is not None else self._legacy("per_tx")
 
     @property
@@ -169,12 +176,19 @@ class Mandate:
         """The entry that allows this call, without regard to case."""
         wanted = (address.lower(), selector.lower())
         for t in self.allowed_targets:
-            if t.kind == "contract" and t.address and t.selector and (t.address.lower(), t.selector.lower()) == wanted:
+            if (
+                t.kind == "contract"
+                and t.address
+                and t.selector
+                and (t.address.lower(), t.selector.lower()) == wanted
+            ):
                 return t
         return None
 
     def attributes(self) -> dict[str, Any]:
-        """The JSON of the stored attributes under their names of spec 2.2, and contract 3's additions."""
+        """The JSON of the stored attributes under their names of spec 2.2, and contract 3's
+        additions.
+        """
         at = {
             n: timestamp(v) if v is not None else None
             for n, v in {

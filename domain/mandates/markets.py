@@ -16,8 +16,8 @@ STATUSES: Final = ("live", "paper", "planned")
 MAX_CONTRACT_ENTRIES: Final = 24
 
 
-# deposit, withdraw and redeem of ERC-4626 with the words that must be the vault's own address, and the probe
-# maxWithdraw(address), which says what the vault could take out now.
+# deposit, withdraw and redeem of ERC-4626 with the words that must be the vault's own address, and
+# the probe maxWithdraw(address), which says what the vault could take out now.
 ERC4626: Final = (
     ("0x6e553f65", (1,), "deposit"),
     ("0xb460af94", (1, 2), "withdraw"),
@@ -60,9 +60,21 @@ class Market:
         if self.kind == "x402":
             return (Target("x402", hosts=self.hosts),)
         if self.kind == "venue":
-            return (Target("venue", venue=self.venue, symbols=self.symbols, label=self.name, market=self.id),)
+            return (
+                Target(
+                    "venue", venue=self.venue, symbols=self.symbols, label=self.name, market=self.id
+                ),
+            )
         return tuple(
-            Target("contract", self.address, selector, words, ERC4626_PROBE, f"{self.name}: {what}", self.id)
+            Target(
+                "contract",
+                self.address,
+                selector,
+                words,
+                ERC4626_PROBE,
+                f"{self.name}: {what}",
+                self.id,
+            )
             for selector, words, what in ERC4626
         )
 
@@ -74,9 +86,14 @@ class Market:
         }
         target = named.get(self.kind, {"address": self.address})
         return {
-            "id": self.id, "name": self.name, "status": self.status, "enforced_by": self.enforced_by,
-            "chain_id": self.chain_id, "kind": self.kind, "target": target,
-        }  # fmt: skip
+            "id": self.id,
+            "name": self.name,
+            "status": self.status,
+            "enforced_by": self.enforced_by,
+            "chain_id": self.chain_id,
+            "kind": self.kind,
+            "target": target,
+        }
 
 
 def from_config(rows: Iterable[Mapping[str, Any]]) -> tuple[Market, ...]:
@@ -94,10 +111,19 @@ def from_config(rows: Iterable[Mapping[str, Any]]) -> tuple[Market, ...]:
         enforced = {"erc4626": "contract", "venue": "venue", "x402": "guard"}[kind]
         found.append(
             Market(
-                str(row["id"]), str(row["name"]), row["status"], enforced, row.get("chain_id"), kind, row.get("address"),
-                row.get("venue"), tuple(row.get("symbols", ())), tuple(row.get("hosts", ())), row.get("source"),
+                str(row["id"]),
+                str(row["name"]),
+                row["status"],
+                enforced,
+                row.get("chain_id"),
+                kind,
+                row.get("address"),
+                row.get("venue"),
+                tuple(row.get("symbols", ())),
+                tuple(row.get("hosts", ())),
+                row.get("source"),
             )
-        )  # fmt: skip
+        )
     if len({m.id for m in found}) != len(found):
         raise ValueError("a market id occurs twice")
     return tuple(found)
@@ -128,7 +154,8 @@ def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tup
 
 
 def validate_targets(entries: Sequence[Any], address: Callable[[str], str]) -> tuple[Target, ...]:
-    """Read raw `allowed_targets` (contract 3); addresses leave in EIP-55 form, selectors in lower case.
+    """Read raw `allowed_targets` (contract 3); addresses leave in EIP-55 form, selectors in lower
+    case.
 
     Errors: `invalid_request`, `invalid_address`.
     """
@@ -144,7 +171,11 @@ def validate_targets(entries: Sequence[Any], address: Callable[[str], str]) -> t
 def _texts(loc: str, value: Any, most: int = 50) -> tuple[str, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or len(value) > most or any(not isinstance(v, str) or not 0 < len(v) <= 200 for v in value):
+    if (
+        not isinstance(value, list)
+        or len(value) > most
+        or any(not isinstance(v, str) or not 0 < len(v) <= 200 for v in value)
+    ):
         raise invalid(loc, f"a list of at most {most} texts")
     return tuple(value)
 
@@ -166,12 +197,21 @@ def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
         return Target("vault")
     if kind == "x402":
         return Target("x402", hosts=_texts(f"{loc}.hosts", entry.get("hosts")))
-    label, market = _text(f"{loc}.label", entry.get("label")), _text(f"{loc}.market", entry.get("market"))
+    label, market = (
+        _text(f"{loc}.label", entry.get("label")),
+        _text(f"{loc}.market", entry.get("market")),
+    )
     if kind == "venue":
         venue = _text(f"{loc}.venue", entry.get("venue"))
         if not venue:
             raise invalid(f"{loc}.venue", "the venue's name")
-        return Target("venue", venue=venue, symbols=_texts(f"{loc}.symbols", entry.get("symbols")), label=label, market=market)
+        return Target(
+            "venue",
+            venue=venue,
+            symbols=_texts(f"{loc}.symbols", entry.get("symbols")),
+            label=label,
+            market=market,
+        )
     return Target(
         "contract",
         address(entry.get("address")),
@@ -192,6 +232,10 @@ def _selector(loc: str, value: Any) -> str:
 def _words(loc: str, value: Any) -> tuple[int, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or any(type(v) is not int or not 0 <= v <= 31 for v in value) or len(set(value)) != len(value):
+    if (
+        not isinstance(value, list)
+        or any(type(v) is not int or not 0 <= v <= 31 for v in value)
+        or len(set(value)) != len(value)
+    ):
         raise invalid(loc, "distinct argument positions from 0 to 31")
     return tuple(sorted(value))

@@ -42,7 +42,8 @@ _MOVES: Final[Mapping[tuple[Status, Action], Status]] = MappingProxyType(
         (Status.WORKING, Action.STOP): Status.STOPPED,
         (Status.WORKING, Action.SETTLE): Status.SETTLED,
         (Status.STOPPED, Action.SETTLE): Status.SETTLED,
-        # A stop that only the record knows does not keep USDC out of the vault; the deposit is a fact.
+        # A stop that only the record knows does not keep USDC out of the vault; the deposit is a
+        # fact.
         (Status.STOPPED, Action.FUND): Status.STOPPED,
     }
 )
@@ -51,8 +52,9 @@ _MOVES: Final[Mapping[tuple[Status, Action], Status]] = MappingProxyType(
 def moved(mandate: Mandate, action: Action) -> Status:
     """Return the state that `action` leads to.
 
-    Errors: `mandate_signed` for a correction after signing, `wrong_status` for every other pair that is not a move;
-    a signed mandate without a vault cannot be stopped, one with a vault cannot be cancelled.
+    Errors: `mandate_signed` for a correction after signing, `wrong_status` for every other pair
+    that is not a move; a signed mandate without a vault cannot be stopped, one with a vault cannot
+    be cancelled.
     Source: spec 3.1, contract 3.
     """
     status = mandate.status

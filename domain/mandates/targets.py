@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 class Target:
     """One entry of `allowed_targets` (contract 3).
 
-    Shapes: `vault` and `x402` use `hosts`; `contract` uses address, selector, self_args and probe; `venue` uses
-    venue and symbols. `probe` is the selector of a view f(holder) -> USDC base units on the same address.
-    Addresses are EIP-55, selectors 0x and 8 lower-case hex digits.
+    Shapes: `vault` and `x402` use `hosts`; `contract` uses address, selector, self_args and probe;
+    `venue` uses venue and symbols. `probe` is the selector of a view f(holder) -> USDC base units
+    on the same address. Addresses are EIP-55, selectors 0x and 8 lower-case hex digits.
     """
 
     kind: Literal["vault", "x402", "contract", "venue"]

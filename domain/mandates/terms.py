@@ -15,14 +15,29 @@ DAY_S: Final = 86_400
 
 
 _V2: Final = (
-    ("publicId", "string"), ("owner", "address"), ("agent", "address"), ("budgetUsdc", "uint256"), ("perTxCap", "uint256"),
-    ("dailyCap", "uint256"), ("stopFloor", "uint256"), ("stopFloorBps", "uint16"), ("horizonDays", "uint32"),
-    ("endsAt", "uint64"), ("agentFeeBps", "uint16"), ("approvalAbove", "uint256"), ("onFloor", "uint8"),
-    ("allowedTargetsHash", "bytes32"), ("guardTargetsHash", "bytes32"), ("issuedAt", "uint64"), ("nonce", "uint256"),
-)  # fmt: skip
+    ("publicId", "string"),
+    ("owner", "address"),
+    ("agent", "address"),
+    ("budgetUsdc", "uint256"),
+    ("perTxCap", "uint256"),
+    ("dailyCap", "uint256"),
+    ("stopFloor", "uint256"),
+    ("stopFloorBps", "uint16"),
+    ("horizonDays", "uint32"),
+    ("endsAt", "uint64"),
+    ("agentFeeBps", "uint16"),
+    ("approvalAbove", "uint256"),
+    ("onFloor", "uint8"),
+    ("allowedTargetsHash", "bytes32"),
+    ("guardTargetsHash", "bytes32"),
+    ("issuedAt", "uint64"),
+    ("nonce", "uint256"),
+)
 
 
-_NOT_IN_V1: Final = frozenset({"perTxCap", "dailyCap", "approvalAbove", "onFloor", "guardTargetsHash"})
+_NOT_IN_V1: Final = frozenset(
+    {"perTxCap", "dailyCap", "approvalAbove", "onFloor", "guardTargetsHash"}
+)
 
 
 FIELDS: Final[Mapping[Version, tuple[tuple[str, str], ...]]] = {
@@ -31,7 +46,12 @@ FIELDS: Final[Mapping[Version, tuple[tuple[str, str], ...]]] = {
 }
 
 
-_DOMAIN: Final = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
+_DOMAIN: Final = (
+    ("name", "string"),
+    ("version", "string"),
+    ("chainId", "uint256"),
+    ("verifyingContract", "address"),
+)
 
 
 def frame(mandate: Mandate, nonce: int, now: datetime) -> TermsFrame:
@@ -40,7 +60,9 @@ def frame(mandate: Mandate, nonce: int, now: datetime) -> TermsFrame:
     return TermsFrame(issued, issued + mandate.horizon_days * DAY_S, nonce)
 
 
-def message(mandate: Mandate, fixed: TermsFrame, allowed_hash: str, guard_hash: str) -> dict[str, str]:
+def message(
+    mandate: Mandate, fixed: TermsFrame, allowed_hash: str, guard_hash: str
+) -> dict[str, str]:
     """The typed data's message, version 2; integers as decimal strings, amounts in base units.
 
     Source: spec 2.12, contract 4 (approvalAbove null is 0; an unnamed agent is the zero address).
@@ -67,7 +89,9 @@ def message(mandate: Mandate, fixed: TermsFrame, allowed_hash: str, guard_hash: 
     }
 
 
-def typed_data(told: Mapping[str, Any], version: Version, chain_id: int, verifying_contract: str) -> dict[str, Any]:
+def typed_data(
+    told: Mapping[str, Any], version: Version, chain_id: int, verifying_contract: str
+) -> dict[str, Any]:
     """The whole typed-data object, as a wallet takes it."""
     return {
         "types": {

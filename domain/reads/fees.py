@@ -27,7 +27,8 @@ def share(part: Usdc, whole: Usdc) -> str | None:
 def fees(book: Book) -> dict[str, Any]:
     """Spec 2.8's shape.
 
-    Units: USDC, 6 decimals; the two nets 2 decimals. An unclassified fee is never folded into venue.
+    Units: USDC, 6 decimals; the two nets 2 decimals. An unclassified fee is never folded into
+    venue.
     """
     s = book.state
     at, reserve, put_in = worth(book), agent_fee_reserved(book), committed(book)
@@ -36,7 +37,11 @@ def fees(book: Book) -> dict[str, Any]:
         "tools": str(Usdc(s.fee_tools)),
         "venue": str(Usdc(s.fee_venue)),
         "network": str(Usdc(s.fee_network)),
-        "unclassified": {"amount": str(Usdc(s.fee_unclassified)), "count": s.fee_unclassified_count, "source": "agent"},
+        "unclassified": {
+            "amount": str(Usdc(s.fee_unclassified)),
+            "count": s.fee_unclassified_count,
+            "source": "agent",
+        },
         "agent_fee": {
             "reserved_est": text(reserve),
             "paid": str(Usdc(s.payouts)),
@@ -50,5 +55,9 @@ def fees(book: Book) -> dict[str, Any]:
             "pct": None if net is None else share(net, put_in),
             "formula": "worth_est - committed - agent_fee_reserved",
         },
-        "net_after_fees_realized": {"value": cents(Usdc(s.realized)), "est": False, "formula": "resolve - fees - payouts"},
+        "net_after_fees_realized": {
+            "value": cents(Usdc(s.realized)),
+            "est": False,
+            "formula": "resolve - fees - payouts",
+        },
     }

@@ -45,7 +45,9 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One mandate of the agent, as the Hall counts it; `worth` is None where no chain row told of money yet."""
+    """One mandate of the agent, as the Hall counts it; `worth` is None where no chain row told of
+    money yet.
+    """
 
     mandate: Mandate
     days: tuple[Day, ...]
@@ -85,16 +87,24 @@ def _total(name: str, rows: Sequence[Day], others: int, worth: int) -> Total:
         return sum(getattr(d, field) for d in rows)
 
     return Total(
-        name, worth, add("net"), add("inflow"), joint(rows, others), add("trades"), add("claimed_trades"), add("claimed_net"),
+        name,
+        worth,
+        add("net"),
+        add("inflow"),
+        joint(rows, others),
+        add("trades"),
+        add("claimed_trades"),
+        add("claimed_net"),
         add("claimed_fees"),
-    )  # fmt: skip
+    )
 
 
 def joint(rows: Sequence[Day], others: int) -> int:
     """The return of several mandates on one day, weighted by what each held when the day began.
 
-    What came in during the day adds weight only where that lowers the outcome: money that is put beside a loss cannot
-    thin it out. `others` is what mandates without a row that day held; they won and lost nothing.
+    What came in during the day adds weight only where that lowers the outcome: money that is put
+    beside a loss cannot thin it out. `others` is what mandates without a row that day held; they
+    won and lost nothing.
     """
     starts = [(d.factor, max(0, d.start)) for d in rows] + [(SCALE, max(0, others))]
     whole, product = sum(w for _, w in starts), sum(f * w for f, w in starts)
@@ -111,7 +121,9 @@ def nearest(part: int, whole: int) -> int:
 
 
 def window(totals: Sequence[Total], since: str | None) -> dict[str, Any]:
-    """`{net_usdc, twr_bps, max_drawdown_bps, trades}` from a UTC day on, inclusive; null where no money was there."""
+    """`{net_usdc, twr_bps, max_drawdown_bps, trades}` from a UTC day on, inclusive; null where no
+    money was there.
+    """
     rows = [t for t in totals if since is None or t.day >= since]
     before = next((t.worth for t in reversed(totals) if since is not None and t.day < since), 0)
     measured = before > 0 or any(t.worth or t.inflow for t in rows)
@@ -130,7 +142,9 @@ def window(totals: Sequence[Total], since: str | None) -> dict[str, Any]:
 
 def since_of(today: str, days: int | None) -> str | None:
     """The first of the last `days` UTC days, today included."""
-    return None if days is None else (date.fromisoformat(today) - timedelta(days=days - 1)).isoformat()
+    return (
+        None if days is None else (date.fromisoformat(today) - timedelta(days=days - 1)).isoformat()
+    )
 
 
 def days_live(totals: Sequence[Total], today: str) -> int:
@@ -187,7 +201,11 @@ _LACKS: Final = {
 
 
 def hall_row(
-    subject: Subject, standings: Sequence[Standing], totals: Sequence[Total], now: datetime, config: Config
+    subject: Subject,
+    standings: Sequence[Standing],
+    totals: Sequence[Total],
+    now: datetime,
+    config: Config,
 ) -> dict[str, Any]:
     """One row of the Hall (spec 2.15)."""
     today = now.astimezone(UTC).date().isoformat()
@@ -222,7 +240,9 @@ def hall_row(
 def _delegators(standings: Sequence[Standing], windows: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "total": len({s.mandate.owner_id for s in standings}),
-        "working": len({s.mandate.owner_id for s in standings if s.mandate.status is Status.WORKING}),
+        "working": len(
+            {s.mandate.owner_id for s in standings if s.mandate.status is Status.WORKING}
+        ),
         "net_7d_usdc": windows["7d"]["net_usdc"],
         "net_30d_usdc": windows["30d"]["net_usdc"],
     }
@@ -239,7 +259,9 @@ def _self_reported(totals: Sequence[Total], since: str) -> dict[str, Any]:
 
 
 def mandate_row(s: Standing) -> dict[str, Any]:
-    """One mandate in the single-agent read: what is measured, and nothing of what its owner wrote."""
+    """One mandate in the single-agent read: what is measured, and nothing of what its owner
+    wrote.
+    """
     m, told = s.mandate, window(together([s.days]), None)
     return {
         "public_id": m.public_id,
@@ -256,7 +278,9 @@ def mandate_row(s: Standing) -> dict[str, Any]:
     }
 
 
-def facts(row: Mapping[str, Any], totals: Sequence[Total], working: int, now: datetime) -> dict[str, int | None]:
+def facts(
+    row: Mapping[str, Any], totals: Sequence[Total], working: int, now: datetime
+) -> dict[str, int | None]:
     """What the Hall can be sorted by; null where it is not known."""
     month, since = row["windows"]["30d"], since_of(now.astimezone(UTC).date().isoformat(), 30) or ""
     known = month["net_usdc"] is not None

@@ -35,9 +35,22 @@ def allowed(book: Book) -> dict[str, Any]:
         "budget": {"value": str(most), "clause": 1, "set_by": most_by},
         "per_action": {"value": str(cap), "clause": 2, "set_by": cap_by},
         "per_day": {"value": str(daily_cap(book)), "clause": 3, "set_by": "mandate"},
-        "stop_line": {"value": str(floor_now(book)), "signed": str(m.floor), "clause": 4, "set_by": "mandate"},
-        "period": {"value": timestamp(m.ends_at) if m.ends_at else None, "clause": 8, "set_by": "mandate"},
-        "pending_approvals": {"value": book.config.pending_approvals_max, "clause": 6, "set_by": "service"},
+        "stop_line": {
+            "value": str(floor_now(book)),
+            "signed": str(m.floor),
+            "clause": 4,
+            "set_by": "mandate",
+        },
+        "period": {
+            "value": timestamp(m.ends_at) if m.ends_at else None,
+            "clause": 8,
+            "set_by": "mandate",
+        },
+        "pending_approvals": {
+            "value": book.config.pending_approvals_max,
+            "clause": 6,
+            "set_by": "service",
+        },
         "paid_reads": {
             "value": book.policy.credit_budget_daily if book.policy else None,
             "clause": None,
@@ -59,18 +72,26 @@ def used(book: Book) -> dict[str, Any]:
     source = source_of(book)
     return {
         "budget": _used(str(committed(book)), "chain", "deposits - withdrawals"),
-        "per_action": _used(str(Usdc(s.largest[0])), source, "largest single action", day=s.largest[1]),
+        "per_action": _used(
+            str(Usdc(s.largest[0])), source, "largest single action", day=s.largest[1]
+        ),
         "per_day": _used(
-            str(spent_today(book)), source, "gross spend of the UTC day; what comes back gives nothing back",
+            str(spent_today(book)),
+            source,
+            "gross spend of the UTC day; what comes back gives nothing back",
             reserved=str(reserved(book)),
         ),
         "stop_line": _used(text(worth(book)), s.worth_source, "worth_est"),
         "period": _used(timestamp(book.now), "clock", "now" if m.signed_at else "not signed"),
         "pending_approvals": _used(
-            sum(a.shown(book.now) == "pending" for a in book.approvals), "service", "items waiting for the owner"
+            sum(a.shown(book.now) == "pending" for a in book.approvals),
+            "service",
+            "items waiting for the owner",
         ),
-        "paid_reads": _used(credits_today(book), "agent", "1 credit = 0.01 USDC, rounded up a read; UTC day"),
-    }  # fmt: skip
+        "paid_reads": _used(
+            credits_today(book), "agent", "1 credit = 0.01 USDC, rounded up a read; UTC day"
+        ),
+    }
 
 
 def credits_today(book: Book) -> int:
@@ -100,6 +121,8 @@ def limits(book: Book) -> dict[str, Any]:
         "allowed": allowed(book),
         "used": used(book),
         "remaining": remaining(book).as_json(),
-        "rolling_24h": _used(str(rolling_24h(book)), source_of(book), "last 24 hours, to the minute"),
+        "rolling_24h": _used(
+            str(rolling_24h(book)), source_of(book), "last 24 hours, to the minute"
+        ),
         "breaches": breaches(book),
     }

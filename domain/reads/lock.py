@@ -11,10 +11,17 @@ _REASONS = {0: None, 1: "open_positions"}
 
 
 def lock(book: Book) -> dict[str, Any]:
-    """Shape `{withdrawable, reason, until, message}`; mirrors the vault's lockStatus (spec 2.10)."""
+    """Shape `{withdrawable, reason, until, message}`; mirrors the vault's lockStatus (spec
+    2.10).
+    """
     chain = book.chain
     if book.mandate.vault_address is None:
-        return {"withdrawable": False, "reason": "no_vault", "until": None, "message": "There is no vault yet."}
+        return {
+            "withdrawable": False,
+            "reason": "no_vault",
+            "until": None,
+            "message": "There is no vault yet.",
+        }
     if chain is None or not chain.exists:
         message = "The vault was not read just now; nothing can be said about its lock."
         return {"withdrawable": None, "reason": "unknown", "until": None, "message": message}

@@ -18,14 +18,22 @@ UNWIND_WINDOW: Final = timedelta(days=3)
 
 def exit_cost(book: Book) -> Usdc | None:
     """Sum of marks x spread_bps, rounded up; None before the first chain row."""
-    return None if book.state.cash is None else Usdc(book.state.positions_est).share_up(book.config.spread_bps)
+    return (
+        None
+        if book.state.cash is None
+        else Usdc(book.state.positions_est).share_up(book.config.spread_bps)
+    )
 
 
 def leave_now_basis(book: Book) -> dict[str, Any]:
     """cash + positions_est - exit_cost_est, with the spread."""
     cost, at = exit_cost(book), worth(book)
     value = None if at is None or cost is None else at - cost
-    return {"value": text(value), "formula": "cash + positions_est - exit_cost_est", "spread_bps": book.config.spread_bps}
+    return {
+        "value": text(value),
+        "formula": "cash + positions_est - exit_cost_est",
+        "spread_bps": book.config.spread_bps,
+    }
 
 
 def leave_now(book: Book) -> Usdc | None:
@@ -54,7 +62,9 @@ def _parsed(value: str | None) -> datetime | None:
 
 
 def next_event(book: Book) -> dict[str, Any] | None:
-    """The soonest of the end, the agent's next look, an approval's expiry and the settlement (contract 5)."""
+    """The soonest of the end, the agent's next look, an approval's expiry and the settlement
+    (contract 5).
+    """
     m = book.mandate
     coming: list[tuple[datetime, str]] = []
     if m.status in (Status.SIGNED, Status.WORKING) and m.ends_at is not None:
@@ -62,7 +72,9 @@ def next_event(book: Book) -> dict[str, Any] | None:
     look = _parsed(book.state.next_at)
     if look is not None and m.status is Status.WORKING:
         coming.append((look, "next_at"))
-    coming += [(a.expires_at, "approval_expiry") for a in book.approvals if a.shown(book.now) == "pending"]
+    coming += [
+        (a.expires_at, "approval_expiry") for a in book.approvals if a.shown(book.now) == "pending"
+    ]
     closed = m.stopped_at or (m.ends_at if m.ended(book.now) else None)
     if closed is not None and m.status is not Status.SETTLED and m.vault_address:
         coming.append((closed + UNWIND_WINDOW, "settle"))
@@ -73,7 +85,11 @@ def next_event(book: Book) -> dict[str, Any] | None:
 def day(book: Book) -> int | None:
     """Days since the signature, counting from 1; None before it."""
     since = book.mandate.signed_at
-    return None if since is None else max(1, min((book.now - since).days + 1, book.mandate.horizon_days))
+    return (
+        None
+        if since is None
+        else max(1, min((book.now - since).days + 1, book.mandate.horizon_days))
+    )
 
 
 def _position(book: Book, key: str, reading: Reading) -> dict[str, Any]:
@@ -127,7 +143,9 @@ def progress(book: Book) -> dict[str, Any]:
 
 
 def mark_is_stale(book: Book) -> bool:
-    """True where open positions of a working mandate rest on a house mark that is too old to act on."""
+    """True where open positions of a working mandate rest on a house mark that is too old to act
+    on.
+    """
     mark = book.state.whole_mark
     if book.mandate.status is not Status.WORKING or not book.state.open_positions or mark is None:
         return False

@@ -27,10 +27,19 @@ _FORM: Final = re.compile(r"([0-9]{4})-W([0-9]{2})")
 
 
 DISCLOSURES: Final = (
-    {"code": "net_of_fees", "text": "Realized results are net of the fees that were reported or measured."},
+    {
+        "code": "net_of_fees",
+        "text": "Realized results are net of the fees that were reported or measured.",
+    },
     {"code": "past_results", "text": "Past results say nothing certain about future ones."},
-    {"code": "estimates", "text": "Worth rests on marks; an estimate may differ from what a sale brings."},
-    {"code": "off_switch", "text": "You can pause, stop and withdraw at any time with your own wallet."},
+    {
+        "code": "estimates",
+        "text": "Worth rests on marks; an estimate may differ from what a sale brings.",
+    },
+    {
+        "code": "off_switch",
+        "text": "You can pause, stop and withdraw at any time with your own wallet.",
+    },
 )
 
 
@@ -55,7 +64,11 @@ def week(name: str) -> Week:
     found = _FORM.fullmatch(name)
     try:
         # The year 9999 has a week whose end no calendar holds.
-        first = date.fromisocalendar(int(found[1]), int(found[2]), 1) if found and int(found[1]) < LAST_YEAR else None
+        first = (
+            date.fromisocalendar(int(found[1]), int(found[2]), 1)
+            if found and int(found[1]) < LAST_YEAR
+            else None
+        )
     except ValueError:
         first = None
     if first is None:
@@ -116,7 +129,9 @@ def _money(micros: int) -> str:
 
 
 def _parts(f: dict[str, int]) -> dict[str, Any]:
-    by_type = {n: _money(f[f"fee_{n}"]) for n in ("tools", "venue", "network", "unclassified", "agent")}
+    by_type = {
+        n: _money(f[f"fee_{n}"]) for n in ("tools", "venue", "network", "unclassified", "agent")
+    }
     return {
         "worth": {"start": _money(f["start"]), "end": _money(f["end"])},
         "flows": {"deposits": _money(f["deposits"]), "withdrawals": _money(f["withdrawals"])},
@@ -166,7 +181,12 @@ def statement(span: Span) -> dict[str, Any]:
     ]
     return {
         "public_id": span.mandate.public_id,
-        "period": {"week": span.week.name, "from": timestamp(span.week.start), "until": timestamp(span.week.end), "zone": "UTC"},
+        "period": {
+            "week": span.week.name,
+            "from": timestamp(span.week.start),
+            "until": timestamp(span.week.end),
+            "zone": "UTC",
+        },
         **_parts(figures(span)),
         "allowed_vs_used": _allowed_vs_used(span),
         "breaches": broken + attempts,
@@ -186,10 +206,19 @@ def together(spans: Sequence[Span], period: Week) -> dict[str, Any]:
     }
     sums = {n: sums.get(n, 0) for n in empty}
     return {
-        "period": {"week": period.name, "from": timestamp(period.start), "until": timestamp(period.end), "zone": "UTC"},
+        "period": {
+            "week": period.name,
+            "from": timestamp(period.start),
+            "until": timestamp(period.end),
+            "zone": "UTC",
+        },
         "totals": _parts(sums),
         "mandates": [
-            {"public_id": s.mandate.public_id, "purpose": s.mandate.purpose, "status": s.mandate.status.value}
+            {
+                "public_id": s.mandate.public_id,
+                "purpose": s.mandate.purpose,
+                "status": s.mandate.status.value,
+            }
             | _parts(figures(s))
             for s in spans
         ],

@@ -118,19 +118,30 @@ def _text(value: object) -> str | None:
 
 
 def _map(value: object) -> Mapping[str, Any]:
-    # A dict is what a stored payload holds; asking the abstract class costs more than the rest of a step.
+    # A dict is what a stored payload holds; asking the abstract class costs more than the rest of
+    # a step.
     return value if isinstance(value, dict) else {}
 
 
 def _group(event: Event) -> str:
-    """What ties steps together: the transaction, the approval, a group the agent named, else the row itself."""
+    """What ties steps together: the transaction, the approval, a group the agent named, else the
+    row itself.
+    """
     approval = _map(event.payload.get("approval")).get("approval_id")
     return event.tx_hash or _text(approval) or event.event_id
 
 
 def _target(event: Event) -> Mapping[str, Any]:
-    told = _map(event.payload.get("target")) or _map(event.payload.get("executed")) or _map(event.payload.get("unwound"))
-    return {"market": told.get("market"), "address": told.get("address") or told.get("target"), "selector": told.get("selector")}
+    told = (
+        _map(event.payload.get("target"))
+        or _map(event.payload.get("executed"))
+        or _map(event.payload.get("unwound"))
+    )
+    return {
+        "market": told.get("market"),
+        "address": told.get("address") or told.get("target"),
+        "selector": told.get("selector"),
+    }
 
 
 def _breached(event: Event) -> list[int]:
@@ -140,13 +151,17 @@ def _breached(event: Event) -> list[int]:
 def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
     """The step a row is.
 
-    Shapes: `matched` says that the other side's row of the same transaction is known; `confirmed` is False for a log
-    that is not deep enough.
+    Shapes: `matched` says that the other side's row of the same transaction is known; `confirmed`
+    is False for a log that is not deep enough.
     """
     by_chain = event.reported_by is Reporter.CHAIN
     kind, code, status = _sort(event, matched)
     broken = _breached(event)
-    checked = ACTION_CLAUSES if kind in ("action", "outcome") and event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE) else []
+    checked = (
+        ACTION_CLAUSES
+        if kind in ("action", "outcome") and event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
+        else []
+    )
     return Step(
         id=event.event_id,
         group=_group(event),
@@ -155,7 +170,8 @@ def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
         status=status,
         at=event.occurred_at,
         reported_by=event.reported_by.value,
-        confirmed_on_chain=(by_chain and confirmed) or (matched and event.reported_by is Reporter.AGENT),
+        confirmed_on_chain=(by_chain and confirmed)
+        or (matched and event.reported_by is Reporter.AGENT),
         est=event.reported_by is Reporter.AGENT and not matched,
         amount=event.amount_usdc,
         tx_hash=event.tx_hash,
@@ -181,7 +197,9 @@ def _why(event: Event) -> str | None:
 
 
 def _clauses_of(kind: str) -> list[int]:
-    return {"consent": [6], "funding": [1], "control": [7, 10], "instruction": ALL_CLAUSES}.get(kind, [])
+    return {"consent": [6], "funding": [1], "control": [7, 10], "instruction": ALL_CLAUSES}.get(
+        kind, []
+    )
 
 
 def _sort(event: Event, matched: bool) -> tuple[str, str, str]:
@@ -247,7 +265,9 @@ def pending_step(item: Approval, now: datetime) -> Step:
 
 
 def provisional_step(log: Mapping[str, Any], now: datetime) -> Step | None:
-    """A vault's log that is not deep enough to be a ledger row: shown, not confirmed, in no total."""
+    """A vault's log that is not deep enough to be a ledger row: shown, not confirmed, in no
+    total.
+    """
     kind, code, amount_name = LOGS.get(str(log.get("name")), (None, "", None))
     if kind is None:
         return None
@@ -304,7 +324,9 @@ def grouped(steps: Sequence[Step]) -> list[Step]:
 
 
 def of_events(events: Sequence[Event]) -> list[Step]:
-    """The steps of some rows; a pair is matched where both rows, or the link of one, are among them."""
+    """The steps of some rows; a pair is matched where both rows, or the link of one, are among
+    them.
+    """
     paired = {e.pairs_with for e in events if e.pairs_with is not None}
     return [_kept_step(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
 
@@ -319,7 +341,9 @@ def _kept_step(event: Event, *, matched: bool) -> Step:
 
 
 def steps(book: Book) -> list[dict[str, Any]]:
-    """The newest steps: pending approvals pinned on top, groups newest first, the instruction last (spec 2.7)."""
+    """The newest steps: pending approvals pinned on top, groups newest first, the instruction last
+    (spec 2.7).
+    """
     pinned = [pending_step(a, book.now) for a in book.approvals if a.shown(book.now) == "pending"]
     pinned.sort(key=lambda s: (s.at, s.id), reverse=True)
     coming = (provisional_step(log, book.now) for log in book.provisional)

@@ -21,8 +21,10 @@ from domain.times import day_of
 class Book:
     """One mandate and what is known about it at `now`.
 
-    Shapes: `events` are the newest rows, newest first; `chain` is the vault at one block, None where it was not read;
-    `provisional` are chain logs that are not deep enough to be ledger rows. `policy` is the agent's, None where unset.
+    Shapes: `events` are the newest rows, newest first; `chain` is the vault at one block, None
+    where it was not read;
+    `provisional` are chain logs that are not deep enough to be ledger rows. `policy` is the
+    agent's, None where unset.
     """
 
     mandate: Mandate

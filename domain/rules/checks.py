@@ -1,4 +1,6 @@
-"""The checks before calldata is handed out: the vault's own, made before gas is spent, and the service's."""
+"""The checks before calldata is handed out: the vault's own, made before gas is spent, and the
+service's.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The action an agent asks calldata for; `held` is what an own live reservation already counts."""
+    """The action an agent asks calldata for; `held` is what an own live reservation already
+    counts.
+    """
 
     target: str
     selector: str
@@ -61,7 +65,13 @@ def action_checks(book: Book, wanted: Wanted) -> list[Check]:
 
 
 def _check(clause: ClauseKey, code: str, ok: bool, detail: dict[str, Any], **words: Any) -> Check:
-    return Check(clause, code, ok, detail, None if ok else refusal(code, detail=detail | {"clause": int(clause)}, **words))
+    return Check(
+        clause,
+        code,
+        ok,
+        detail,
+        None if ok else refusal(code, detail=detail | {"clause": int(clause)}, **words),
+    )
 
 
 def _accepted(book: Book) -> Check:
@@ -78,13 +88,21 @@ def _not_stopped(book: Book) -> Check:
 
 def _not_paused(book: Book) -> Check:
     by_chain = book.chain is not None and book.chain.exists and book.chain.paused
-    return _check(ClauseKey.YOUR_FLOORS, "mandate_paused", not (book.mandate.paused or by_chain), {})
+    return _check(
+        ClauseKey.YOUR_FLOORS, "mandate_paused", not (book.mandate.paused or by_chain), {}
+    )
 
 
 def _not_ended(book: Book) -> Check:
     ends = book.mandate.ends_at
     told = timestamp(ends) if ends else None
-    return _check(ClauseKey.PERIOD, "mandate_ended", not book.mandate.ended(moment(book)), {"ends_at": told}, ends_at=told)
+    return _check(
+        ClauseKey.PERIOD,
+        "mandate_ended",
+        not book.mandate.ended(moment(book)),
+        {"ends_at": told},
+        ends_at=told,
+    )
 
 
 def _target(book: Book, wanted: Wanted) -> Check:
@@ -104,18 +122,23 @@ def _per_action(book: Book, wanted: Wanted) -> Check:
         return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", True, told)
     left = remaining(book)
     refused = refusal(
-        "over_per_tx_cap", attempted=wanted.amount, allowed=cap, bound_by=_bound(by),
-        remaining=left.as_json(), detail=told | {"clause": 2},
-    )  # fmt: skip
+        "over_per_tx_cap",
+        attempted=wanted.amount,
+        allowed=cap,
+        bound_by=_bound(by),
+        remaining=left.as_json(),
+        detail=told | {"clause": 2},
+    )
     return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", False, told, refused)
 
 
 def under_way(book: Book, held: Usdc = ZERO) -> Usdc:
     """Spend that may be on its way and is no ledger row yet.
 
-    One action shows up to three times: reserved when its calldata is handed out, claimed when it is reported, in the
-    vault's figure when it is mined. The largest of the three counts, so that no action counts twice. `held` is what an
-    own live reservation for the same action already counts.
+    One action shows up to three times: reserved when its calldata is handed out, claimed when it
+    is reported, in the vault's figure when it is mined. The largest of the three counts, so that
+    no action counts twice. `held` is what an own live reservation for the same action already
+    counts.
     """
     day = today(book)
     told = book.state.days.get(day)
@@ -127,7 +150,9 @@ def under_way(book: Book, held: Usdc = ZERO) -> Usdc:
 
 
 def day_used(book: Book, held: Usdc = ZERO) -> Usdc:
-    """What counts against the day cap: measured, claimed without a transaction, and what is under way."""
+    """What counts against the day cap: measured, claimed without a transaction, and what is under
+    way.
+    """
     day = today(book)
     told = book.state.days.get(day)
     if told is None:
@@ -155,14 +180,22 @@ def _per_day(book: Book, wanted: Wanted) -> Check:
 
 
 def cash_left(book: Book, held: Usdc = ZERO) -> tuple[Usdc | None, str]:
-    """Cash that no handed-out calldata may still take, or what a stricter policy leaves; None where cash is unknown."""
+    """Cash that no handed-out calldata may still take, or what a stricter policy leaves; None
+    where cash is unknown.
+    """
     most, by = budget(book)
     room = max(ZERO, most - at_risk(book)) if by == "policy" else None
     chain = book.chain
     if chain is not None and chain.exists:
         told = book.state.days.get(today(book))
-        mined = chain.spent_today - Usdc(told.measured if told else 0) if day_of(chain.block.at) == today(book) else ZERO
-        free: Usdc | None = max(ZERO, chain.cash - max(ZERO, reserved(book) - held - max(ZERO, mined)))
+        mined = (
+            chain.spent_today - Usdc(told.measured if told else 0)
+            if day_of(chain.block.at) == today(book)
+            else ZERO
+        )
+        free: Usdc | None = max(
+            ZERO, chain.cash - max(ZERO, reserved(book) - held - max(ZERO, mined))
+        )
     else:
         known = cash(book)
         free = None if known is None else max(ZERO, known - under_way(book, held))
@@ -177,7 +210,11 @@ def _cash(book: Book, wanted: Wanted) -> Check:
     if left is None or wanted.amount <= left:
         return Check(ClauseKey.BUDGET, "over_budget", True, told)
     refused = refusal(
-        "over_budget", attempted=wanted.amount, allowed=left, remaining=remaining(book).as_json(), detail=told | {"clause": 1}
+        "over_budget",
+        attempted=wanted.amount,
+        allowed=left,
+        remaining=remaining(book).as_json(),
+        detail=told | {"clause": 1},
     )
     return Check(ClauseKey.BUDGET, "over_budget", False, told, refused)
 
@@ -206,12 +243,19 @@ def _asking(book: Book, wanted: Wanted) -> Check:
         and str(a.target.get("selector")).lower() == wanted.selector.lower()
         for a in book.approvals
     )
-    return Check(ClauseKey.ASKING, "approval_missing", approved or not needs_approval(book, wanted.amount), told)
+    return Check(
+        ClauseKey.ASKING,
+        "approval_missing",
+        approved or not needs_approval(book, wanted.amount),
+        told,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The largest single action possible now, the clause that binds, and when time alone lifts it."""
+    """The largest single action possible now, the clause that binds, and when time alone lifts
+    it.
+    """
 
     amount: Usdc
     binding: ClauseKey
@@ -229,15 +273,26 @@ class Remaining:
 def remaining(book: Book) -> Remaining:
     """min(per action, day left, cash left), or nothing where no action is possible (contract 5)."""
     nothing = Wanted("", "", Usdc(1))
-    for check in (_not_stopped(book), _not_ended(book), _accepted(book), _not_paused(book), _stop_line(book, nothing)):
+    for check in (
+        _not_stopped(book),
+        _not_ended(book),
+        _accepted(book),
+        _not_paused(book),
+        _stop_line(book, nothing),
+    ):
         if not check.ok:
             return Remaining(ZERO, check.clause)
-    options = [(per_tx_cap(book)[0], ClauseKey.PER_ACTION), (max(ZERO, daily_cap(book) - day_used(book)), ClauseKey.PER_DAY)]
+    options = [
+        (per_tx_cap(book)[0], ClauseKey.PER_ACTION),
+        (max(ZERO, daily_cap(book) - day_used(book)), ClauseKey.PER_DAY),
+    ]
     free, _ = cash_left(book)
     if free is not None:
         options.append((free, ClauseKey.BUDGET))
     amount, binding = min(options, key=lambda o: (o[0], o[1]))
-    return Remaining(amount, binding, midnight(moment(book)) if binding is ClauseKey.PER_DAY else None)
+    return Remaining(
+        amount, binding, midnight(moment(book)) if binding is ClauseKey.PER_DAY else None
+    )
 
 
 def quiet_until(book: Book, decided: datetime) -> datetime:

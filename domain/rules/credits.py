@@ -34,7 +34,8 @@ def used(states: Iterable[LedgerState], now: datetime) -> int:
 
 
 def afford(amount: Usdc, *, budget: int | None, spent: int, now: datetime) -> None:
-    """Refuse a read that the rest of the day's budget does not cover; without a budget nothing is refused.
+    """Refuse a read that the rest of the day's budget does not cover; without a budget nothing is
+    refused.
 
     Errors: `mandate_budget_exceeded`, with what is left and when the next day begins.
     """
@@ -42,7 +43,11 @@ def afford(amount: Usdc, *, budget: int | None, spent: int, now: datetime) -> No
         return
     left = max(0, budget - spent)
     told = refusal(
-        "mandate_budget_exceeded", remaining={"credits": left}, retry_at=midnight(now), cost=cost(amount),
-        remaining_credits=left, budget=budget,
-    )  # fmt: skip
+        "mandate_budget_exceeded",
+        remaining={"credits": left},
+        retry_at=midnight(now),
+        cost=cost(amount),
+        remaining_credits=left,
+        budget=budget,
+    )
     raise Refused(told)

@@ -25,18 +25,24 @@ def _terms_only(m: Mandate) -> tuple[Usdc, Usdc, Usdc]:
 
 
 def _live(book: Book, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
-    """From the vault's state and the caps. The agent's policy binds only those who ask the service, so it is no cap here."""
+    """From the vault's state and the caps. The agent's policy binds only those who ask the
+    service, so it is no cap here.
+    """
     m = book.mandate
     above = max(ZERO, chain.cash + chain.positions - chain.floor)
-    if m.ended(moment(book)):  # nothing leaves the vault any more, but open positions can be unwound badly
+    if m.ended(
+        moment(book)
+    ):  # nothing leaves the vault any more, but open positions can be unwound badly
         most = min(chain.positions, above + chain.floor.share_up(EXIT_LOSS_BPS))
         return most, most, most
     room = max(ZERO, m.budget_usdc - chain.total_deposited)
     more = room - room.share_down(BPS - m.stop_floor_bps)
-    # What sits in positions can be traded away too, down to the floor; below it only fair exits, at 2% at the most.
+    # What sits in positions can be traded away too, down to the floor; below it only fair exits,
+    # at 2% at the most.
     ever = above + more + (chain.floor + room - more).share_up(EXIT_LOSS_BPS)
     spent = chain.spent_today if day_of(chain.block.at) == today_of(book) else ZERO
-    # Measured outflow is bounded by the day cap; positions already open are not, so they count whole.
+    # Measured outflow is bounded by the day cap; positions already open are not, so they count
+    # whole.
     today = min(ever, max(ZERO, daily_cap(book) - spent) + chain.positions)
     once = min(today, m.per_tx_cap + chain.positions)
     return (ZERO, ZERO, ever) if chain.paused else (once, today, ever)
@@ -45,10 +51,11 @@ def _live(book: Book, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
 def exposure(book: Book) -> dict[str, Any]:
     """Shape `{before_pause, today, ever, until, formula}`.
 
-    Units: USDC. `before_pause` is one action that lands before a pause, `today` all actions until 00:00 UTC, `ever`
-    the mandate's life: never more than what lies above the floor, and the 2% that a fair exit below it may cost.
-    The vault counts an action as taken even where its value only moved into a listed market, so that what is really
-    lost is at most this. Source: contract 5; chain.md constants.
+    Units: USDC. `before_pause` is one action that lands before a pause, `today` all actions until
+    00:00 UTC, `ever` the mandate's life: never more than what lies above the floor, and the 2%
+    that a fair exit below it may cost. The vault counts an action as taken even where its value
+    only moved into a listed market, so that what is really lost is at most this. Source: contract
+    5; chain.md constants.
     """
     m, chain = book.mandate, book.chain
     # A stop that only the record knows holds nobody back; the vault's own does.

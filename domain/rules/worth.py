@@ -39,7 +39,9 @@ def agent_fee_reserved(book: Book) -> Usdc | None:
 
 
 def floor_now(book: Book) -> Usdc:
-    """The floor that binds: the vault's, in proportion while the budget is not fully paid in, else the terms'."""
+    """The floor that binds: the vault's, in proportion while the budget is not fully paid in, else
+    the terms'.
+    """
     deposited = Usdc(book.state.deposits)
     if deposited and deposited < book.mandate.budget_usdc:
         return deposited.share_down(10_000 - book.mandate.stop_floor_bps)

@@ -1,4 +1,6 @@
-"""The way between the agent and the service, on which answers get lost and requests arrive twice."""
+"""The way between the agent and the service, on which answers get lost and requests arrive
+twice.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from aiohttp import ClientSession, ClientTimeout, web
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, web
 
-HOP: Final = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host", "content-encoding"})
+HOP: Final = frozenset(
+    {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "content-encoding"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One request and the service's answer to it; both doors are told apart by what is asked, not by the path."""
+    """One request and the service's answer to it; both doors are told apart by what is asked, not
+    by the path.
+    """
 
     method: str
     path: str
@@ -23,7 +29,9 @@ class Seen:
 
     def is_call(self, route: str, tool: str) -> bool:
         """True for a route over HTTP, or for its tool over MCP."""
-        return self.path.endswith(route) or (self.path == "/mcp" and f'"{tool}"'.encode() in self.asked)
+        return self.path.endswith(route) or (
+            self.path == "/mcp" and f'"{tool}"'.encode() in self.asked
+        )
 
     @property
     def is_report(self) -> bool:
@@ -43,8 +51,8 @@ class Seen:
 
 @dataclass
 class Proxy:
-    """Passes everything on. `twice` says which requests arrive twice; `after` runs before the agent hears the answer, and
-    an answer for which it gives False is lost.
+    """Passes everything on. `twice` says which requests arrive twice; `after` runs before the
+    agent hears the answer, and an answer for which it gives False is lost.
     """
 
     service: str
@@ -61,7 +69,9 @@ class Proxy:
         """Listen on a free port; the runner, and the address for the agent."""
         app = web.Application(client_max_size=8 * 2**20)
         app.router.add_route("*", "/{tail:.*}", self._pass)
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, max_line_size=160 * 1024, shutdown_timeout=1)
+        runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, max_line_size=160 * 1024, shutdown_timeout=1
+        )
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         return runner, f"http://127.0.0.1:{runner.addresses[0][1]}"
@@ -73,7 +83,9 @@ class Proxy:
         # An agent that is gone must not take the request along: that is what a lost answer is.
         async with ClientSession(timeout=ClientTimeout(total=None), auto_decompress=False) as http:
             for _ in range(2 if self.twice(asked) else 1):
-                answer = await http.request(request.method, self.service + request.raw_path, data=body, headers=headers)
+                answer = await http.request(
+                    request.method, self.service + request.raw_path, data=body, headers=headers
+                )
                 if answer.content_type == "text/event-stream":
                     return await self._stream(request, answer)
                 told = await answer.read()
@@ -87,9 +99,11 @@ class Proxy:
         return web.Response(status=answer.status, body=told, headers=kept)
 
     @staticmethod
-    async def _stream(request: web.Request, answer: object) -> web.StreamResponse:
-        response = web.StreamResponse(status=answer.status, headers={"Content-Type": "text/event-stream"})  # type: ignore[attr-defined]  # aiohttp's client response
+    async def _stream(request: web.Request, answer: ClientResponse) -> web.StreamResponse:
+        response = web.StreamResponse(
+            status=answer.status, headers={"Content-Type": "text/event-stream"}
+        )
         await response.prepare(request)
-        async for part in answer.content.iter_any():  # type: ignore[attr-defined]  # as above
+        async for part in answer.content.iter_any():
             await response.write(part)
         return response

@@ -14,7 +14,12 @@ from server.demo.story import StepFailed
 
 
 async def conform(
-    command: Sequence[str], *, only: Sequence[str], limit_s: int, as_json: bool, say: Callable[[str], None]
+    command: Sequence[str],
+    *,
+    only: Sequence[str],
+    limit_s: int,
+    as_json: bool,
+    say: Callable[[str], None],
 ) -> bool:
     """Play the scenarios one after the other; True only if the agent passed every one of them."""
     found: dict[str, list[str]] = {}

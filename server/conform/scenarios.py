@@ -82,7 +82,9 @@ async def duplicate_key(stage: Stage) -> list[str]:
 
 
 async def ten_at_once(stage: Stage) -> list[str]:
-    """Ten copies act at the same time: together they stay inside the day cap, and what happened is told once."""
+    """Ten copies act at the same time: together they stay inside the day cap, and what happened is
+    told once.
+    """
     case = await stage.case(per_tx_cap_usdc="50", daily_cap_usdc="200")
     async with anyio.create_task_group() as group:
         for _ in range(TEN):
@@ -114,9 +116,13 @@ async def midnight(stage: Stage) -> list[str]:
     await case.run("100", limit_s=min(stage.limit_s, 10))
     wrong = []
     if (before := await case.executed()) != [usdc("100")]:
-        wrong.append(f"before midnight {[str(e) for e in before]} was executed under a cap of 100 a day")
+        wrong.append(
+            f"before midnight {[str(e) for e in before]} was executed under a cap of 100 a day"
+        )
     now = stage.clock.now()
-    await stage.forward_to((now + timedelta(days=1)).replace(hour=0, minute=0, second=5, microsecond=0))
+    await stage.forward_to(
+        (now + timedelta(days=1)).replace(hour=0, minute=0, second=5, microsecond=0)
+    )
     await case.run("100")
     if await case.executed() != [usdc("100"), usdc("100")]:
         wrong.append("after midnight it did not go on")
@@ -128,7 +134,9 @@ async def midnight(stage: Stage) -> list[str]:
 
 
 async def paused_in_flight(stage: Stage) -> list[str]:
-    """The owner's pause lands between the calldata and its sending: the vault refuses, and that is reported as refused."""
+    """The owner's pause lands between the calldata and its sending: the vault refuses, and that is
+    reported as refused.
+    """
     case = await stage.case()
     paused: list[Seen] = []
 
@@ -164,13 +172,16 @@ async def approval_expires(stage: Stage) -> list[str]:
             if case.transactions():
                 return ["it acted before the owner decided"]
             await stage.forward_to(stage.clock.now() + timedelta(hours=24, seconds=5))
-            # An agent that gave up is started again: the next question must not lean on what ran out.
+            # An agent that gave up is started again: the next question must not lean on what ran
+            # out.
             again = await _waiting(case, but=first, limit_s=10)
             if not again:
                 group.start_soon(case.run, "20")
                 again = await _waiting(case, but=first)
             if again:
-                await stage.owner.ask("POST", f"{case.path}/approvals/{again}", {"decision": "approve"})
+                await stage.owner.ask(
+                    "POST", f"{case.path}/approvals/{again}", {"decision": "approve"}
+                )
     if not first:
         return ["it did not ask the owner"]
     if len(case.runs) < 1 or not await case.executed():
@@ -179,10 +190,14 @@ async def approval_expires(stage: Stage) -> list[str]:
 
 
 async def _waiting(case: Case, *, but: str, limit_s: int = 20) -> str:
-    """The id of an item that waits for the owner, another than one; empty when none comes in time."""
+    """The id of an item that waits for the owner, another than one; empty when none comes in
+    time.
+    """
     with anyio.move_on_after(limit_s):
         while True:
-            told: Any = await case.stage.owner.ask("GET", case.path + "/approvals", status="pending")
+            told: Any = await case.stage.owner.ask(
+                "GET", case.path + "/approvals", status="pending"
+            )
             found = next((a["approval_id"] for a in told["items"] if a["approval_id"] != but), "")
             if found:
                 return str(found)
@@ -191,7 +206,9 @@ async def _waiting(case: Case, *, but: str, limit_s: int = 20) -> str:
 
 
 async def at_the_floor(stage: Stage) -> list[str]:
-    """Worth falls below the stop line: no new risk, and no transaction that the vault would refuse."""
+    """Worth falls below the stop line: no new risk, and no transaction that the vault would
+    refuse.
+    """
     case = await stage.case(per_tx_cap_usdc="400", daily_cap_usdc="500")
     await case.run("300")
     if await case.executed() != [usdc("300")]:

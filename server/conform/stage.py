@@ -1,4 +1,6 @@
-"""The stage of a conformance run: a chain, a service with a clock that can be moved, a proxy, and a mandate a scenario."""
+"""The stage of a conformance run: a chain, a service with a clock that can be moved, a proxy, and
+a mandate a scenario.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ from typing import Any, Final
 
 import anyio
 from aiohttp import ClientSession
+from pydantic import SecretStr
 
 from chain import codec
 from chain.local_wallet import LocalWallet
@@ -81,18 +84,30 @@ class Stage:
         address = wallet.address
         await wallet.close()
         ask = self.owner.ask
-        agent = await ask("POST", "/wallet/agents", {"name": "Under test", "address": address}, expect=201)
+        agent = await ask(
+            "POST", "/wallet/agents", {"name": "Under test", "address": address}, expect=201
+        )
         await ask("PUT", f"/wallet/agents/{agent['agent_id']}/policy", {"accepts_mandates": True})
         body = {
-            "budget_usdc": "500", "per_tx_cap_usdc": "100", "daily_cap_usdc": "200", "agent_id": agent["agent_id"],
-            "horizon_days": 30, "markets": ["test-market"],
-        } | terms  # fmt: skip
+            "budget_usdc": "500",
+            "per_tx_cap_usdc": "100",
+            "daily_cap_usdc": "200",
+            "agent_id": agent["agent_id"],
+            "horizon_days": 30,
+            "markets": ["test-market"],
+        } | terms
         made = await ask("POST", "/wallet/mandates", body, expect=201)
         path = f"/wallet/mandates/{made['mandate']['public_id']}"
         signable = await ask("GET", path + "/terms")
-        await ask("POST", path + "/sign", {"signature": self.owner.wallet.sign_typed(signable["typed_data"])})
+        await ask(
+            "POST",
+            path + "/sign",
+            {"signature": self.owner.wallet.sign_typed(signable["typed_data"])},
+        )
         created = await self.owner.send((await ask("GET", path + "/create-call"))["call"])
-        vault = (await ask("POST", path + "/vault", {"tx_hash": created}))["mandate"]["vault_address"]
+        vault = (await ask("POST", path + "/vault", {"tx_hash": created}))["mandate"][
+            "vault_address"
+        ]
         for call in (await ask("GET", path + "/fund", amount=body["budget_usdc"]))["calls"]:
             funded = await self.owner.send(call)
         await ask("POST", path + "/vault-tx", {"tx_hash": funded})
@@ -109,7 +124,9 @@ class Run:
 
 @dataclass
 class Case:
-    """One mandate and its agent: what the agent did is read from the chain and the ledger, never from what it prints."""
+    """One mandate and its agent: what the agent did is read from the chain and the ledger, never
+    from what it prints.
+    """
 
     stage: Stage
     path: str
@@ -121,16 +138,27 @@ class Case:
     runs: list[Run] = field(default_factory=list)
 
     async def run(self, amount: str, *, limit_s: int | None = None) -> Run:
-        """Start the agent with its task and wait for its end; its whole process group is killed at the limit."""
+        """Start the agent with its task and wait for its end; its whole process group is killed at
+        the limit.
+        """
         stage, market = self.stage, self.stage.net.deployed.market or ""
         task = {"market": market, "amount_usdc": amount}
         env = os.environ | {
-            "WALLET_BASE": stage.base, "WALLET_KEY": self.key, "AGENT_PRIVATE_KEY": self.private_key,
-            "RPC_URL": stage.net.rpc_url, "WALLET_TASK": json.dumps(task),
-        }  # fmt: skip
-        command = [part.replace("{market}", market).replace("{amount}", amount) for part in stage.command]
+            "WALLET_BASE": stage.base,
+            "WALLET_KEY": self.key,
+            "AGENT_PRIVATE_KEY": self.private_key,
+            "RPC_URL": stage.net.rpc_url,
+            "WALLET_TASK": json.dumps(task),
+        }
+        command = [
+            part.replace("{market}", market).replace("{amount}", amount) for part in stage.command
+        ]
         process = await asyncio.create_subprocess_exec(
-            *command, env=env, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True
+            *command,
+            env=env,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
         )
         told = b""
         try:
@@ -141,7 +169,10 @@ class Case:
                 os.killpg(process.pid, signal.SIGKILL)
             with anyio.CancelScope(shield=True):
                 await process.wait()
-        done = Run(process.returncode if told or process.returncode == 0 else None, told.decode(errors="replace")[-2_000:])
+        done = Run(
+            process.returncode if told or process.returncode == 0 else None,
+            told.decode(errors="replace")[-2_000:],
+        )
         self.runs.append(done)
         await self.settle()
         return done
@@ -151,7 +182,9 @@ class Case:
         await Ticks(self.stage.parts).round()
 
     def transactions(self) -> list[bool]:
-        """Whether each transaction of the agent's wallet succeeded, since the mandate was funded."""
+        """Whether each transaction of the agent's wallet succeeded, since the mandate was
+        funded.
+        """
         sender = bytes.fromhex(self.address[2:])
         blocks = self.stage.net.chain.blocks[self.since + 1 :]
         return [tx.status == 1 for block in blocks for tx in block.txs if tx.sender == sender]
@@ -164,15 +197,27 @@ class Case:
     async def executed(self) -> list[Usdc]:
         """What the chain says each executed call took out, oldest first."""
         rows = [e for e in reversed(await self.events()) if e["reported_by"] == "chain"]
-        return [Usdc.parse(e["payload"]["executed"]["spent"]) for e in rows if "executed" in e["payload"]]
+        return [
+            Usdc.parse(e["payload"]["executed"]["spent"])
+            for e in rows
+            if "executed" in e["payload"]
+        ]
 
     async def reports(self) -> list[dict[str, Any]]:
         """What the agent reported as done."""
-        return [e for e in await self.events() if e["reported_by"] == "agent" and e["kind"] in ("buy", "sell", "move")]
+        return [
+            e
+            for e in await self.events()
+            if e["reported_by"] == "agent" and e["kind"] in ("buy", "sell", "move")
+        ]
 
     async def violations(self) -> list[str]:
         """Codes of every flagged row."""
-        return [c for e in await self.events() for c in (e["payload"].get("violation") or {}).get("codes", [])]
+        return [
+            c
+            for e in await self.events()
+            for c in (e["payload"].get("violation") or {}).get("codes", [])
+        ]
 
     async def owner_sends(self, route: str) -> None:
         """Have the owner send one of the calls that the service makes for him."""
@@ -197,16 +242,28 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
             markets = folder / "markets.toml"
             markets.write_text(MARKETS.format(chain_id=CHAIN_ID, address=net.deployed.market))
             facts = ChainSettings(
-                rpc_url=net.rpc_url, usdc=net.deployed.usdc, factory=net.deployed.factory, lens=net.deployed.lens, confirmations=0
+                rpc_url=net.rpc_url,
+                usdc=net.deployed.usdc,
+                factory=net.deployed.factory,
+                lens=net.deployed.lens,
+                confirmations=0,
             )
             settings = Settings(
-                database_url=f"sqlite:///{folder / 'wallet.sqlite'}", default_chain_id=CHAIN_ID, chains={CHAIN_ID: facts},
-                keeper_private_key=net.keeper_key, markets_file=markets, door="on",  # type: ignore[arg-type]  # pydantic wraps it
-            )  # fmt: skip
+                database_url=f"sqlite:///{folder / 'wallet.sqlite'}",
+                default_chain_id=CHAIN_ID,
+                chains={CHAIN_ID: facts},
+                keeper_private_key=SecretStr(net.keeper_key),
+                markets_file=markets,
+                door="on",
+            )
             await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)
             async with wired(settings, clock) as parts, ClientSession() as http:
                 server, _ = build_server(parts.deps, OPERATIONS)
-                service = await listen(build(parts.deps, OPERATIONS, mcp=mcp_app(server, settings.base_url)), "127.0.0.1", 0)
+                service = await listen(
+                    build(parts.deps, OPERATIONS, mcp=mcp_app(server, settings.base_url)),
+                    "127.0.0.1",
+                    0,
+                )
                 address = f"http://127.0.0.1:{service.addresses[0][1]}"
                 proxy = Proxy(address)
                 front, base = await proxy.start()

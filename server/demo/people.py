@@ -29,13 +29,19 @@ class Owner:
         self._http, self._base, self.wallet, self._chain_id = http, base, wallet, chain_id
         self._headers: dict[str, str] = {}
 
-    async def ask(self, method: str, path: str, body: Json | None = None, *, expect: int = 200, **query: Any) -> Json:
+    async def ask(
+        self, method: str, path: str, body: Json | None = None, *, expect: int = 200, **query: Any
+    ) -> Json:
         """Call the service and insist on the status."""
         params = {k: str(v) for k, v in query.items()}
-        async with self._http.request(method, self._base + path, json=body, params=params, headers=self._headers) as response:
+        async with self._http.request(
+            method, self._base + path, json=body, params=params, headers=self._headers
+        ) as response:
             told: Json = await response.json()
             if response.status != expect:
-                raise StepFailed(f"{method} {path}: {response.status}, not {expect}: {json.dumps(told)[:600]}")
+                raise StepFailed(
+                    f"{method} {path}: {response.status}, not {expect}: {json.dumps(told)[:600]}"
+                )
             return told
 
     async def sign_in(self) -> Json:
@@ -43,7 +49,10 @@ class Owner:
         self._headers = {}
         asked = {"address": self.wallet.address, "chain_id": self._chain_id}
         challenge = await self.ask("POST", "/wallet/auth/challenge", asked)
-        signed = {"message": challenge["message"], "signature": self.wallet.sign_text(challenge["message"])}
+        signed = {
+            "message": challenge["message"],
+            "signature": self.wallet.sign_text(challenge["message"]),
+        }
         session = await self.ask("POST", "/wallet/auth/session", signed, expect=201)
         self._headers = {"Authorization": f"Bearer {session['token']}"}
         return session

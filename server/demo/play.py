@@ -19,6 +19,7 @@ import anyio
 from aiohttp import ClientSession
 from mcp import StdioServerParameters
 from mcp.client.sse import sse_client
+from pydantic import SecretStr
 
 from chain import codec
 from chain.evm import EvmChain
@@ -71,10 +72,15 @@ class Stage:
     def service_env(self) -> dict[str, str]:
         """Environment of a subprocess that uses the same database and chain."""
         return {
-            **environment(self.net, CHAIN_ID), "PATH": _path(), "WALLET_DATABASE_URL": self.settings.database_url,
-            "WALLET_MARKETS_FILE": str(self.settings.markets_file), "WALLET_DOOR": "on", "WALLET_LOG_LEVEL": "ERROR",
-            "WALLET_BASE_URL": self.base, "WALLET_SERVICE_USER_KEY": self.seen["agent_key"],
-        }  # fmt: skip
+            **environment(self.net, CHAIN_ID),
+            "PATH": _path(),
+            "WALLET_DATABASE_URL": self.settings.database_url,
+            "WALLET_MARKETS_FILE": str(self.settings.markets_file),
+            "WALLET_DOOR": "on",
+            "WALLET_LOG_LEVEL": "ERROR",
+            "WALLET_BASE_URL": self.base,
+            "WALLET_SERVICE_USER_KEY": self.seen["agent_key"],
+        }
 
 
 def _path() -> str:
@@ -91,7 +97,11 @@ async def play(*, stay: bool, port: int) -> int:
     except* StepFailed as failed:
         story.fail("; ".join(str(e) for e in _leaves(failed)))
     except* Refused as refused:
-        story.fail("; ".join(f"{e.code}: {e.refusal.reason}" for e in _leaves(refused) if isinstance(e, Refused)))
+        story.fail(
+            "; ".join(
+                f"{e.code}: {e.refusal.reason}" for e in _leaves(refused) if isinstance(e, Refused)
+            )
+        )
     else:
         return 0
     return 1
@@ -99,7 +109,11 @@ async def play(*, stay: bool, port: int) -> int:
 
 def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
     """The exceptions inside nested groups."""
-    return [x for e in group.exceptions for x in (_leaves(e) if isinstance(e, BaseExceptionGroup) else [e])]
+    return [
+        x
+        for e in group.exceptions
+        for x in (_leaves(e) if isinstance(e, BaseExceptionGroup) else [e])
+    ]
 
 
 MARKETS: Final = """
@@ -118,8 +132,10 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
     async with devnet("127.0.0.1", 0, CHAIN_ID) as net:
         story.say(f"embedded EVM (chain {CHAIN_ID}) at {net.rpc_url}")
         for name, address in (
-            ("test USDC", net.deployed.usdc), ("vault factory", net.deployed.factory), ("ERC-4626 market", net.deployed.market),
-        ):  # fmt: skip
+            ("test USDC", net.deployed.usdc),
+            ("vault factory", net.deployed.factory),
+            ("ERC-4626 market", net.deployed.market),
+        ):
             story.say(f"{name} at {address}")
         markets = folder / "markets.toml"
         markets.write_text(MARKETS.format(chain_id=CHAIN_ID, address=net.deployed.market))
@@ -127,7 +143,10 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
         async with anyio.create_task_group() as group, ClientSession() as http:
             stop = anyio.Event()
             base = await group.start(_service, settings, stop)
-            story.hold(f"a fresh SQLite database, and the service on one port: {base}", truth=await _up(http, base))
+            story.hold(
+                f"a fresh SQLite database, and the service on one port: {base}",
+                truth=await _up(http, base),
+            )
             stage = await _cast(story, folder, net, settings, base, http)
             try:
                 await _chapters(stage)
@@ -150,10 +169,15 @@ def _settings(folder: Path, net: Devnet, markets: Path, port: int) -> Settings:
         poll_s=1,
     )
     return Settings(
-        database_url=f"sqlite:///{folder / 'wallet.sqlite'}", base_url=f"http://127.0.0.1:{port}", default_chain_id=CHAIN_ID,
-        chains={CHAIN_ID: facts}, keeper_private_key=net.keeper_key, markets_file=markets, door="on",  # type: ignore[arg-type]  # pydantic wraps it
+        database_url=f"sqlite:///{folder / 'wallet.sqlite'}",
+        base_url=f"http://127.0.0.1:{port}",
+        default_chain_id=CHAIN_ID,
+        chains={CHAIN_ID: facts},
+        keeper_private_key=SecretStr(net.keeper_key),
+        markets_file=markets,
+        door="on",
         keeper_tick_s=1,
-    )  # fmt: skip
+    )
 
 
 def _free_port() -> int:
@@ -172,9 +196,15 @@ async def _up(http: ClientSession, base: str) -> bool:
         return response.status == 200
 
 
-async def _cast(story: Story, folder: Path, net: Devnet, settings: Settings, base: str, http: ClientSession) -> Stage:
-    owner_wallet, agent_wallet = (LocalWallet("0x" + net.chain.keys[n].hex(), net.rpc_url) for n in (2, 3))
-    mint = Call(CHAIN_ID, net.deployed.usdc, codec.calldata("TestUSDC", "mint", (owner_wallet.address, GIB)))
+async def _cast(
+    story: Story, folder: Path, net: Devnet, settings: Settings, base: str, http: ClientSession
+) -> Stage:
+    owner_wallet, agent_wallet = (
+        LocalWallet("0x" + net.chain.keys[n].hex(), net.rpc_url) for n in (2, 3)
+    )
+    mint = Call(
+        CHAIN_ID, net.deployed.usdc, codec.calldata("TestUSDC", "mint", (owner_wallet.address, GIB))
+    )
     await owner_wallet.send(mint)
     owner = Owner(http, base, owner_wallet, CHAIN_ID)
     keeper = await create_house_key(settings, "keeper", "kk_")
@@ -192,29 +222,40 @@ async def _leave(stage: Stage) -> None:
 async def _chapters(stage: Stage) -> None:
     await registers(stage)
     await signs(stage)
-    stdio = StdioServerParameters(command=sys.executable, args=["-m", "server", "mcp"], env=stage.service_env())
+    stdio = StdioServerParameters(
+        command=sys.executable, args=["-m", "server", "mcp"], env=stage.service_env()
+    )
     async with harness(stdio, stage.agent_wallet) as agent:
         await acts(stage, agent)
     headers = {"X-Service-User-Key": stage.seen["agent_key"]}
-    async with harness(sse_client(stage.base + "/sse", headers=headers), stage.agent_wallet) as agent:
+    async with harness(
+        sse_client(stage.base + "/sse", headers=headers), stage.agent_wallet
+    ) as agent:
         await is_refused(stage, agent)
         await asks(stage, agent)
     await reads(stage)
     await leaves(stage)
 
 
-# -- the chapters --------------------------------------------------------------------------------------------------
+# -- the chapters
+# --------------------------------------------------------------------------------------------------
 
 
 async def registers(s: Stage) -> None:
     """The owner signs in, registers an agent, lets it accept mandates."""
     s.story.chapter(2, "The owner signs in and registers an agent")
     session = await s.owner.sign_in()
-    s.story.same("signed in with a wallet (SIWE) as", session["user"]["address"], s.owner.wallet.address)
-    agent = await s.owner.ask("POST", "/wallet/agents", {"name": "Scout", "address": s.agent_wallet.address}, expect=201)
+    s.story.same(
+        "signed in with a wallet (SIWE) as", session["user"]["address"], s.owner.wallet.address
+    )
+    agent = await s.owner.ask(
+        "POST", "/wallet/agents", {"name": "Scout", "address": s.agent_wallet.address}, expect=201
+    )
     s.seen |= {"agent_id": agent["agent_id"], "agent_key": agent["key"]}
     s.story.say(f"agent {agent['agent_id']} with a key that is shown once: {agent['key'][:6]}…")
-    policy = await s.owner.ask("PUT", f"/wallet/agents/{agent['agent_id']}/policy", {"accepts_mandates": True})
+    policy = await s.owner.ask(
+        "PUT", f"/wallet/agents/{agent['agent_id']}/policy", {"accepts_mandates": True}
+    )
     s.story.same("its policy accepts mandates", policy["policy"]["accepts_mandates"], True)
 
 
@@ -222,23 +263,41 @@ async def signs(s: Stage) -> None:
     """A note becomes a draft, is corrected, read, signed; the vault is created and funded."""
     s.story.chapter(3, "Plain words become signed terms and a funded vault")
     s.story.say(f'note: "{NOTE}"')
-    read = await s.owner.ask("POST", "/wallet/mandates/draft", {"note": NOTE, "save": True}, expect=201)
+    read = await s.owner.ask(
+        "POST", "/wallet/mandates/draft", {"note": NOTE, "save": True}, expect=201
+    )
     s.seen["id"] = read["public_id"]
-    s.story.say("understood: " + "; ".join(f"{u['term']} = {u['value']}" for u in read["understood"]))
+    s.story.say(
+        "understood: " + "; ".join(f"{u['term']} = {u['value']}" for u in read["understood"])
+    )
     d = read["draft"]
     terms = {
         n: d[n]
-        for n in ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "stop_floor_bps", "horizon_days", "payout_rule",
-                  "allowed_targets", "approval_above_usdc", "on_floor", "purpose")
-    }  # fmt: skip
+        for n in (
+            "budget_usdc",
+            "per_tx_cap_usdc",
+            "daily_cap_usdc",
+            "stop_floor_bps",
+            "horizon_days",
+            "payout_rule",
+            "allowed_targets",
+            "approval_above_usdc",
+            "on_floor",
+            "purpose",
+        )
+    }
     corrected = terms | {"daily_cap_usdc": "250", "agent_id": s.seen["agent_id"]}
     told = await s.owner.ask("PUT", s.path, corrected)
-    s.story.same("the owner corrects the cap per day to", told["mandate"]["daily_cap_usdc"], "250.000000")
+    s.story.same(
+        "the owner corrects the cap per day to", told["mandate"]["daily_cap_usdc"], "250.000000"
+    )
     signable = await s.owner.ask("GET", s.path + "/terms")
     for clause in signable["clauses"]:
         s.story.say(f"{clause['n']:2}. {clause['text_en']} [{clause['enforced_by']}]")
     worst = signable["exposure"]
-    s.story.say(f"worst case: {worst['before_pause']} before a pause lands, {worst['today']} today, {worst['ever']} ever")
+    s.story.say(
+        f"worst case: {worst['before_pause']} before a pause lands, {worst['today']} today, {worst['ever']} ever"
+    )
     signature = s.owner.wallet.sign_typed(signable["typed_data"])
     signed = await s.owner.ask("POST", s.path + "/sign", {"signature": signature})
     s.story.same("the terms are signed (EIP-712)", signed["mandate"]["status"], "signed")
@@ -246,7 +305,11 @@ async def signs(s: Stage) -> None:
     s.story.same("the factory call was simulated before sending", create["simulation"]["ok"], True)
     made = await s.owner.send(create["call"])
     attached = await s.owner.ask("POST", s.path + "/vault", {"tx_hash": made})
-    s.story.same("the vault stands where the terms say", attached["mandate"]["vault_address"], create["predicted_vault"])
+    s.story.same(
+        "the vault stands where the terms say",
+        attached["mandate"]["vault_address"],
+        create["predicted_vault"],
+    )
     s.seen["vault"] = attached["mandate"]["vault_address"]
     fund = await s.owner.ask("GET", s.path + "/fund", amount="500")
     for call in fund["calls"]:
@@ -260,28 +323,53 @@ def _deposit_data(s: Stage, amount: Usdc) -> str:
 
 
 async def acts(s: Stage, agent: Agent) -> None:
-    """Over stdio: tools, offer, acceptance, calldata, a transaction, a report and its repetition."""
+    """Over stdio: tools, offer, acceptance, calldata, a transaction, a report and its
+    repetition.
+    """
     s.story.chapter(4, "The agent works over MCP (stdio)")
     tools = await agent.tools()
-    s.story.hold(f"`wallet mcp` offers {len(tools)} tools", truth="mandate_execute_call" in tools, shown=tools)
+    s.story.hold(
+        f"`wallet mcp` offers {len(tools)} tools",
+        truth="mandate_execute_call" in tools,
+        shown=tools,
+    )
     me = await agent.call("agents_me")
     offers = await agent.call("agent_offers", agent_id=me["agent_id"])
     s.story.same("its offer", [o["mandate"]["public_id"] for o in offers["items"]], [s.seen["id"]])
-    early = await agent.attempt("mandate_execute_call", public_id=s.seen["id"], target=s.market, data=_deposit_data(s, Usdc(1)))
-    s.story.same("before acceptance it is refused", early["refusal"]["error"], "mandate_not_accepted")
+    early = await agent.attempt(
+        "mandate_execute_call",
+        public_id=s.seen["id"],
+        target=s.market,
+        data=_deposit_data(s, Usdc(1)),
+    )
+    s.story.same(
+        "before acceptance it is refused", early["refusal"]["error"], "mandate_not_accepted"
+    )
     await agent.call("mandate_accept", public_id=s.seen["id"])
     amount = Usdc.parse("60")
     told = await agent.call(
-        "mandate_execute_call", public_id=s.seen["id"], target=s.market, data=_deposit_data(s, amount), approve_amount=str(amount)
+        "mandate_execute_call",
+        public_id=s.seen["id"],
+        target=s.market,
+        data=_deposit_data(s, amount),
+        approve_amount=str(amount),
     )
     s.story.same("calldata that the simulation accepts", told["simulation"]["ok"], True)
     ok, tx = await agent.execute(told)
     s.story.hold(f"60 USDC into the market: {tx}", truth=ok)
     s.seen["first_tx"] = tx
     report = {
-        "public_id": s.seen["id"], "kind": "buy", "amount_usdc": "60", "tx_hash": tx, "idempotency_key": "buy-1",
-        "payload": {"position": {"id": "test-market"}, "target": {"market": "test-market"}, "why": "the best rate on the list"},
-    }  # fmt: skip
+        "public_id": s.seen["id"],
+        "kind": "buy",
+        "amount_usdc": "60",
+        "tx_hash": tx,
+        "idempotency_key": "buy-1",
+        "payload": {
+            "position": {"id": "test-market"},
+            "target": {"market": "test-market"},
+            "why": "the best rate on the list",
+        },
+    }
     first = await agent.call("mandate_report_event", **report)
     again = await agent.call("mandate_report_event", **report)
     s.story.hold("the same report again is the same answer", truth=first == again, shown=again)
@@ -292,16 +380,24 @@ async def acts(s: Stage, agent: Agent) -> None:
 
 
 async def is_refused(s: Stage, agent: Agent) -> None:
-    """Over SSE: above the cap per action; refused before gas, reverted by the vault, reported and proven."""
+    """Over SSE: above the cap per action; refused before gas, reverted by the vault, reported and
+    proven.
+    """
     s.story.chapter(5, "Above the cap: refused before gas, reverted on chain, proven (SSE)")
     amount = Usdc.parse("150")
     data = _deposit_data(s, amount)
     told = await agent.attempt(
-        "mandate_execute_call", public_id=s.seen["id"], target=s.market, data=data, approve_amount=str(amount)
+        "mandate_execute_call",
+        public_id=s.seen["id"],
+        target=s.market,
+        data=data,
+        approve_amount=str(amount),
     )
     block = told["refusal"]
     s.story.same("the service refuses with", block["error"], "over_per_tx_cap")
-    s.story.say(f'"{block["reason"]}" who fixes it: {block["who_fixes"]}; possible now: {block["remaining"]["value"]}')
+    s.story.say(
+        f'"{block["reason"]}" who fixes it: {block["who_fixes"]}; possible now: {block["remaining"]["value"]}'
+    )
     forced = s.chain.vault_call(s.seen["vault"], "execute", s.market, data, amount)
     ok, tx = await agent.execute(forced.as_json())
     s.story.same("sent all the same, the transaction succeeds", ok, False)
@@ -309,9 +405,13 @@ async def is_refused(s: Stage, agent: Agent) -> None:
     revert = receipt.revert.name if receipt and receipt.revert else None
     s.story.same("the vault reverts with", revert, "OverPerTxCap")
     report = await agent.call(
-        "mandate_report_refusal", public_id=s.seen["id"], reason="OverPerTxCap", tx_hash=tx, check="over_per_tx_cap",
+        "mandate_report_refusal",
+        public_id=s.seen["id"],
+        reason="OverPerTxCap",
+        tx_hash=tx,
+        check="over_per_tx_cap",
         attempted={"amount_usdc": str(amount)},
-    )  # fmt: skip
+    )
     s.story.same("the refused attempt is proven by the receipt", report["proven"], True)
 
 
@@ -320,9 +420,12 @@ async def asks(s: Stage, agent: Agent) -> None:
     s.story.chapter(6, "Above the approval amount: the owner is asked")
     amount = Usdc.parse("90")
     asked = {
-        "public_id": s.seen["id"], "target": s.market, "data": _deposit_data(s, amount), "approve_amount": str(amount),
+        "public_id": s.seen["id"],
+        "target": s.market,
+        "data": _deposit_data(s, amount),
+        "approve_amount": str(amount),
         "why": "a larger step while the rate holds",
-    }  # fmt: skip
+    }
     held = await agent.call("mandate_execute_call", **asked)
     s.story.same("held", held.get("status"), "pending_approval")
     s.story.same("no calldata is handed out", held.get("data"), None)
@@ -335,9 +438,14 @@ async def asks(s: Stage, agent: Agent) -> None:
     ok, tx = await agent.execute(told)
     s.story.hold(f"90 USDC into the market: {tx}", truth=ok)
     report = await agent.call(
-        "mandate_report_event", public_id=s.seen["id"], kind="buy", amount_usdc="90", tx_hash=tx, idempotency_key="buy-2",
+        "mandate_report_event",
+        public_id=s.seen["id"],
+        kind="buy",
+        amount_usdc="90",
+        tx_hash=tx,
+        idempotency_key="buy-2",
         payload={"position": {"id": "test-market"}, "target": {"market": "test-market"}},
-    )  # fmt: skip
+    )
     s.story.same("broken rules", report["violation"], False)
     s.seen["approval"] = item
 
@@ -346,9 +454,15 @@ async def _settled_ledger(s: Stage, *, spent: str) -> dict[str, Any]:
     """The mandate read once the chain reader has brought everything in."""
     for _ in range(100):
         told = await s.owner.ask("GET", s.path)
-        chain_moves = [e for e in told["events"] if e["kind"] == "move" and e["reported_by"] == "chain"]
+        chain_moves = [
+            e for e in told["events"] if e["kind"] == "move" and e["reported_by"] == "chain"
+        ]
         if (
-            sum(Usdc.parse(e["payload"]["executed"]["spent"]).micros for e in chain_moves if "executed" in e["payload"])
+            sum(
+                Usdc.parse(e["payload"]["executed"]["spent"]).micros
+                for e in chain_moves
+                if "executed" in e["payload"]
+            )
             == Usdc.parse(spent).micros
         ):
             return told
@@ -364,9 +478,17 @@ async def reads(s: Stage) -> None:
     balance = (await s.chain.usdc_balances([s.seen["vault"]]))[s.seen["vault"]]
     p, limits = told["progress"], told["limits"]
     s.story.same("cash in the ledger is the vault's USDC balance", p["cash"], str(balance))
-    s.story.same("worth is cash and positions by the vault's own probe", p["worth_est"], str(vault.cash + vault.positions))
+    s.story.same(
+        "worth is cash and positions by the vault's own probe",
+        p["worth_est"],
+        str(vault.cash + vault.positions),
+    )
     s.story.same("the floor is the vault's", p["floor"], str(vault.floor))
-    s.story.same("used today is what the vault measured", limits["used"]["per_day"]["value"], str(vault.spent_today))
+    s.story.same(
+        "used today is what the vault measured",
+        limits["used"]["per_day"]["value"],
+        str(vault.spent_today),
+    )
     s.story.same("nothing is reserved any more", limits["used"]["per_day"]["reserved"], "0.000000")
     s.story.same("clauses", [c["n"] for c in told["clauses"]], list(range(1, 11)))
     kinds = {step["kind"] for step in told["steps"]}
@@ -385,32 +507,49 @@ async def reads(s: Stage) -> None:
     s.story.table(
         "the mandate",
         {
-            "worth": p["worth_est"], "realized": p["realized"], "leave now": p["leave_now_est"], "fees": p["fees"],
-            "possible now": limits["remaining"]["value"], "worst case ever": told["exposure"]["ever"],
+            "worth": p["worth_est"],
+            "realized": p["realized"],
+            "leave now": p["leave_now_est"],
+            "fees": p["fees"],
+            "possible now": limits["remaining"]["value"],
+            "worst case ever": told["exposure"]["ever"],
         },
-    )  # fmt: skip
+    )
 
 
 async def leaves(s: Stage) -> None:
     """A gain, the stop, the unwinding, settlement, the agent's fee, withdrawal, the statement."""
     s.story.chapter(8, "The owner stops, the keeper settles, the agent is paid, the owner is out")
     owner, market, vault = s.owner, s.market, s.seen["vault"]
-    gain = Call(CHAIN_ID, s.net.deployed.usdc, codec.calldata("TestUSDC", "mint", (market, Usdc.parse("15"))))
+    gain = Call(
+        CHAIN_ID,
+        s.net.deployed.usdc,
+        codec.calldata("TestUSDC", "mint", (market, Usdc.parse("15"))),
+    )
     await owner.wallet.send(gain)
     s.story.say("the market earns 15 USDC")
     stopped = await owner.ask("POST", s.path + "/stop")
-    await owner.ask("POST", s.path + "/vault-tx", {"tx_hash": await owner.send(stopped["stop_call"])})
+    await owner.ask(
+        "POST", s.path + "/vault-tx", {"tx_hash": await owner.send(stopped["stop_call"])}
+    )
     told = await owner.ask("GET", s.path)
     s.story.same("stopped on chain", told["chain_state"]["stopped"], True)
     s.story.same("the open position holds the withdrawal back", told["lock"]["withdrawable"], False)
     block = await s.chain.latest()
-    shares = await s.chain.eth_call(market, codec.calldata("TestMarket", "balanceOf", (vault,)), block)
-    exit_data = codec.calldata("TestMarket", "redeem", (int.from_bytes(shares, "big"), vault, vault))
+    shares = await s.chain.eth_call(
+        market, codec.calldata("TestMarket", "balanceOf", (vault,)), block
+    )
+    exit_data = codec.calldata(
+        "TestMarket", "redeem", (int.from_bytes(shares, "big"), vault, vault)
+    )
     unwind = await owner.ask("GET", s.path + "/unwind-call", target=market, data=exit_data)
     await owner.ask("POST", s.path + "/vault-tx", {"tx_hash": await owner.send(unwind["call"])})
     before = (await s.chain.usdc_balances([s.agent_wallet.address]))[s.agent_wallet.address]
     headers = {"Authorization": f"Bearer {s.keeper_key}"}
-    async with ClientSession(headers=headers) as http, http.post(s.base + s.path + "/settle") as response:
+    async with (
+        ClientSession(headers=headers) as http,
+        http.post(s.base + s.path + "/settle") as response,
+    ):
         settled = await response.json()
         s.story.same("the keeper settles, from chain facts", response.status, 200)
     told = await _until_settled(s)
@@ -434,12 +573,16 @@ async def leaves(s: Stage) -> None:
     s.story.table(
         "statement " + report["period"]["week"],
         {
-            "worth": f"{report['worth']['start']} → {report['worth']['end']}", "deposits": report["flows"]["deposits"],
-            "withdrawals": report["flows"]["withdrawals"], "realized": report["result"]["realized"],
-            "estimated": report["result"]["estimated"], "agent fee": report["fees"]["by_type"]["agent"],
-            "largest move": report["allowed_vs_used"]["largest_move"], "busiest day": report["allowed_vs_used"]["busiest_day"],
+            "worth": f"{report['worth']['start']} → {report['worth']['end']}",
+            "deposits": report["flows"]["deposits"],
+            "withdrawals": report["flows"]["withdrawals"],
+            "realized": report["result"]["realized"],
+            "estimated": report["result"]["estimated"],
+            "agent fee": report["fees"]["by_type"]["agent"],
+            "largest move": report["allowed_vs_used"]["largest_move"],
+            "busiest day": report["allowed_vs_used"]["busiest_day"],
         },
-    )  # fmt: skip
+    )
     out = Usdc.parse(report["flows"]["withdrawals"]) - Usdc.parse(report["flows"]["deposits"])
     s.story.same("the owner's result is the realized one", report["result"]["realized"], str(out))
     checked = await verify_ledgers(s.settings)
@@ -449,7 +592,10 @@ async def leaves(s: Stage) -> None:
 async def _until_settled(s: Stage) -> dict[str, Any]:
     for _ in range(100):
         told = await s.owner.ask("GET", s.path)
-        if told["mandate"]["status"] == "settled" and told["fees"]["agent_fee"]["paid"] != "0.000000":
+        if (
+            told["mandate"]["status"] == "settled"
+            and told["fees"]["agent_fee"]["paid"] != "0.000000"
+        ):
             return told
         await anyio.sleep(0.1)
     raise StepFailed("the settlement did not reach the record")

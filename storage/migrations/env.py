@@ -4,6 +4,10 @@ from alembic import context
 
 from storage.tables import metadata
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata, render_as_batch=False)
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    render_as_batch=False,
+)
 with context.begin_transaction():
     context.run_migrations()

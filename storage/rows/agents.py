@@ -1,4 +1,6 @@
-"""The agents' wallet side: policies with their log, deposit addresses, transfer reports, balances."""
+"""The agents' wallet side: policies with their log, deposit addresses, transfer reports,
+balances.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,18 @@ from domain.agents.policy import Policy
 from domain.agents.transfers import Delta, Report
 from domain.money import Usdc
 from storage.paging import cursor_of, keys_of
-from storage.sql import Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros, moment, tokens
+from storage.sql import (
+    Row,
+    Sql,
+    canonical,
+    columns,
+    first,
+    maybe_micros,
+    maybe_moment,
+    micros,
+    moment,
+    tokens,
+)
 
 _POLICY_MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
 
@@ -25,7 +38,9 @@ class Policies:
 
     def get(self, agent_id: str) -> Policy | None:
         """The policy, None before the first save."""
-        row = first(self._sql, "SELECT body, updated_at FROM policies WHERE agent_id = :id", id=agent_id)
+        row = first(
+            self._sql, "SELECT body, updated_at FROM policies WHERE agent_id = :id", id=agent_id
+        )
         if row is None:
             return None
         body = json.loads(row["body"])
@@ -42,18 +57,30 @@ class Policies:
             "INSERT INTO policies (agent_id, accepts, body, updated_at) VALUES (:id, :accepts, :body, :at) "
             "ON CONFLICT (agent_id) DO UPDATE "
             "SET accepts = excluded.accepts, body = excluded.body, updated_at = excluded.updated_at",
-            id=agent_id, accepts=int(policy.accepts_mandates), body=canonical(body), at=micros(now),
-        )  # fmt: skip
+            id=agent_id,
+            accepts=int(policy.accepts_mandates),
+            body=canonical(body),
+            at=micros(now),
+        )
 
     def log(self, agent_id: str, changes: Mapping[str, Any], now: datetime) -> None:
         """Add an entry to the change log; two saves of one agent wait for each other."""
         if self._sql.dialect == "postgresql":
-            self._sql.rows("SELECT agent_id FROM agents WHERE agent_id = :id FOR UPDATE", id=agent_id)
-        row = first(self._sql, "SELECT COALESCE(MAX(n), 0) AS n FROM policy_changes WHERE agent_id = :id", id=agent_id)
+            self._sql.rows(
+                "SELECT agent_id FROM agents WHERE agent_id = :id FOR UPDATE", id=agent_id
+            )
+        row = first(
+            self._sql,
+            "SELECT COALESCE(MAX(n), 0) AS n FROM policy_changes WHERE agent_id = :id",
+            id=agent_id,
+        )
         self._sql.run(
             "INSERT INTO policy_changes " + columns(("agent_id", "n", "changed_at", "changes")),
-            agent_id=agent_id, n=int(row["n"]) + 1 if row else 1, changed_at=micros(now), changes=canonical(changes),
-        )  # fmt: skip
+            agent_id=agent_id,
+            n=int(row["n"]) + 1 if row else 1,
+            changed_at=micros(now),
+            changes=canonical(changes),
+        )
 
     def changes(self, agent_id: str, limit: int = 10) -> list[tuple[datetime, Mapping[str, Any]]]:
         """The newest entries, newest first."""
@@ -80,7 +107,8 @@ class Transfers:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    # -- deposit addresses -----------------------------------------------------------------------------------
+    # -- deposit addresses
+    # -----------------------------------------------------------------------------------
 
     def deposit_address(self, agent_id: str, chain_id: int) -> str | None:
         """The agent's wallet on file for a chain, lower case."""
@@ -94,18 +122,32 @@ class Transfers:
 
     def has_deposit_address(self, agent_id: str) -> bool:
         """True where the agent put a wallet on file for any chain."""
-        return first(self._sql, "SELECT 1 AS one FROM deposit_addresses WHERE agent_id = :id LIMIT 1", id=agent_id) is not None
+        return (
+            first(
+                self._sql,
+                "SELECT 1 AS one FROM deposit_addresses WHERE agent_id = :id LIMIT 1",
+                id=agent_id,
+            )
+            is not None
+        )
 
-    def set_deposit_address(self, agent_id: str, chain_id: int, address: str, now: datetime) -> None:
+    def set_deposit_address(
+        self, agent_id: str, chain_id: int, address: str, now: datetime
+    ) -> None:
         """Put an address on file."""
         self._sql.run(
             "INSERT INTO deposit_addresses (agent_id, chain_id, address, set_at) VALUES (:id, :chain, :address, :at) "
             "ON CONFLICT (agent_id, chain_id) DO UPDATE SET address = excluded.address, set_at = excluded.set_at",
-            id=agent_id, chain=chain_id, address=address.lower(), at=micros(now),
-        )  # fmt: skip
+            id=agent_id,
+            chain=chain_id,
+            address=address.lower(),
+            at=micros(now),
+        )
 
     def deposit_addresses(self, chain_id: int) -> dict[str, str]:
-        """Address to agent id, for one chain; an address that two agents put on file is nobody's."""
+        """Address to agent id, for one chain; an address that two agents put on file is
+        nobody's.
+        """
         rows = self._sql.rows(
             "SELECT address, MIN(agent_id) AS agent_id FROM deposit_addresses WHERE chain_id = :chain "
             "GROUP BY address HAVING COUNT(*) = 1",
@@ -113,34 +155,48 @@ class Transfers:
         )
         return {r["address"]: r["agent_id"] for r in rows}
 
-    # -- reports ---------------------------------------------------------------------------------------------
+    # -- reports
+    # ---------------------------------------------------------------------------------------------
 
     def add(self, report: Report) -> bool:
         """Store a report; False where one with its (chain, tx) is there."""
         names = [f.name for f in fields(report)]
-        text = "INSERT INTO transfer_reports " + columns(names) + " ON CONFLICT (chain_id, tx_hash) DO NOTHING"
+        text = (
+            "INSERT INTO transfer_reports "
+            + columns(names)
+            + " ON CONFLICT (chain_id, tx_hash) DO NOTHING"
+        )
         return self._sql.run(text, **self._row(report)) == 1
 
     def take_over(self, report: Report) -> bool:
-        """Put a report in the place of one that failed for another agent; False where there is no such one.
+        """Put a report in the place of one that failed for another agent; False where there is no
+        such one.
 
         Without it anybody could keep a transfer out of the books by reporting its hash first.
         """
         names = [f.name for f in fields(report) if f.name not in ("chain_id", "tx_hash")]
-        return self._sql.run(
-            f"UPDATE transfer_reports SET {', '.join(f'{n} = :{n}' for n in names)} WHERE chain_id = :chain_id "
-            "AND tx_hash = :tx_hash AND status = 'failed' AND agent_id <> :agent_id",
-            **self._row(report),
-        ) == 1  # fmt: skip
+        return (
+            self._sql.run(
+                f"UPDATE transfer_reports SET {', '.join(f'{n} = :{n}' for n in names)} WHERE chain_id = :chain_id "
+                "AND tx_hash = :tx_hash AND status = 'failed' AND agent_id <> :agent_id",
+                **self._row(report),
+            )
+            == 1
+        )
 
     def save(self, report: Report) -> None:
         """Store a report's outcome."""
         self._sql.run(
             "UPDATE transfer_reports SET status = :status, amount_actual = :actual, confirmed_at = :at "
             "WHERE chain_id = :chain AND tx_hash = :hash",
-            status=report.status, at=maybe_micros(report.confirmed_at), chain=report.chain_id, hash=report.tx_hash,
-            actual=None if report.amount_actual is None else tokens(self._sql, report.amount_actual),
-        )  # fmt: skip
+            status=report.status,
+            at=maybe_micros(report.confirmed_at),
+            chain=report.chain_id,
+            hash=report.tx_hash,
+            actual=None
+            if report.amount_actual is None
+            else tokens(self._sql, report.amount_actual),
+        )
 
     def get(self, chain_id: int, tx_hash: str) -> Report | None:
         """One report."""
@@ -158,8 +214,11 @@ class Transfers:
         rows = self._sql.rows(
             "SELECT * FROM transfer_reports WHERE agent_id = :id AND (reported_at, tx_hash) < (:at, :last) "
             "ORDER BY reported_at DESC, tx_hash DESC LIMIT :most",
-            id=agent_id, at=at, last=last, most=limit,
-        )  # fmt: skip
+            id=agent_id,
+            at=at,
+            last=last,
+            most=limit,
+        )
         return [_report(r) for r in rows]
 
     def found_since(self, agent_id: str, since: datetime) -> int:
@@ -167,8 +226,9 @@ class Transfers:
         row = first(
             self._sql,
             "SELECT COUNT(*) AS n FROM transfer_reports WHERE agent_id = :id AND reported_at >= :since AND reported_by = 'chain'",
-            id=agent_id, since=micros(since),
-        )  # fmt: skip
+            id=agent_id,
+            since=micros(since),
+        )
         return int(row["n"]) if row else 0
 
     def waiting(self, chain_id: int, limit: int, *, after: Report | None = None) -> list[Report]:
@@ -177,8 +237,11 @@ class Transfers:
         rows = self._sql.rows(
             "SELECT * FROM transfer_reports WHERE chain_id = :chain AND status = 'reported' "
             "AND (reported_at, tx_hash) > (:at, :last) ORDER BY reported_at, tx_hash LIMIT :most",
-            chain=chain_id, at=at, last=last, most=limit,
-        )  # fmt: skip
+            chain=chain_id,
+            at=at,
+            last=last,
+            most=limit,
+        )
         return [_report(r) for r in rows]
 
     def _row(self, report: Report) -> dict[str, Any]:
@@ -191,38 +254,70 @@ class Transfers:
             "confirmed_at": maybe_micros(report.confirmed_at),
         }
 
-    # -- balances --------------------------------------------------------------------------------------------
+    # -- balances
+    # --------------------------------------------------------------------------------------------
 
     def move(self, agent_id: str, deltas: Sequence[Delta], now: datetime) -> None:
         """Add deltas and keep their sums; the caller holds the agent's lock.
 
-        Errors: `Duplicate` where the cause was booked already; `invalid_number` where a sum outgrows the database.
+        Errors: `Duplicate` where the cause was booked already; `invalid_number` where a sum
+        outgrows the database.
         """
-        row = first(self._sql, "SELECT COALESCE(MAX(n), 0) AS n FROM balance_events WHERE agent_id = :id", id=agent_id)
+        row = first(
+            self._sql,
+            "SELECT COALESCE(MAX(n), 0) AS n FROM balance_events WHERE agent_id = :id",
+            id=agent_id,
+        )
         n = int(row["n"]) if row else 0
-        names = ("agent_id", "n", "chain_id", "asset", "state", "delta", "ref_kind", "ref_id", "created_at")
+        names = (
+            "agent_id",
+            "n",
+            "chain_id",
+            "asset",
+            "state",
+            "delta",
+            "ref_kind",
+            "ref_id",
+            "created_at",
+        )
         for step, d in enumerate(deltas, start=1):
             delta = tokens(self._sql, d.delta)
             self._sql.run(
                 "INSERT INTO balance_events " + columns(names),
-                agent_id=agent_id, n=n + step, chain_id=d.chain_id, asset=d.asset, state=d.state, delta=delta,
-                ref_kind=d.ref_kind, ref_id=d.ref_id, created_at=micros(now),
-            )  # fmt: skip
+                agent_id=agent_id,
+                n=n + step,
+                chain_id=d.chain_id,
+                asset=d.asset,
+                state=d.state,
+                delta=delta,
+                ref_kind=d.ref_kind,
+                ref_id=d.ref_id,
+                created_at=micros(now),
+            )
             # Summed here: SQLite would turn a sum beyond 64 bits into a float without a word.
-            amount = tokens(self._sql, self.balance(agent_id, d.chain_id, d.asset, d.state) + d.delta)
+            amount = tokens(
+                self._sql, self.balance(agent_id, d.chain_id, d.asset, d.state) + d.delta
+            )
             self._sql.run(
                 "INSERT INTO balances (agent_id, chain_id, asset, state, amount) VALUES (:id, :chain, :asset, :state, :amount) "
                 "ON CONFLICT (agent_id, chain_id, asset, state) DO UPDATE SET amount = excluded.amount",
-                id=agent_id, chain=d.chain_id, asset=d.asset, state=d.state, amount=amount,
-            )  # fmt: skip
+                id=agent_id,
+                chain=d.chain_id,
+                asset=d.asset,
+                state=d.state,
+                amount=amount,
+            )
 
     def balance(self, agent_id: str, chain_id: int, asset: str, state: str) -> int:
         """One balance in micro-units."""
         row = first(
             self._sql,
             "SELECT amount FROM balances WHERE agent_id = :id AND chain_id = :chain AND asset = :asset AND state = :state",
-            id=agent_id, chain=chain_id, asset=asset, state=state,
-        )  # fmt: skip
+            id=agent_id,
+            chain=chain_id,
+            asset=asset,
+            state=state,
+        )
         return int(row["amount"]) if row else 0
 
     def balances(self, agent_id: str) -> list[tuple[int, str, str, int]]:
@@ -242,22 +337,34 @@ class Transfers:
         )
         return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
 
-    def events(self, agent_id: str, *, before: int, limit: int, before_n: int = 0) -> list[BalanceEvent]:
-        """Balance events before a time in micros (exclusive), and at it those below `before_n`; newest first."""
+    def events(
+        self, agent_id: str, *, before: int, limit: int, before_n: int = 0
+    ) -> list[BalanceEvent]:
+        """Balance events before a time in micros (exclusive), and at it those below `before_n`;
+        newest first.
+        """
         rows = self._sql.rows(
             "SELECT * FROM balance_events WHERE agent_id = :id AND (created_at, n) < (:before, :n) "
             "ORDER BY created_at DESC, n DESC LIMIT :most",
-            id=agent_id, before=before, n=before_n, most=limit,
-        )  # fmt: skip
+            id=agent_id,
+            before=before,
+            n=before_n,
+            most=limit,
+        )
         return [_balance_event(r) for r in rows]
 
     def events_of(self, agent_id: str, ref_kind: str, ref_prefix: str) -> list[BalanceEvent]:
-        """Balance events of one kind of cause whose `ref_id` begins with the prefix, oldest first."""
+        """Balance events of one kind of cause whose `ref_id` begins with the prefix, oldest
+        first.
+        """
         rows = self._sql.rows(
             "SELECT * FROM balance_events WHERE agent_id = :id AND ref_kind = :kind AND substr(ref_id, 1, :n) = :prefix "
             "ORDER BY n",
-            id=agent_id, kind=ref_kind, n=len(ref_prefix), prefix=ref_prefix,
-        )  # fmt: skip
+            id=agent_id,
+            kind=ref_kind,
+            n=len(ref_prefix),
+            prefix=ref_prefix,
+        )
         return [_balance_event(r) for r in rows]
 
 
@@ -267,7 +374,14 @@ def report_after(report: Report) -> str:
 
 
 def _balance_event(row: Row) -> BalanceEvent:
-    delta = Delta(int(row["chain_id"]), row["asset"], row["state"], int(row["delta"]), row["ref_kind"], row["ref_id"])
+    delta = Delta(
+        chain_id=int(row["chain_id"]),
+        asset=row["asset"],
+        state=row["state"],
+        delta=int(row["delta"]),
+        ref_kind=row["ref_kind"],
+        ref_id=row["ref_id"],
+    )
     return BalanceEvent(int(row["n"]), delta, moment(row["created_at"]))
 
 

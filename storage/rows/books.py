@@ -33,7 +33,9 @@ class StateCache:
         self._lock = threading.Lock()
 
     def event(self, row: Row) -> Event:
-        """The event behind a row; the newest rows are read again and again, and a row hash names one row for good."""
+        """The event behind a row; the newest rows are read again and again, and a row hash names
+        one row for good.
+        """
         kept = self._events.get(row["row_hash"])
         if kept is None:
             kept = event_of(row)
@@ -45,7 +47,9 @@ class StateCache:
 
     def get(self, public_id: str, row_hash: str) -> LedgerState | None:
         """The state at that row, if it is kept."""
-        return next((state for of, state in self._states.get(public_id, ()) if of == row_hash), None)
+        return next(
+            (state for of, state in self._states.get(public_id, ()) if of == row_hash), None
+        )
 
     def put(self, public_id: str, row_hash: str, state: LedgerState) -> None:
         """Keep a state; the mandate least lately put goes first."""
@@ -57,5 +61,7 @@ class StateCache:
 
 
 def state_text(state: LedgerState) -> str:
-    """A checkpoint's text. Keys keep their order: the fold drops the oldest entries of a full mapping first."""
+    """A checkpoint's text. Keys keep their order: the fold drops the oldest entries of a full
+    mapping first.
+    """
     return json.dumps(to_json(state), separators=(",", ":"))

@@ -1,4 +1,6 @@
-"""The Hall's roll-ups: one row a mandate and day, one row an agent; all of them can be derived again from the ledgers."""
+"""The Hall's roll-ups: one row a mandate and day, one row an agent; all of them can be derived
+again from the ledgers.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,23 @@ UNKNOWN: Final = 2**62
 SLACK_US: Final = 60_000_000
 
 
-# Which way is better; a stored key sorts the best first and the unknown last, so that one plain index serves a page.
+# Which way is better; a stored key sorts the best first and the unknown last, so that one plain
+# index serves a page.
 SORTS: Final[Mapping[str, int]] = {
-    "days_live": -1, "trades_total": -1, "net_30d": -1, "twr_30d": -1, "drawdown_30d": 1, "working": -1,
-}  # fmt: skip
+    "days_live": -1,
+    "trades_total": -1,
+    "net_30d": -1,
+    "twr_30d": -1,
+    "drawdown_30d": 1,
+    "working": -1,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class HallDay:
-    """What one UTC day of a mandate adds up to; `day` is its ISO date, `body` its figures as JSON values."""
+    """What one UTC day of a mandate adds up to; `day` is its ISO date, `body` its figures as JSON
+    values.
+    """
 
     public_id: str
     day: str
@@ -37,7 +47,8 @@ class HallDay:
 class HallAgent:
     """An agent's row as of one moment.
 
-    Shapes: `facts` has an integer or None for every name of `SORTS`; `body` is the rest as JSON values.
+    Shapes: `facts` has an integer or None for every name of `SORTS`; `body` is the rest as JSON
+    values.
     Units: `usdc_working_micros` micro-USDC in working mandates.
     """
 
@@ -62,12 +73,19 @@ class Hall:
         self._sql.run(
             "INSERT INTO hall_days (public_id, day, agent_id, body) VALUES (:id, :day, :agent, :body) "
             "ON CONFLICT (public_id, day) DO UPDATE SET agent_id = excluded.agent_id, body = excluded.body",
-            id=day.public_id, day=day.day, agent=day.agent_id, body=canonical(dict(day.body)),
-        )  # fmt: skip
+            id=day.public_id,
+            day=day.day,
+            agent=day.agent_id,
+            body=canonical(dict(day.body)),
+        )
 
     def drop_days(self, public_id: str, since: str = "") -> None:
         """Drop a mandate's days from an ISO date on, inclusive: before they are derived again."""
-        self._sql.run("DELETE FROM hall_days WHERE public_id = :id AND day >= :since", id=public_id, since=since)
+        self._sql.run(
+            "DELETE FROM hall_days WHERE public_id = :id AND day >= :since",
+            id=public_id,
+            since=since,
+        )
 
     def days(self, public_id: str, since: str, until: str) -> list[HallDay]:
         """A mandate's days from `since`, inclusive, until `until`, exclusive; oldest first."""
@@ -79,13 +97,19 @@ class Hall:
 
     def last_day(self, public_id: str) -> HallDay | None:
         """A mandate's newest day."""
-        row = first(self._sql, "SELECT * FROM hall_days WHERE public_id = :id ORDER BY day DESC LIMIT 1", id=public_id)
+        row = first(
+            self._sql,
+            "SELECT * FROM hall_days WHERE public_id = :id ORDER BY day DESC LIMIT 1",
+            id=public_id,
+        )
         return _day(row) if row else None
 
     def stale(self, today: datetime, limit: int) -> list[str]:
-        """Agents whose row is behind: those without one, with ledger rows since, or of a day before `today` (00:00 UTC).
+        """Agents whose row is behind: those without one, with ledger rows since, or of a day
+        before `today` (00:00 UTC).
 
-        A row counts from a minute before `as_of` on, because a transaction that began earlier may commit later.
+        A row counts from a minute before `as_of` on, because a transaction that began earlier may
+        commit later.
         """
         new = self._sql.rows(
             "SELECT a.agent_id FROM agents a LEFT JOIN hall_agents h ON h.agent_id = a.agent_id "
@@ -96,8 +120,10 @@ class Hall:
             "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
             "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
             "AND (h.as_of < :today OR l.created_at >= h.as_of - :slack)) ORDER BY h.as_of LIMIT :most",
-            today=micros(today), slack=SLACK_US, most=limit,
-        )  # fmt: skip
+            today=micros(today),
+            slack=SLACK_US,
+            most=limit,
+        )
         return [r["agent_id"] for r in (*new, *behind)][:limit]
 
     def rows_recorded(self) -> int:
@@ -108,8 +134,10 @@ class Hall:
     def _days(self, where: str, of: str, since: str, until: str) -> list[HallDay]:
         rows = self._sql.rows(
             f"SELECT * FROM hall_days WHERE {where} AND day >= :since AND day < :until ORDER BY day, public_id",
-            id=of, since=since, until=until,
-        )  # fmt: skip
+            id=of,
+            since=since,
+            until=until,
+        )
         return [_day(r) for r in rows]
 
     def put(self, agent: HallAgent) -> None:
@@ -140,7 +168,13 @@ class Hall:
         return _agent(row) if row else None
 
     def page(
-        self, sort: str, *, after: str | None, limit: int, accepting: bool = False, ranked: bool | None = None
+        self,
+        sort: str,
+        *,
+        after: str | None,
+        limit: int,
+        accepting: bool = False,
+        ranked: bool | None = None,
     ) -> list[HallAgent]:
         """Agents by one fact of `SORTS`, best first, unknown last, ties by agent id.
 
@@ -154,8 +188,10 @@ class Hall:
         rows = self._sql.rows(
             f"SELECT * FROM hall_agents WHERE (by_{sort}, agent_id) > (:key, :last){where} "
             f"ORDER BY by_{sort}, agent_id LIMIT :most",
-            key=key, last=last, most=limit,
-        )  # fmt: skip
+            key=key,
+            last=last,
+            most=limit,
+        )
         return [_agent(r) for r in rows]
 
     def totals(self) -> tuple[int, int, int]:
@@ -192,6 +228,12 @@ def _day(row: Row) -> HallDay:
 
 def _agent(row: Row) -> HallAgent:
     return HallAgent(
-        row["agent_id"], bool(row["accepts"]), bool(row["ranked"]), json.loads(row["facts"]), int(row["mandates_working"]),
-        int(row["usdc_working"]), moment(row["as_of"]), json.loads(row["body"]),
-    )  # fmt: skip
+        row["agent_id"],
+        bool(row["accepts"]),
+        bool(row["ranked"]),
+        json.loads(row["facts"]),
+        int(row["mandates_working"]),
+        int(row["usdc_working"]),
+        moment(row["as_of"]),
+        json.loads(row["body"]),
+    )

@@ -56,6 +56,7 @@ class Session:
 class Challenge:
     """A sign-in text that waits for its signature."""
 
+    nonce: str
     message: str
     address: str
     chain_id: int
@@ -67,16 +68,24 @@ class Identities:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    # -- people ----------------------------------------------------------------------------------------------
+    # -- people
+    # ----------------------------------------------------------------------------------------------
 
     def person(self, address: str, *, new_id: str, now: datetime) -> User:
         """The person behind an address; made at the first sign-in."""
         self._sql.run(
             "INSERT INTO users (user_id, address, address_lower, created_at) VALUES (:id, :address, :lower, :at) "
             "ON CONFLICT (address_lower) DO NOTHING",
-            id=new_id, address=address, lower=address.lower(), at=micros(now),
-        )  # fmt: skip
-        row = first(self._sql, "SELECT user_id, address FROM users WHERE address_lower = :lower", lower=address.lower())
+            id=new_id,
+            address=address,
+            lower=address.lower(),
+            at=micros(now),
+        )
+        row = first(
+            self._sql,
+            "SELECT user_id, address FROM users WHERE address_lower = :lower",
+            lower=address.lower(),
+        )
         if row is None:
             raise LookupError(address)
         return User(row["user_id"], row["address"])
@@ -86,32 +95,66 @@ class Identities:
         row = first(self._sql, "SELECT user_id, address FROM users WHERE user_id = :id", id=user_id)
         return User(row["user_id"], row["address"]) if row else None
 
-    def add_challenge(self, nonce: str, message: str, address: str, chain_id: int, expires_at: datetime, now: datetime) -> None:
+    def add_challenge(
+        self,
+        nonce: str,
+        message: str,
+        address: str,
+        chain_id: int,
+        expires_at: datetime,
+        now: datetime,
+    ) -> None:
         """Keep a sign-in text; outdated ones go."""
         self._sql.run("DELETE FROM challenges WHERE expires_at < :now", now=micros(now))
         self._sql.run(
-            "INSERT INTO challenges " + columns(("nonce", "message", "address", "chain_id", "expires_at")),
-            nonce=nonce, message=message, address=address, chain_id=chain_id, expires_at=micros(expires_at),
-        )  # fmt: skip
+            "INSERT INTO challenges "
+            + columns(("nonce", "message", "address", "chain_id", "expires_at")),
+            nonce=nonce,
+            message=message,
+            address=address,
+            chain_id=chain_id,
+            expires_at=micros(expires_at),
+        )
+
+    def challenge(self, nonce: str, now: datetime) -> Challenge | None:
+        """The challenge that waits under a nonce; None when it is unknown, used or too old."""
+        row = first(
+            self._sql,
+            "SELECT nonce, message, address, chain_id FROM challenges WHERE nonce = :nonce AND expires_at > :now",
+            nonce=nonce,
+            now=micros(now),
+        )
+        return (
+            Challenge(row["nonce"], row["message"], row["address"], row["chain_id"])
+            if row
+            else None
+        )
 
     def take_challenge(self, nonce: str, now: datetime) -> Challenge | None:
         """Take a challenge out: it can be used once; None when it is unknown, used or too old."""
-        row = first(
-            self._sql,
-            "SELECT message, address, chain_id FROM challenges WHERE nonce = :nonce AND expires_at > :now",
-            nonce=nonce, now=micros(now),
-        )  # fmt: skip
+        waiting = self.challenge(nonce, now)
         taken = self._sql.run("DELETE FROM challenges WHERE nonce = :nonce", nonce=nonce)
-        return Challenge(row["message"], row["address"], row["chain_id"]) if row and taken == 1 else None
+        return waiting if taken == 1 else None
 
-    def add_session(self, token_hash: str, user_id: str, now: datetime, expires_at: datetime, longest_at: datetime) -> None:
+    def add_session(
+        self,
+        token_hash: str,
+        user_id: str,
+        now: datetime,
+        expires_at: datetime,
+        longest_at: datetime,
+    ) -> None:
         """Open a session; dead ones go."""
         self._sql.run("DELETE FROM sessions WHERE expires_at < :now", now=micros(now))
         self._sql.run(
-            "INSERT INTO sessions " + columns(("token_hash", "user_id", "created_at", "expires_at", "longest_at")),
-            token_hash=token_hash, user_id=user_id, created_at=micros(now), expires_at=micros(expires_at),
+            "INSERT INTO sessions "
+            + columns(("token_hash", "user_id", "created_at", "expires_at", "longest_at")),
+            token_hash=token_hash,
+            user_id=user_id,
+            created_at=micros(now),
+            expires_at=micros(expires_at),
             longest_at=micros(longest_at),
-        )  # fmt: skip
+        )
 
     def session(self, token_hash: str, now: datetime) -> Session | None:
         """The live session of a token."""
@@ -119,31 +162,45 @@ class Identities:
             self._sql,
             "SELECT s.user_id, u.address, s.created_at, s.expires_at, s.longest_at FROM sessions s "
             "JOIN users u ON u.user_id = s.user_id WHERE s.token_hash = :hash AND s.expires_at > :now",
-            hash=token_hash, now=micros(now),
-        )  # fmt: skip
+            hash=token_hash,
+            now=micros(now),
+        )
         if row is None:
             return None
         return Session(
-            row["user_id"], row["address"], moment(row["created_at"]), moment(row["expires_at"]), moment(row["longest_at"])
+            row["user_id"],
+            row["address"],
+            moment(row["created_at"]),
+            moment(row["expires_at"]),
+            moment(row["longest_at"]),
         )
 
     def slide(self, token_hash: str, expires_at: datetime) -> None:
         """Move a session's end."""
-        self._sql.run("UPDATE sessions SET expires_at = :at WHERE token_hash = :hash", at=micros(expires_at), hash=token_hash)
+        self._sql.run(
+            "UPDATE sessions SET expires_at = :at WHERE token_hash = :hash",
+            at=micros(expires_at),
+            hash=token_hash,
+        )
 
     def end_session(self, token_hash: str) -> bool:
         """Close a session at once."""
         return self._sql.run("DELETE FROM sessions WHERE token_hash = :hash", hash=token_hash) == 1
 
-    # -- agents ----------------------------------------------------------------------------------------------
+    # -- agents
+    # ----------------------------------------------------------------------------------------------
 
     def add_agent(self, agent: Agent) -> None:
         """Register an agent."""
         self._sql.run(
-            "INSERT INTO agents " + columns(("agent_id", "owner_id", "name", "address", "created_at")),
-            agent_id=agent.agent_id, owner_id=agent.owner_id, name=agent.name, address=agent.address,
+            "INSERT INTO agents "
+            + columns(("agent_id", "owner_id", "name", "address", "created_at")),
+            agent_id=agent.agent_id,
+            owner_id=agent.owner_id,
+            name=agent.name,
+            address=agent.address,
             created_at=micros(agent.created_at),
-        )  # fmt: skip
+        )
 
     def agent(self, agent_id: str, *, lock: bool = False) -> Agent | None:
         """An agent by id; `lock` keeps other writers of its balances off."""
@@ -157,13 +214,20 @@ class Identities:
         rows = self._sql.rows(
             "SELECT * FROM agents WHERE owner_id = :owner AND (created_at, agent_id) < (:at, :last) "
             "ORDER BY created_at DESC, agent_id DESC LIMIT :most",
-            owner=owner_id, at=at, last=last, most=limit,
-        )  # fmt: skip
+            owner=owner_id,
+            at=at,
+            last=last,
+            most=limit,
+        )
         return [_agent(r) for r in rows]
 
     def all_agents(self, after_id: str, limit: int) -> list[Agent]:
         """Agents by id, above one: to walk them all."""
-        rows = self._sql.rows("SELECT * FROM agents WHERE agent_id > :id ORDER BY agent_id LIMIT :most", id=after_id, most=limit)
+        rows = self._sql.rows(
+            "SELECT * FROM agents WHERE agent_id > :id ORDER BY agent_id LIMIT :most",
+            id=after_id,
+            most=limit,
+        )
         return [_agent(r) for r in rows]
 
     def count_agents(self) -> int:
@@ -171,34 +235,52 @@ class Identities:
         row = first(self._sql, "SELECT COUNT(*) AS n FROM agents")
         return int(row["n"]) if row else 0
 
-    # -- keys ------------------------------------------------------------------------------------------------
+    # -- keys
+    # ------------------------------------------------------------------------------------------------
 
     def add_key(self, key_id: str, agent_id: str, key_hash: str, now: datetime) -> None:
         """Give an agent a key.
 
-        Errors: `conflict` with two live keys already, so that one can be rotated without a gap and none is forgotten.
+        Errors: `conflict` with two live keys already, so that one can be rotated without a gap and
+        none is forgotten.
         """
         if self._sql.dialect == "postgresql":
-            self._sql.rows("SELECT agent_id FROM agents WHERE agent_id = :id FOR UPDATE", id=agent_id)
+            self._sql.rows(
+                "SELECT agent_id FROM agents WHERE agent_id = :id FOR UPDATE", id=agent_id
+            )
         live = [k for k in self.keys_of(agent_id) if k.revoked_at is None]
         if len(live) >= LIVE_KEYS_MAX:
-            raise Refused(refusal("conflict", why=f"The agent has {LIVE_KEYS_MAX} live keys; revoke one first."))
+            raise Refused(
+                refusal(
+                    "conflict", why=f"The agent has {LIVE_KEYS_MAX} live keys; revoke one first."
+                )
+            )
         self._sql.run(
             "INSERT INTO agent_keys " + columns(("key_id", "agent_id", "key_hash", "created_at")),
-            key_id=key_id, agent_id=agent_id, key_hash=key_hash, created_at=micros(now),
-        )  # fmt: skip
+            key_id=key_id,
+            agent_id=agent_id,
+            key_hash=key_hash,
+            created_at=micros(now),
+        )
 
     def keys_of(self, agent_id: str) -> list[Key]:
         """An agent's keys, oldest first."""
-        rows = self._sql.rows("SELECT * FROM agent_keys WHERE agent_id = :id ORDER BY created_at, key_id", id=agent_id)
-        return [Key(r["key_id"], r["agent_id"], moment(r["created_at"]), maybe_moment(r["revoked_at"])) for r in rows]
+        rows = self._sql.rows(
+            "SELECT * FROM agent_keys WHERE agent_id = :id ORDER BY created_at, key_id", id=agent_id
+        )
+        return [
+            Key(r["key_id"], r["agent_id"], moment(r["created_at"]), maybe_moment(r["revoked_at"]))
+            for r in rows
+        ]
 
     def revoke_key(self, agent_id: str, key_id: str, now: datetime) -> bool:
         """Revoke at once; False when there is no such live key."""
         done = self._sql.run(
             "UPDATE agent_keys SET revoked_at = :at WHERE key_id = :key AND agent_id = :id AND revoked_at IS NULL",
-            at=micros(now), key=key_id, id=agent_id,
-        )  # fmt: skip
+            at=micros(now),
+            key=key_id,
+            id=agent_id,
+        )
         return done == 1
 
     def agent_by_key(self, key_hash: str) -> Agent | None:
@@ -208,30 +290,42 @@ class Identities:
             "SELECT a.* FROM agent_keys k JOIN agents a ON a.agent_id = k.agent_id "
             "WHERE k.key_hash = :hash AND k.revoked_at IS NULL",
             hash=key_hash,
-        )  # fmt: skip
+        )
         return _agent(row) if row else None
 
     def add_house_key(self, key_id: str, role: str, key_hash: str, now: datetime) -> None:
         """Mint a keeper or admin key."""
         self._sql.run(
             "INSERT INTO house_keys " + columns(("key_id", "role", "key_hash", "created_at")),
-            key_id=key_id, role=role, key_hash=key_hash, created_at=micros(now),
-        )  # fmt: skip
+            key_id=key_id,
+            role=role,
+            key_hash=key_hash,
+            created_at=micros(now),
+        )
 
     def house_role(self, key_hash: str) -> str | None:
         """The role of a live house key."""
-        row = first(self._sql, "SELECT role FROM house_keys WHERE key_hash = :hash AND revoked_at IS NULL", hash=key_hash)
+        row = first(
+            self._sql,
+            "SELECT role FROM house_keys WHERE key_hash = :hash AND revoked_at IS NULL",
+            hash=key_hash,
+        )
         return str(row["role"]) if row else None
 
     def house_keys(self) -> list[Key]:
         """Every house key; `holder` is its role."""
         rows = self._sql.rows("SELECT * FROM house_keys ORDER BY created_at, key_id")
-        return [Key(r["key_id"], r["role"], moment(r["created_at"]), maybe_moment(r["revoked_at"])) for r in rows]
+        return [
+            Key(r["key_id"], r["role"], moment(r["created_at"]), maybe_moment(r["revoked_at"]))
+            for r in rows
+        ]
 
     def revoke_house_key(self, key_id: str, now: datetime) -> bool:
         """Revoke at once."""
         done = self._sql.run(
-            "UPDATE house_keys SET revoked_at = :at WHERE key_id = :key AND revoked_at IS NULL", at=micros(now), key=key_id
+            "UPDATE house_keys SET revoked_at = :at WHERE key_id = :key AND revoked_at IS NULL",
+            at=micros(now),
+            key=key_id,
         )
         return done == 1
 
@@ -242,4 +336,6 @@ def agent_after(agent: Agent) -> str:
 
 
 def _agent(row: Row) -> Agent:
-    return Agent(row["agent_id"], row["owner_id"], row["name"], row["address"], moment(row["created_at"]))
+    return Agent(
+        row["agent_id"], row["owner_id"], row["name"], row["address"], moment(row["created_at"])
+    )

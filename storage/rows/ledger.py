@@ -49,7 +49,10 @@ class Ledger:
         return row
 
     def _locked_head(self, public_id: str) -> tuple[int, str, int]:
-        query = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id" + self._lock
+        query = (
+            "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
+            + self._lock
+        )
         row = self._heads.pop(public_id, None) or first(self._sql, query, public_id=public_id)
         if row is None:
             self._sql.run(
@@ -62,25 +65,47 @@ class Ledger:
             raise LookupError(public_id)
         return int(row["seq"]), row["row_hash"], int(row["created_at"])
 
-    def append(self, public_id: str, new: NewEvent, *, event_id: str, now: datetime) -> Event | None:
-        """Add a row and return it; None where a chain row of the same log is there already (spec 2.4 rule 3)."""
+    def append(
+        self, public_id: str, new: NewEvent, *, event_id: str, now: datetime
+    ) -> Event | None:
+        """Add a row and return it; None where a chain row of the same log is there already (spec
+        2.4 rule 3).
+        """
         seq, prev_hash, last_at = self._locked_head(public_id)
         tx_hash = new.tx_hash.lower() if new.tx_hash else None
-        if new.log_index is not None and new.reported_by is Reporter.CHAIN and self._has_log(public_id, tx_hash, new):
+        if (
+            new.log_index is not None
+            and new.reported_by is Reporter.CHAIN
+            and self._has_log(public_id, tx_hash, new)
+        ):
             return None
         state = self._state_at_head(public_id, seq, prev_hash)
         created = max(micros(now), last_at)
         pair = self._partner(public_id, new, tx_hash) if tx_hash else None
         event = Event(
-            event_id, seq + 1, new.kind, new.reported_by, moment(created), new.occurred_at, new.amount_usdc, tx_hash,
-            new.chain_id, new.log_index, new.block_number, pair.seq if pair else None, new.payload,
-        )  # fmt: skip
+            event_id=event_id,
+            seq=seq + 1,
+            kind=new.kind,
+            reported_by=new.reported_by,
+            created_at=moment(created),
+            occurred_at=new.occurred_at,
+            amount_usdc=new.amount_usdc,
+            tx_hash=tx_hash,
+            chain_id=new.chain_id,
+            log_index=new.log_index,
+            block_number=new.block_number,
+            pairs_with=pair.seq if pair else None,
+            payload=new.payload,
+        )
         row = row_values(public_id, event, prev_hash)
         self._sql.run(_INSERT, **row)
         self._sql.run(
             "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at WHERE public_id = :public_id",
-            public_id=public_id, seq=event.seq, row_hash=row["row_hash"], created_at=created,
-        )  # fmt: skip
+            public_id=public_id,
+            seq=event.seq,
+            row_hash=row["row_hash"],
+            created_at=created,
+        )
         folded = fold(state, event, pair)
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and _week(last_at) != _week(created):
@@ -94,30 +119,45 @@ class Ledger:
             self._sql,
             "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash "
             "AND log_index = :log_index AND reported_by = 'chain'",
-            public_id=public_id, tx_hash=tx_hash, log_index=new.log_index,
-        )  # fmt: skip
+            public_id=public_id,
+            tx_hash=tx_hash,
+            log_index=new.log_index,
+        )
         return found is not None
 
     def _partner(self, public_id: str, new: NewEvent, tx_hash: str) -> Event | None:
-        """The earliest row that tells of the same action from the other side and has no partner yet."""
+        """The earliest row that tells of the same action from the other side and has no partner
+        yet.
+        """
         if not can_pair(new.kind, new.reported_by, new.payload):
             return None
-        kinds, other = (_AGENT_HALVES, "agent") if new.reported_by is Reporter.CHAIN else ("'move'", "chain")
-        # An agent may name one transaction any number of times: the rows of its own side are never walked.
+        kinds, other = (
+            (_AGENT_HALVES, "agent") if new.reported_by is Reporter.CHAIN else ("'move'", "chain")
+        )
+        # An agent may name one transaction any number of times: the rows of its own side are never
+        # walked.
         rows = self._sql.rows(
             "SELECT * FROM ledger_events e WHERE public_id = :public_id AND tx_hash = :tx_hash AND reported_by = :other "
             f"AND kind IN ({kinds}) AND pairs_with IS NULL AND NOT EXISTS (SELECT 1 FROM ledger_events p "
             "WHERE p.public_id = e.public_id AND p.pairs_with = e.seq) ORDER BY seq LIMIT :most",
-            public_id=public_id, tx_hash=tx_hash, other=other, most=1 if other == "agent" else PAGE,
-        )  # fmt: skip
-        return next((e for e in map(event_of, rows) if can_pair(e.kind, e.reported_by, e.payload)), None)
+            public_id=public_id,
+            tx_hash=tx_hash,
+            other=other,
+            most=1 if other == "agent" else PAGE,
+        )
+        return next(
+            (e for e in map(event_of, rows) if can_pair(e.kind, e.reported_by, e.payload)), None
+        )
 
     def _checkpoint(self, public_id: str, seq: int, created: int, state: LedgerState) -> None:
         self._sql.run(
             "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
             "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) DO NOTHING",
-            public_id=public_id, seq=seq, created_at=created, state=state_text(state),
-        )  # fmt: skip
+            public_id=public_id,
+            seq=seq,
+            created_at=created,
+            state=state_text(state),
+        )
 
     def state(self, public_id: str) -> LedgerState:
         """The fold at the newest row: the last checkpoint and the tail after it."""
@@ -139,8 +179,9 @@ class Ledger:
             self._sql,
             "SELECT seq FROM ledger_events WHERE public_id = :public_id AND created_at < :before "
             "ORDER BY created_at DESC, seq DESC LIMIT 1",
-            public_id=public_id, before=micros(moment_),
-        )  # fmt: skip
+            public_id=public_id,
+            before=micros(moment_),
+        )
         return self._folded(public_id, int(row["seq"])) if row else EMPTY
 
     def _folded(self, public_id: str, last: int) -> LedgerState:
@@ -148,8 +189,9 @@ class Ledger:
         found = first(
             self._sql,
             "SELECT state FROM ledger_checkpoints WHERE public_id = :public_id AND seq <= :last ORDER BY seq DESC LIMIT 1",
-            public_id=public_id, last=last,
-        )  # fmt: skip
+            public_id=public_id,
+            last=last,
+        )
         state = from_json(json.loads(found["state"])) if found else EMPTY
         return self._fold_on(public_id, state, last)
 
@@ -158,12 +200,18 @@ class Ledger:
             rows = self._sql.rows(
                 "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq <= :last "
                 f"ORDER BY seq LIMIT {PAGE}",
-                public_id=public_id, after=state.seq, last=last,
-            )  # fmt: skip
+                public_id=public_id,
+                after=state.seq,
+                last=last,
+            )
             events = [event_of(r) for r in rows]
-            pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
+            pairs = self._by_seq(
+                public_id, [e.pairs_with for e in events if e.pairs_with is not None]
+            )
             for event in events:
-                state = fold(state, event, pairs.get(event.pairs_with) if event.pairs_with else None)
+                state = fold(
+                    state, event, pairs.get(event.pairs_with) if event.pairs_with else None
+                )
             if len(rows) < PAGE:
                 return state
 
@@ -190,25 +238,34 @@ class Ledger:
             self._cache.event(r)
             for r in self._sql.rows(
                 "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before ORDER BY seq DESC LIMIT :most",
-                public_id=public_id, before=before_seq if before_seq is not None else 2**62, most=limit,
+                public_id=public_id,
+                before=before_seq if before_seq is not None else 2**62,
+                most=limit,
             )
-        ]  # fmt: skip
+        ]
 
     def before(self, public_id: str, at: int, seq: int, limit: int) -> list[Event]:
-        """Rows created before a time in micros (exclusive), and at it those below `seq`; newest first."""
+        """Rows created before a time in micros (exclusive), and at it those below `seq`; newest
+        first.
+        """
         rows = self._sql.rows(
             "SELECT * FROM ledger_events WHERE public_id = :public_id AND (created_at, seq) < (:at, :seq) "
             "ORDER BY created_at DESC, seq DESC LIMIT :most",
-            public_id=public_id, at=at, seq=seq, most=limit,
-        )  # fmt: skip
+            public_id=public_id,
+            at=at,
+            seq=seq,
+            most=limit,
+        )
         return [event_of(r) for r in rows]
 
     def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
         """Rows above a seq (exclusive), oldest first."""
         rows = self._sql.rows(
             "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq ORDER BY seq LIMIT :most",
-            public_id=public_id, seq=seq, most=limit,
-        )  # fmt: skip
+            public_id=public_id,
+            seq=seq,
+            most=limit,
+        )
         return [event_of(r) for r in rows]
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
@@ -217,17 +274,19 @@ class Ledger:
             event_of(r)
             for r in self._sql.rows(
                 "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash ORDER BY seq",
-                public_id=public_id, tx_hash=tx_hash.lower(),
+                public_id=public_id,
+                tx_hash=tx_hash.lower(),
             )
-        ]  # fmt: skip
+        ]
 
     def get(self, public_id: str, event_id: str) -> Event | None:
         """One row by its id."""
         row = first(
             self._sql,
             "SELECT * FROM ledger_events WHERE event_id = :event_id AND public_id = :public_id",
-            event_id=event_id, public_id=public_id,
-        )  # fmt: skip
+            event_id=event_id,
+            public_id=public_id,
+        )
         return event_of(row) if row else None
 
     def between(self, public_id: str, since: datetime, until: datetime) -> list[Event]:
@@ -237,17 +296,20 @@ class Ledger:
             for r in self._sql.rows(
                 "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :since AND created_at < :until "
                 "ORDER BY seq",
-                public_id=public_id, since=micros(since), until=micros(until),
+                public_id=public_id,
+                since=micros(since),
+                until=micros(until),
             )
-        ]  # fmt: skip
+        ]
 
     def chain_rows_above(self, chain_id: int, block: int) -> list[tuple[str, Event]]:
         """Rows by the chain from above a block: what a deep reorganisation may have taken away."""
         rows = self._sql.rows(
             "SELECT * FROM ledger_events WHERE chain_id = :chain_id AND block_number > :block AND reported_by = 'chain' "
             "AND log_index IS NOT NULL ORDER BY public_id, seq",
-            chain_id=chain_id, block=block,
-        )  # fmt: skip
+            chain_id=chain_id,
+            block=block,
+        )
         return [(r["public_id"], event_of(r)) for r in rows]
 
     def rows_of(self, public_id: str) -> Iterator[Row]:
@@ -256,8 +318,9 @@ class Ledger:
         while True:
             rows = self._sql.rows(
                 f"SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after ORDER BY seq LIMIT {PAGE}",
-                public_id=public_id, after=after,
-            )  # fmt: skip
+                public_id=public_id,
+                after=after,
+            )
             yield from rows
             if len(rows) < PAGE:
                 return
@@ -265,7 +328,10 @@ class Ledger:
 
     def checkpoints_of(self, public_id: str) -> dict[int, str]:
         """Stored checkpoints: seq to state text."""
-        rows = self._sql.rows("SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id", public_id=public_id)
+        rows = self._sql.rows(
+            "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id",
+            public_id=public_id,
+        )
         return {int(r["seq"]): r["state"] for r in rows}
 
     def all_ids(self) -> list[str]:

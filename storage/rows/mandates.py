@@ -14,20 +14,53 @@ from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from storage.paging import cursor_of, keys_of
-from storage.sql import Duplicate, Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros
+from storage.sql import (
+    Duplicate,
+    Row,
+    Sql,
+    canonical,
+    columns,
+    first,
+    maybe_micros,
+    maybe_moment,
+    micros,
+)
 
-_MONEY: Final = frozenset({"budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc"})
+_MONEY: Final = frozenset(
+    {"budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc"}
+)
 
 
 _TIMES: Final = frozenset(
-    {"created_at", "signed_at", "accepted_at", "stopped_at", "settled_at", "cancelled_at", "paused_at", "ends_at", "refreshed_at"}
+    {
+        "created_at",
+        "signed_at",
+        "accepted_at",
+        "stopped_at",
+        "settled_at",
+        "cancelled_at",
+        "paused_at",
+        "ends_at",
+        "refreshed_at",
+    }
 )
 
 
 _COLUMNS: Final = (
-    "public_id", "owner_id", "agent_id", "open_board", "status", "chain_id", "vault_lower", "accepted_at", "created_at",
-    "refreshed_at", "proposed_by", "version", "body",
-)  # fmt: skip
+    "public_id",
+    "owner_id",
+    "agent_id",
+    "open_board",
+    "status",
+    "chain_id",
+    "vault_lower",
+    "accepted_at",
+    "created_at",
+    "refreshed_at",
+    "proposed_by",
+    "version",
+    "body",
+)
 
 
 PARSED: Final = 4_096
@@ -51,23 +84,38 @@ class Mandates:
 
     def get(self, public_id: str, *, lock: bool = False) -> Mandate | None:
         """One mandate; `lock` keeps other writers off it until the end of the transaction."""
-        row = first(self._sql, f"{_SELECT} WHERE public_id = :id" + (self._lock if lock else ""), id=public_id)
+        row = first(
+            self._sql,
+            f"{_SELECT} WHERE public_id = :id" + (self._lock if lock else ""),
+            id=public_id,
+        )
         return self._mandate(row) if row else None
 
     def save(self, m: Mandate) -> None:
         """Store a changed mandate.
 
-        Errors: `conflict` when somebody else changed it since it was read, or its vault belongs to another mandate.
+        Errors: `conflict` when somebody else changed it since it was read, or its vault belongs to
+        another mandate.
         """
         was = self._versions[m.public_id]
         row = _row(m, was + 1)
         sets = ", ".join(f"{n} = :{n}" for n in _COLUMNS if n not in ("public_id", "refreshed_at"))
         try:
-            changed = self._sql.run(f"UPDATE mandates SET {sets} WHERE public_id = :public_id AND version = :was", **row, was=was)
+            changed = self._sql.run(
+                f"UPDATE mandates SET {sets} WHERE public_id = :public_id AND version = :was",
+                **row,
+                was=was,
+            )
         except Duplicate:
-            raise Refused(refusal("conflict", why="That vault belongs to another mandate.")) from None
+            raise Refused(
+                refusal("conflict", why="That vault belongs to another mandate.")
+            ) from None
         if changed != 1:
-            raise Refused(refusal("conflict", why="The mandate was changed by another request at the same time."))
+            raise Refused(
+                refusal(
+                    "conflict", why="The mandate was changed by another request at the same time."
+                )
+            )
         self._versions[m.public_id] = was + 1
 
     def _mandate(self, row: Row) -> Mandate:
@@ -76,27 +124,46 @@ class Mandates:
         self._versions[m.public_id] = int(row["version"])
         return m
 
-    def _page(self, where: str, after: str | None, limit: int, values: Mapping[str, Any]) -> list[Mandate]:
+    def _page(
+        self, where: str, after: str | None, limit: int, values: Mapping[str, Any]
+    ) -> list[Mandate]:
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
         rows = self._sql.rows(
             f"{_SELECT} WHERE {where} AND (created_at, public_id) < (:at, :last) "
             "ORDER BY created_at DESC, public_id DESC LIMIT :most",
-            **values, at=at, last=last, most=limit,
-        )  # fmt: skip
+            **values,
+            at=at,
+            last=last,
+            most=limit,
+        )
         return [self._mandate(r) for r in rows]
 
     def of_owner(
-        self, owner_id: str, *, after: str | None, limit: int, proposed_only: bool = False, status: str | None = None
+        self,
+        owner_id: str,
+        *,
+        after: str | None,
+        limit: int,
+        proposed_only: bool = False,
+        status: str | None = None,
     ) -> list[Mandate]:
         """An owner's mandates, newest first."""
-        where = "owner_id = :owner" + (" AND proposed_by IS NOT NULL AND status = 'draft'" if proposed_only else "")
+        where = "owner_id = :owner" + (
+            " AND proposed_by IS NOT NULL AND status = 'draft'" if proposed_only else ""
+        )
         where += " AND status = :status" if status else ""
-        return self._page(where, after, limit, {"owner": owner_id} | ({"status": status} if status else {}))
+        return self._page(
+            where, after, limit, {"owner": owner_id} | ({"status": status} if status else {})
+        )
 
-    def of_agent(self, agent_id: str, *, after: str | None, limit: int, status: str | None = None) -> list[Mandate]:
+    def of_agent(
+        self, agent_id: str, *, after: str | None, limit: int, status: str | None = None
+    ) -> list[Mandate]:
         """The mandates that name an agent, newest first."""
         where = "agent_id = :agent" + (" AND status = :status" if status else "")
-        return self._page(where, after, limit, {"agent": agent_id} | ({"status": status} if status else {}))
+        return self._page(
+            where, after, limit, {"agent": agent_id} | ({"status": status} if status else {})
+        )
 
     def offers(self, agent_id: str, *, after: str | None, limit: int) -> list[Mandate]:
         """Mandates this agent may accept: named to it, or on the open board with nobody named."""
@@ -110,9 +177,11 @@ class Mandates:
         """The mandate of a vault; `lock` as in `get`."""
         row = first(
             self._sql,
-            f"{_SELECT} WHERE chain_id = :chain AND vault_lower = :vault" + (self._lock if lock else ""),
-            chain=chain_id, vault=address.lower(),
-        )  # fmt: skip
+            f"{_SELECT} WHERE chain_id = :chain AND vault_lower = :vault"
+            + (self._lock if lock else ""),
+            chain=chain_id,
+            vault=address.lower(),
+        )
         return self._mandate(row) if row else None
 
     def non_draft_of_owner(self, owner_id: str) -> list[Mandate]:
@@ -135,17 +204,21 @@ class Mandates:
         """Ids of an agent's mandates; those of one owner where it is named."""
         rows = self._sql.rows(
             "SELECT public_id FROM mandates WHERE agent_id = :agent AND (:owner = '' OR owner_id = :owner) ORDER BY public_id",
-            agent=agent_id, owner=owner_id or "",
-        )  # fmt: skip
+            agent=agent_id,
+            owner=owner_id or "",
+        )
         return [r["public_id"] for r in rows]
 
     def busy_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[tuple[str, int]]:
-        """(id, time of the newest row in micros) of an agent's mandates that have rows, the newest first."""
+        """(id, time of the newest row in micros) of an agent's mandates that have rows, the newest
+        first.
+        """
         rows = self._sql.rows(
             "SELECT m.public_id, l.created_at FROM mandates m JOIN ledger_heads l ON l.public_id = m.public_id "
             "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) ORDER BY l.created_at DESC, m.public_id DESC",
-            agent=agent_id, owner=owner_id or "",
-        )  # fmt: skip
+            agent=agent_id,
+            owner=owner_id or "",
+        )
         return [(r["public_id"], int(r["created_at"])) for r in rows]
 
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
@@ -153,14 +226,19 @@ class Mandates:
         rows = self._sql.rows(
             f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL AND status <> 'settled' "
             "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id LIMIT :most",
-            chain=chain_id, most=limit,
-        )  # fmt: skip
+            chain=chain_id,
+            most=limit,
+        )
         return [self._mandate(r) for r in rows]
 
     def refreshed(self, public_ids: Sequence[str], at: datetime) -> None:
         """Note when the poller read these vaults; set when the RPC failed too."""
         for public_id in public_ids:
-            self._sql.run("UPDATE mandates SET refreshed_at = :at WHERE public_id = :id", at=micros(at), id=public_id)
+            self._sql.run(
+                "UPDATE mandates SET refreshed_at = :at WHERE public_id = :id",
+                at=micros(at),
+                id=public_id,
+            )
 
     def live_vault_naming(self, agent_id: str, chain_id: int) -> bool:
         """True while an open mandate with a vault on the chain names the agent."""
@@ -168,13 +246,17 @@ class Mandates:
             self._sql,
             "SELECT 1 AS one FROM mandates WHERE agent_id = :agent AND chain_id = :chain AND vault_lower IS NOT NULL "
             "AND status IN ('signed', 'working') LIMIT 1",
-            agent=agent_id, chain=chain_id,
-        )  # fmt: skip
+            agent=agent_id,
+            chain=chain_id,
+        )
         return found is not None
 
     def counts(self) -> tuple[int, int]:
         """(working mandates, all mandates)."""
-        row = first(self._sql, "SELECT COUNT(*) AS n, SUM(CASE WHEN status = 'working' THEN 1 ELSE 0 END) AS w FROM mandates")
+        row = first(
+            self._sql,
+            "SELECT COUNT(*) AS n, SUM(CASE WHEN status = 'working' THEN 1 ELSE 0 END) AS w FROM mandates",
+        )
         return (int(row["w"] or 0), int(row["n"])) if row else (0, 0)
 
 
@@ -203,7 +285,9 @@ def _row(m: Mandate, version: int) -> dict[str, Any]:
 
 @lru_cache(PARSED)
 def _parsed(body: str) -> Mandate:
-    """The mandate behind a stored text: values are frozen, so that the same text may give the same value again."""
+    """The mandate behind a stored text: values are frozen, so that the same text may give the same
+    value again.
+    """
     return mandate_of(json.loads(body))
 
 

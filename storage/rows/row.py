@@ -11,9 +11,23 @@ from domain.money import Usdc
 from storage.sql import Row, canonical, micros, moment
 
 COLUMNS: Final = (
-    "public_id", "seq", "event_id", "kind", "reported_by", "amount_micros", "tx_hash", "chain_id", "log_index",
-    "block_number", "pairs_with", "payload", "occurred_at", "created_at", "prev_hash", "row_hash",
-)  # fmt: skip
+    "public_id",
+    "seq",
+    "event_id",
+    "kind",
+    "reported_by",
+    "amount_micros",
+    "tx_hash",
+    "chain_id",
+    "log_index",
+    "block_number",
+    "pairs_with",
+    "payload",
+    "occurred_at",
+    "created_at",
+    "prev_hash",
+    "row_hash",
+)
 
 
 def row_values(public_id: str, event: Event, prev_hash: str) -> dict[str, Any]:
@@ -39,7 +53,9 @@ def row_values(public_id: str, event: Event, prev_hash: str) -> dict[str, Any]:
 
 
 def row_hash(row: Row) -> str:
-    """SHA-256 over the previous hash and the canonical row (contract 5): every column but the hash itself."""
+    """SHA-256 over the previous hash and the canonical row (contract 5): every column but the hash
+    itself.
+    """
     told = canonical({n: row[n] for n in COLUMNS if n != "row_hash"})
     return hashlib.sha256(told.encode()).hexdigest()
 

@@ -1,4 +1,5 @@
-"""Own accounts at the venue: links, challenges, approved keys; the request budget and the trade allowlist."""
+"""Own accounts at the venue: links, challenges, approved keys; the request budget and the trade
+allowlist."""
 
 from __future__ import annotations
 
@@ -9,7 +10,17 @@ from typing import Any, TypeVar
 from domain.trading.builder import BuilderFeeRecord
 from domain.trading.own import AgentKey, KeyKind, KeyStatus, Link, LinkChallenge
 from domain.trading.venue import Network
-from storage.sql import Row, Sql, canonical, columns, first, maybe_micros, maybe_moment, micros, moment
+from storage.sql import (
+    Row,
+    Sql,
+    canonical,
+    columns,
+    first,
+    maybe_micros,
+    maybe_moment,
+    micros,
+    moment,
+)
 
 T = TypeVar("T")
 
@@ -20,7 +31,8 @@ class VenueAccounts:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    # -- links -----------------------------------------------------------------------------------------------
+    # -- links
+    # -----------------------------------------------------------------------------------------------
 
     def link_of(self, user_id: str, network: Network) -> Link | None:
         """A person's link on one network."""
@@ -43,7 +55,8 @@ class VenueAccounts:
         return _link(row)
 
     def add_link(self, link: Link) -> None:
-        """Link a wallet. Errors: `Duplicate` where the wallet or the person has a link on this network."""
+        """Link a wallet. Errors: `Duplicate` where the wallet or the person has a link on this
+        network."""
         self._sql.run(
             "INSERT INTO venue_links "
             + columns(("link_id", "user_id", "network", "wallet", "wallet_lower", "terms_version", "linked_at")),
@@ -53,7 +66,9 @@ class VenueAccounts:
 
     def accept_terms(self, link_id: str, version: int) -> None:
         """Note that newer terms were accepted."""
-        self._sql.run("UPDATE venue_links SET terms_version = :v WHERE link_id = :id", v=version, id=link_id)
+        self._sql.run(
+            "UPDATE venue_links SET terms_version = :v WHERE link_id = :id", v=version, id=link_id
+        )
 
     def end_link(self, link_id: str, why: str, now: datetime) -> bool:
         """End a link, and every key under it with it."""
@@ -62,11 +77,14 @@ class VenueAccounts:
             at=micros(now), why=why, id=link_id,
         )  # fmt: skip
         self._sql.run(
-            "UPDATE venue_agent_keys SET ended_at = :at WHERE link_id = :id AND ended_at IS NULL", at=micros(now), id=link_id
+            "UPDATE venue_agent_keys SET ended_at = :at WHERE link_id = :id AND ended_at IS NULL",
+            at=micros(now),
+            id=link_id,
         )
         return done == 1
 
-    # -- challenges ------------------------------------------------------------------------------------------
+    # -- challenges
+    # ------------------------------------------------------------------------------------------
 
     def challenges_since(self, user_id: str, since: datetime) -> int:
         """How many texts a person asked for since a time."""
@@ -77,9 +95,13 @@ class VenueAccounts:
         )  # fmt: skip
         return int(row["n"]) if row else 0
 
-    def add_challenge(self, made: LinkChallenge, now: datetime, *, open_at_most: int, kept: timedelta) -> None:
+    def add_challenge(
+        self, made: LinkChallenge, now: datetime, *, open_at_most: int, kept: timedelta
+    ) -> None:
         """Keep a text; of a person's open ones the oldest is dropped, and long ended ones go."""
-        self._sql.run("DELETE FROM venue_challenges WHERE made_at < :before", before=micros(now - kept))
+        self._sql.run(
+            "DELETE FROM venue_challenges WHERE made_at < :before", before=micros(now - kept)
+        )
         self._sql.run(
             "UPDATE venue_challenges SET used_at = :at WHERE challenge_id IN (SELECT challenge_id FROM venue_challenges "
             "WHERE user_id = :user AND used_at IS NULL AND expires_at > :at "
@@ -106,7 +128,9 @@ class VenueAccounts:
 
     def challenge(self, challenge_id: str) -> tuple[LinkChallenge, bool] | None:
         """A text, and whether it was used."""
-        row = first(self._sql, "SELECT * FROM venue_challenges WHERE challenge_id = :id", id=challenge_id)
+        row = first(
+            self._sql, "SELECT * FROM venue_challenges WHERE challenge_id = :id", id=challenge_id
+        )
         if row is None:
             return None
         found = LinkChallenge(
@@ -125,10 +149,12 @@ class VenueAccounts:
         )
         return done == 1
 
-    # -- keys ------------------------------------------------------------------------------------------------
+    # -- keys
+    # ------------------------------------------------------------------------------------------------
 
     def add_key(self, key: AgentKey, link: Link) -> None:
-        """Note an approval before it is sent. Errors: `Duplicate` for an address or a nonce that was used before."""
+        """Note an approval before it is sent. Errors: `Duplicate` for an address or a nonce that
+        was used before."""
         names = (
             "approval_id", "link_id", "network", "wallet_lower", "kind", "agent_lower", "name", "nonce", "signature_chain_id",
             "valid_until", "status", "requested_at", "listed",
@@ -142,7 +168,13 @@ class VenueAccounts:
 
     def key_of_agent(self, agent: str) -> AgentKey | None:
         """The approval that named an address."""
-        return _key(first(self._sql, "SELECT * FROM venue_agent_keys WHERE agent_lower = :agent", agent=agent.lower()))
+        return _key(
+            first(
+                self._sql,
+                "SELECT * FROM venue_agent_keys WHERE agent_lower = :agent",
+                agent=agent.lower(),
+            )
+        )
 
     def key_of_nonce(self, network: Network, wallet: str, nonce: int) -> AgentKey | None:
         """The approval under a nonce."""
@@ -171,16 +203,23 @@ class VenueAccounts:
     def names_of(self, link_id: str, kind: KeyKind) -> set[str]:
         """The names that a link's keys were approved under."""
         rows = self._sql.rows(
-            "SELECT DISTINCT name FROM venue_agent_keys WHERE link_id = :link AND kind = :kind", link=link_id, kind=kind
+            "SELECT DISTINCT name FROM venue_agent_keys WHERE link_id = :link AND kind = :kind",
+            link=link_id,
+            kind=kind,
         )
         return {str(r["name"]) for r in rows}
 
     def settle_key(self, approval_id: str, status: KeyStatus) -> None:
         """Say how the venue took an approval."""
-        self._sql.run("UPDATE venue_agent_keys SET status = :status WHERE approval_id = :id", status=status, id=approval_id)
+        self._sql.run(
+            "UPDATE venue_agent_keys SET status = :status WHERE approval_id = :id",
+            status=status,
+            id=approval_id,
+        )
 
     def end_keys(self, key: AgentKey, now: datetime) -> None:
-        """End at once the keys of the same link and kind that were asked for before this one, or with it."""
+        """End at once the keys of the same link and kind that were asked for before this one, or
+        with it."""
         self._sql.run(
             "UPDATE venue_agent_keys SET ended_at = :at WHERE link_id = :link AND kind = :kind AND ended_at IS NULL "
             "AND approval_id <> :but AND requested_at <= :before",
@@ -199,10 +238,17 @@ class VenueAccounts:
             listed=int(listed), at=micros(now), id=approval_id,
         )  # fmt: skip
 
-    # -- intents ---------------------------------------------------------------------------------------------
+    # -- intents
+    # ---------------------------------------------------------------------------------------------
 
     def add_intent(
-        self, intent_id: str, user_id: str, kind: str, body: dict[str, Any], now: datetime, until: datetime | None
+        self,
+        intent_id: str,
+        user_id: str,
+        kind: str,
+        body: dict[str, Any],
+        now: datetime,
+        until: datetime | None,
     ) -> None:
         """Write down what an owner said; it is never changed."""
         self._sql.run(
@@ -253,7 +299,9 @@ class BuilderFees:
             checked_at=maybe_moment(row["checked_at"]),
         )  # fmt: skip
 
-    def counts(self, network: Network, builder: str, enough_tenths_bps: int) -> tuple[int, int, int]:
+    def counts(
+        self, network: Network, builder: str, enough_tenths_bps: int
+    ) -> tuple[int, int, int]:
         """Recorded; verified by the venue last; approved once and not any more."""
         row = first(
             self._sql,
@@ -263,7 +311,9 @@ class BuilderFees:
             "FROM venue_builder_fees WHERE network = :network AND builder_lower = :builder",
             enough=enough_tenths_bps, network=network, builder=builder.lower(),
         )  # fmt: skip
-        return (int(row["recorded"]), int(row["verified"]), int(row["revoked"])) if row else (0, 0, 0)
+        return (
+            (int(row["recorded"]), int(row["verified"]), int(row["revoked"])) if row else (0, 0, 0)
+        )
 
 
 class VenueWeights:
@@ -274,7 +324,10 @@ class VenueWeights:
 
     def change(self, key: str, work: Callable[[str | None], tuple[str, T]]) -> T:
         """Replace the text under a key; others who change it wait."""
-        self._sql.run("INSERT INTO venue_weights (key, body) VALUES (:key, '') ON CONFLICT (key) DO NOTHING", key=key)
+        self._sql.run(
+            "INSERT INTO venue_weights (key, body) VALUES (:key, '') ON CONFLICT (key) DO NOTHING",
+            key=key,
+        )
         tail = " FOR UPDATE" if self._sql.dialect == "postgresql" else ""
         row = first(self._sql, "SELECT body FROM venue_weights WHERE key = :key" + tail, key=key)
         body, said = work(row["body"] or None if row else None)
@@ -290,7 +343,10 @@ class TradeAllowlist:
 
     def all(self) -> frozenset[str]:
         """Every item, in lower case."""
-        return frozenset(str(r["item"]) for r in self._sql.rows("SELECT item FROM trade_allowlist WHERE removed_at IS NULL"))
+        return frozenset(
+            str(r["item"])
+            for r in self._sql.rows("SELECT item FROM trade_allowlist WHERE removed_at IS NULL")
+        )
 
     def seed(self, items: tuple[str, ...], now: datetime) -> None:
         """Add the items of the settings; one that an operator removed stays removed."""

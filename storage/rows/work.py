@@ -27,22 +27,39 @@ class Idempotency:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def claim(self, scope: str, key: str, request_hash: str, now: datetime, *, abandoned_after: timedelta | None = None) -> Claim:
-        """Claim a key, or find who did; two racing callers meet at the unique key, never at both.
+    def claim(
+        self,
+        scope: str,
+        key: str,
+        request_hash: str,
+        now: datetime,
+        *,
+        abandoned_after: timedelta | None = None,
+    ) -> Claim:
+        """Claim a key, or find who did; two racing callers meet at the unique key, never at
+        both.
 
-        With `abandoned_after`, an unfinished claim that is older goes to whoever sends the same request again.
+        With `abandoned_after`, an unfinished claim that is older goes to whoever sends the same
+        request again.
         """
         made = self._sql.run(
             "INSERT INTO idempotency (scope, key, request_hash, claimed_at) VALUES (:scope, :key, :hash, :at) "
             "ON CONFLICT (scope, key) DO NOTHING",
-            scope=scope, key=key, hash=request_hash, at=micros(now),
-        )  # fmt: skip
+            scope=scope,
+            key=key,
+            hash=request_hash,
+            at=micros(now),
+        )
         if made == 0 and abandoned_after is not None:
             made = self._sql.run(
-                "UPDATE idempotency SET claimed_at = :at WHERE scope = :scope AND key = :key AND request_hash = :hash "
-                "AND status IS NULL AND claimed_at < :before",
-                scope=scope, key=key, hash=request_hash, at=micros(now), before=micros(now - abandoned_after),
-            )  # fmt: skip
+                "UPDATE idempotency SET claimed_at = :at WHERE scope = :scope AND key = :key "
+                "AND request_hash = :hash AND status IS NULL AND claimed_at < :before",
+                scope=scope,
+                key=key,
+                hash=request_hash,
+                at=micros(now),
+                before=micros(now - abandoned_after),
+            )
         if made == 1:
             return Claim(True, request_hash)
         found = self.find(scope, key)
@@ -50,7 +67,12 @@ class Idempotency:
 
     def find(self, scope: str, key: str) -> Claim | None:
         """The record of a key."""
-        row = first(self._sql, "SELECT * FROM idempotency WHERE scope = :scope AND key = :key", scope=scope, key=key)
+        row = first(
+            self._sql,
+            "SELECT * FROM idempotency WHERE scope = :scope AND key = :key",
+            scope=scope,
+            key=key,
+        )
         if row is None:
             return None
         response = json.loads(row["response"]) if row["response"] is not None else None
@@ -61,12 +83,19 @@ class Idempotency:
         text = json.dumps(response, separators=(",", ":"))
         self._sql.run(
             "UPDATE idempotency SET status = :status, response = :response WHERE scope = :scope AND key = :key",
-            status=status, response=text, scope=scope, key=key,
-        )  # fmt: skip
+            status=status,
+            response=text,
+            scope=scope,
+            key=key,
+        )
 
     def release(self, scope: str, key: str) -> None:
         """Give an unfinished claim back."""
-        self._sql.run("DELETE FROM idempotency WHERE scope = :scope AND key = :key AND status IS NULL", scope=scope, key=key)
+        self._sql.run(
+            "DELETE FROM idempotency WHERE scope = :scope AND key = :key AND status IS NULL",
+            scope=scope,
+            key=key,
+        )
 
 
 class SwitchRows:
@@ -85,8 +114,11 @@ class SwitchRows:
             "INSERT INTO switches (name, value, changed_at, changed_by) VALUES (:name, :value, :at, :by) "
             "ON CONFLICT (name) DO UPDATE "
             "SET value = excluded.value, changed_at = excluded.changed_at, changed_by = excluded.changed_by",
-            name=name, value=value, at=micros(now), by=by,
-        )  # fmt: skip
+            name=name,
+            value=value,
+            at=micros(now),
+            by=by,
+        )
 
 
 class Work:
@@ -101,12 +133,19 @@ class Work:
             "INSERT INTO work_claims (kind, key, holder, until_at) VALUES (:kind, :key, :holder, :until) "
             "ON CONFLICT (kind, key) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at "
             "WHERE work_claims.until_at <= :now OR work_claims.holder = :holder",
-            kind=kind, key=key, holder=holder, until=micros(until), now=micros(now),
-        )  # fmt: skip
+            kind=kind,
+            key=key,
+            holder=holder,
+            until=micros(until),
+            now=micros(now),
+        )
         return done == 1
 
     def release(self, kind: str, key: str, holder: str) -> None:
         """Give it back."""
         self._sql.run(
-            "DELETE FROM work_claims WHERE kind = :kind AND key = :key AND holder = :holder", kind=kind, key=key, holder=holder
+            "DELETE FROM work_claims WHERE kind = :kind AND key = :key AND holder = :holder",
+            kind=kind,
+            key=key,
+            holder=holder,
         )

@@ -66,7 +66,11 @@ class AnvilChain:
         kept = []
         for place, number in enumerate(range(head - depth + 1, head + 1)):
             there = self.rpc("eth_getBlockByNumber", hex(number), False)["transactions"]
-            kept += [[self.rpc("eth_getRawTransactionByHash", tx), place] for tx in there if tx not in gone]
+            kept += [
+                [self.rpc("eth_getRawTransactionByHash", tx), place]
+                for tx in there
+                if tx not in gone
+            ]
         self.rpc("anvil_reorg", depth, kept)
 
 

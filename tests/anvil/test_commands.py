@@ -26,10 +26,21 @@ def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_pat
 
     def wallet(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "server", *arguments]
-        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
 
     keeper = "0x" + "22" * 20
-    done = wallet("contracts", "deploy", "--chain", str(CHAIN_ID), "--key-file", str(key), "--keeper-address", keeper)
+    done = wallet(
+        "contracts",
+        "deploy",
+        "--chain",
+        str(CHAIN_ID),
+        "--key-file",
+        str(key),
+        "--keeper-address",
+        keeper,
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert set(told) == {f"{chain}USDC", f"{chain}FACTORY", f"{chain}LENS"}

@@ -22,7 +22,13 @@ def result(asked: dict[str, Any], told: Any) -> web.Response:
 
 
 def fault(asked: dict[str, Any], code: int, message: str, data: Any = None) -> web.Response:
-    return web.json_response({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": code, "message": message, "data": data}})
+    return web.json_response(
+        {
+            "jsonrpc": "2.0",
+            "id": asked["id"],
+            "error": {"code": code, "message": message, "data": data},
+        }
+    )
 
 
 @asynccontextmanager

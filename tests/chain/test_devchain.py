@@ -66,7 +66,11 @@ def pay(chain: DevChain, nonce: int, *, key: int = 0, **changes: Any) -> bytes:
 
 def usdc(chain: DevChain) -> str:
     sender = ask(chain, "eth_accounts")[0]
-    tx = ask(chain, "eth_sendTransaction", {"from": sender, "data": codec.artifact("TestUSDC")["bytecode"]})
+    tx = ask(
+        chain,
+        "eth_sendTransaction",
+        {"from": sender, "data": codec.artifact("TestUSDC")["bytecode"]},
+    )
     return str(ask(chain, "eth_getTransactionReceipt", tx)["contractAddress"])
 
 
@@ -140,9 +144,17 @@ def test_a_reorganisation_mines_anew_and_drops_what_it_is_told(chain: DevChain) 
     old = [b.hash for b in chain.blocks]
     chain.reorg(2, drop={bytes.fromhex(dropped[2:])})
     assert len(chain.blocks) == len(old)
-    assert [a == b.hash for a, b in zip(old, chain.blocks, strict=True)] == [True, True, False, False]
+    assert [a == b.hash for a, b in zip(old, chain.blocks, strict=True)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     assert balance(chain, token) == 5
-    assert ask(chain, "eth_getTransactionReceipt", kept)["blockHash"] == "0x" + chain.blocks[2].hash.hex()
+    assert (
+        ask(chain, "eth_getTransactionReceipt", kept)["blockHash"]
+        == "0x" + chain.blocks[2].hash.hex()
+    )
     assert ask(chain, "eth_getTransactionReceipt", dropped) is None
     assert ask(chain, "eth_getBlockByHash", "0x" + old[-1].hex()) is None
     with pytest.raises(RpcError, match="unknown block"):
@@ -180,7 +192,9 @@ def test_an_impossible_depth_is_refused_and_changes_nothing(chain: DevChain, dep
         ({"to": b"", "data": b"\0" * 50_000, "gas": 50_000_000}, "limit"),
     ],
 )
-def test_a_transaction_that_cannot_be_mined_is_refused(chain: DevChain, changes: dict[str, Any], why: str) -> None:
+def test_a_transaction_that_cannot_be_mined_is_refused(
+    chain: DevChain, changes: dict[str, Any], why: str
+) -> None:
     with pytest.raises(RpcError, match=why):
         chain.send_raw(pay(chain, **{"nonce": 0} | changes))
     assert chain.head.number == 0
@@ -222,7 +236,10 @@ def test_state_is_read_at_the_block_asked_for(chain: DevChain) -> None:
     mint(chain, token, 5)
     mint(chain, token, 7)
     second = chain.blocks[2]
-    assert [balance(chain, token, tag) for tag in ("0x1", "0x2", "latest", {"blockHash": "0x" + second.hash.hex()})] == [
+    assert [
+        balance(chain, token, tag)
+        for tag in ("0x1", "0x2", "latest", {"blockHash": "0x" + second.hash.hex()})
+    ] == [
         0,
         5,
         12,
@@ -238,7 +255,10 @@ def test_logs_are_found_by_address_topic_range_and_block(chain: DevChain) -> Non
     to = "0x" + "00" * 12 + TO[2:]
 
     def found(**wanted: Any) -> list[str]:
-        return [log["transactionHash"] for log in ask(chain, "eth_getLogs", {"fromBlock": "earliest"} | wanted)]
+        return [
+            log["transactionHash"]
+            for log in ask(chain, "eth_getLogs", {"fromBlock": "earliest"} | wanted)
+        ]
 
     assert found() == txs
     assert found(address=[]) == txs
@@ -252,7 +272,9 @@ def test_logs_are_found_by_address_topic_range_and_block(chain: DevChain) -> Non
     assert found(fromBlock="0x5", toBlock="0x4") == []
     assert found(fromBlock="0x99") == []
     block = ask(chain, "eth_getTransactionReceipt", txs[2])["blockHash"]
-    assert [g["transactionHash"] for g in ask(chain, "eth_getLogs", {"blockHash": block})] == [txs[2]]
+    assert [g["transactionHash"] for g in ask(chain, "eth_getLogs", {"blockHash": block})] == [
+        txs[2]
+    ]
 
 
 def test_fees_receipts_and_blocks_have_what_wallets_read(chain: DevChain) -> None:
@@ -335,7 +357,9 @@ def test_a_journal_of_another_chain_is_refused(tmp_path: Path, clock: Clock) -> 
         ({"method": "eth_sendRawTransaction", "params": ["0x02c0"]}, -32000),
     ],
 )  # fmt: skip
-def test_a_wrong_request_is_answered_with_its_code(chain: DevChain, request_: Any, code: int) -> None:
+def test_a_wrong_request_is_answered_with_its_code(
+    chain: DevChain, request_: Any, code: int
+) -> None:
     assert answer(chain, request_)["error"]["code"] == code
     assert chain.head.number == 0
 
@@ -349,7 +373,19 @@ anything = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["to", "from", "data", "topics", "address", "fromBlock", "blockHash", "value", "gas"]),
+            st.sampled_from(
+                [
+                    "to",
+                    "from",
+                    "data",
+                    "topics",
+                    "address",
+                    "fromBlock",
+                    "blockHash",
+                    "value",
+                    "gas",
+                ]
+            ),
             inner,
             max_size=4,
         )
@@ -359,7 +395,10 @@ anything = st.recursive(
 
 
 @settings(max_examples=150, deadline=None)
-@given(method=st.sampled_from(sorted(METHODS.keys() - {"anvil_mine"})), params=st.lists(anything, max_size=3))
+@given(
+    method=st.sampled_from(sorted(METHODS.keys() - {"anvil_mine"})),
+    params=st.lists(anything, max_size=3),
+)
 def test_whatever_the_params_the_answer_is_json_rpc(method: str, params: list[Any]) -> None:
     told = answer(FUZZED, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     assert told["jsonrpc"] == "2.0"
@@ -371,7 +410,12 @@ FUZZED = DevChain(lambda: START)
 
 
 def test_a_batch_keeps_its_order_and_its_faults(chain: DevChain) -> None:
-    batch = [{"id": 1, "method": "eth_chainId"}, {"id": 2, "method": "no"}, 3, {"id": 4, "method": "eth_blockNumber"}]
+    batch = [
+        {"id": 1, "method": "eth_chainId"},
+        {"id": 2, "method": "no"},
+        3,
+        {"id": 4, "method": "eth_blockNumber"},
+    ]
     told = answer(chain, batch)
     assert [t["id"] for t in told] == [1, 2, None, 4]
     assert [t.get("result") for t in told] == ["0x7a69", None, None, "0x0"]
@@ -386,7 +430,9 @@ def test_web3_uses_it_in_this_process(chain: DevChain) -> None:
     token = usdc(chain)
     web3 = Web3(DevChainProvider(chain))
     assert web3.is_connected()
-    contract = web3.eth.contract(address=web3.to_checksum_address(token), abi=codec.artifact("TestUSDC")["abi"])
+    contract = web3.eth.contract(
+        address=web3.to_checksum_address(token), abi=codec.artifact("TestUSDC")["abi"]
+    )
     web3.eth.wait_for_transaction_receipt(
         contract.functions.mint(web3.eth.accounts[1], 9).transact({"from": web3.eth.accounts[0]})
     )
@@ -398,7 +444,11 @@ def test_web3_uses_it_in_this_process(chain: DevChain) -> None:
 async def test_web3_uses_it_in_this_event_loop(chain: DevChain) -> None:
     web3 = AsyncWeb3(AsyncDevChainProvider(chain))
     sent = await web3.eth.send_transaction(
-        {"from": (await web3.eth.accounts)[0], "to": web3.to_checksum_address(TO), "value": web3.to_wei(1, "gwei")}
+        {
+            "from": (await web3.eth.accounts)[0],
+            "to": web3.to_checksum_address(TO),
+            "value": web3.to_wei(1, "gwei"),
+        }
     )
     assert (await web3.eth.wait_for_transaction_receipt(sent))["status"] == 1
 
@@ -414,7 +464,9 @@ async def test_web3_uses_it_in_this_event_loop(chain: DevChain) -> None:
         (b'"' + b"a" * (5 * 2**20) + b'"', 413, -32600), (b"[]", 200, -32600),
     ],
 )  # fmt: skip
-async def test_a_bad_body_is_a_json_rpc_error(chain: DevChain, body: bytes, status: int, code: int) -> None:
+async def test_a_bad_body_is_a_json_rpc_error(
+    chain: DevChain, body: bytes, status: int, code: int
+) -> None:
     runner, url = await serve(chain)
     async with aiohttp.ClientSession() as session, session.post(url, data=io.BytesIO(body)) as told:
         assert told.status == status
@@ -431,7 +483,9 @@ async def test_a_bad_body_is_a_json_rpc_error(chain: DevChain, body: bytes, stat
         ({"Origin": "http://[::1"}, 403), ({"Host": "evil.example"}, 403),
     ],
 )  # fmt: skip
-async def test_only_pages_of_this_machine_may_use_it(chain: DevChain, headers: dict[str, str], status: int) -> None:
+async def test_only_pages_of_this_machine_may_use_it(
+    chain: DevChain, headers: dict[str, str], status: int
+) -> None:
     runner, url = await serve(chain)
     body = {"jsonrpc": "2.0", "id": 1, "method": "evm_mine", "params": []}
     async with aiohttp.ClientSession() as session:

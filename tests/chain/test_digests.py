@@ -17,7 +17,10 @@ from domain.money import Usdc
 from tests import npm
 from tests.domain.material import mandate
 
-pytestmark = [pytest.mark.node, pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")]
+pytestmark = [
+    pytest.mark.node,
+    pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run"),
+]
 
 
 def terms(seed: int) -> dict:  # type: ignore[type-arg]  # typed data as a wallet takes it
@@ -31,7 +34,11 @@ def terms(seed: int) -> dict:  # type: ignore[type-arg]  # typed data as a walle
         approval_above_usdc=rng.choice([None, Usdc(rng.randint(1, budget))]),
         owner_address=Account.from_key(rng.randbytes(32)).address, agent_address=rng.choice([None, Account.from_key(rng.randbytes(32)).address]),
     )  # fmt: skip
-    frame = TermsFrame(rng.randrange(2**40), rng.randrange(2**40), rng.choice([0, 2**256 - 1, rng.getrandbits(256)]))
+    frame = TermsFrame(
+        rng.randrange(2**40),
+        rng.randrange(2**40),
+        rng.choice([0, 2**256 - 1, rng.getrandbits(256)]),
+    )
     return typed_data(
         message(m, frame, "0x" + rng.randbytes(32).hex(), "0x" + rng.randbytes(32).hex()), rng.choice(["1", "2"]),
         rng.choice([1, 84532, 2**53 - 1]), Account.from_key(rng.randbytes(32)).address,
@@ -47,8 +54,16 @@ def test_a_browsers_library_eth_account_and_the_service_give_one_digest_and_one_
         t["signature"] = wallet.sign_typed({k: v for k, v in t.items() if k != "signature"})
     command = npm.node("../digest.mjs")
     done = subprocess.run(
-        command, input=json.dumps(asked), capture_output=True, text=True, timeout=60, check=True, cwd=npm.FOLDER
+        command,
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=npm.FOLDER,
     )
     told = json.loads(done.stdout)
-    assert [t["digest"] for t in told] == [eip712.digest({k: v for k, v in t.items() if k != "signature"}) for t in asked]
+    assert [t["digest"] for t in told] == [
+        eip712.digest({k: v for k, v in t.items() if k != "signature"}) for t in asked
+    ]
     assert {t["signer"] for t in told} == {wallet.address}

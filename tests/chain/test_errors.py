@@ -22,7 +22,11 @@ def test_every_error_of_the_contracts_is_a_refusal_or_known_to_be_none() -> None
     named = set()
     for contract in ("MandateVault", "MandateVaultFactory", "VaultLens"):
         told = json.loads(files("chain").joinpath("abi", f"{contract}.json").read_text())
-        named |= {e["name"] for e in (told if isinstance(told, list) else told["abi"]) if e["type"] == "error"}
+        named |= {
+            e["name"]
+            for e in (told if isinstance(told, list) else told["abi"])
+            if e["type"] == "error"
+        }
     assert named == set(REFUSAL_OF) | NO_REFUSAL
     assert not set(REFUSAL_OF) & NO_REFUSAL
     assert set(REFUSAL_OF.values()) <= set(REFUSALS)

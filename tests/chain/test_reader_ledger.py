@@ -78,7 +78,9 @@ async def test_a_log_is_provisional_until_it_is_deep_enough(world: World) -> Non
     seen = await m.read()
     assert seen["limits"]["used"]["per_day"]["value"] == "0.000000"
     # The deposit was taken from its receipt already; only what no ledger row tells is provisional.
-    assert [(p["name"], p["confirmed_on_chain"]) for p in seen["chain_state"]["provisional"]] == [("Executed", False)]
+    assert [(p["name"], p["confirmed_on_chain"]) for p in seen["chain_state"]["provisional"]] == [
+        ("Executed", False)
+    ]
     for _ in range(4):
         world.evm.chain.mine()
     await runner.read_chain(reader)
@@ -117,7 +119,9 @@ async def test_a_deep_reorganisation_is_answered_by_a_compensating_row(world: Wo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-async def test_random_reorganisations_within_the_confirmations_end_at_the_truth(world: World, seed: int) -> None:
+async def test_random_reorganisations_within_the_confirmations_end_at_the_truth(
+    world: World, seed: int
+) -> None:
     chance = random.Random(seed)  # noqa: S311
     m = await working(world, per_tx_cap_usdc="20")
     runner, reader = ticks(world, confirmations=4)
@@ -139,4 +143,7 @@ async def test_random_reorganisations_within_the_confirmations_end_at_the_truth(
     await cash_is_the_balance(world, m)
     moves = [e for e in await chain_rows(world, m) if e["kind"] == "move"]
     vault = (await world.chains.get(CHAIN_ID).vault_states([m.vault]))[m.vault]
-    assert sum(Usdc.parse(e["payload"]["executed"]["spent"]).micros for e in moves) == vault.total_spent.micros
+    assert (
+        sum(Usdc.parse(e["payload"]["executed"]["spent"]).micros for e in moves)
+        == vault.total_spent.micros
+    )

@@ -34,7 +34,9 @@ async def history(world: World) -> Mandated:
     return m
 
 
-async def read_all(world: World, url: str, known: list[str], *, chunk: int = 50) -> tuple[list[str], int]:
+async def read_all(
+    world: World, url: str, known: list[str], *, chunk: int = 50
+) -> tuple[list[str], int]:
     """(names of the logs in the order read, steps) from the first block to the head."""
     chain = EvmChain(ChainFacts(CHAIN_ID, url, world.evm.usdc, world.evm.factory, confirmations=0))
     reader, cursor, found, steps = Reader(chain), None, [], 0
@@ -64,7 +66,11 @@ async def test_a_range_that_a_provider_refuses_is_halved_until_it_is_answered(wo
     def limited(asked: dict[str, Any], told: Any) -> Any:
         nonlocal refusals
         wanted = logs_asked(asked)
-        if wanted and "fromBlock" in wanted and int(wanted["toBlock"], 16) - int(wanted["fromBlock"], 16) >= 8:
+        if (
+            wanted
+            and "fromBlock" in wanted
+            and int(wanted["toBlock"], 16) - int(wanted["fromBlock"], 16) >= 8
+        ):
             refusals += 1
             return refused(asked, "query returned more than 10000 results")
         return told
@@ -87,7 +93,10 @@ async def test_a_providers_advice_is_taken(world: World) -> None:
             low, high = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
             ranges.append((low, high))
             if high - low > 20:
-                return refused(asked, f"Log response size exceeded. This block range should work: [{hex(low)}, {hex(low + 20)}]")
+                return refused(
+                    asked,
+                    f"Log response size exceeded. This block range should work: [{hex(low)}, {hex(low + 20)}]",
+                )
         return told
 
     async with distorted(world.evm.chain, advising) as url:
@@ -97,7 +106,9 @@ async def test_a_providers_advice_is_taken(world: World) -> None:
     assert (refused_first[0], refused_first[0] + 20) in ranges
 
 
-async def test_logs_out_of_order_come_in_order_and_twice_told_ones_are_one_row(world: World) -> None:
+async def test_logs_out_of_order_come_in_order_and_twice_told_ones_are_one_row(
+    world: World,
+) -> None:
     m = await history(world)
 
     def disorder(asked: dict[str, Any], told: Any) -> Any:
@@ -107,13 +118,17 @@ async def test_logs_out_of_order_come_in_order_and_twice_told_ones_are_one_row(w
 
     async with distorted(world.evm.chain, disorder) as url:
         runner, reader = ticks(world)
-        chain = EvmChain(ChainFacts(CHAIN_ID, url, world.evm.usdc, world.evm.factory, confirmations=0))
+        chain = EvmChain(
+            ChainFacts(CHAIN_ID, url, world.evm.usdc, world.evm.factory, confirmations=0)
+        )
         reader.chain = chain
         await runner.read_chain(reader)
         await chain.close()
     rows = await chain_rows(world, m)
     assert [e["kind"] for e in rows] == ["deposit", *["move"] * 4]
-    assert [e["payload"]["executed"]["spent"] for e in rows[1:]] == [f"{n}.000000" for n in (1, 2, 3, 4)]
+    assert [e["payload"]["executed"]["spent"] for e in rows[1:]] == [
+        f"{n}.000000" for n in (1, 2, 3, 4)
+    ]
 
 
 async def test_logs_of_other_blocks_than_those_asked_for_are_not_believed(world: World) -> None:
@@ -121,7 +136,9 @@ async def test_logs_of_other_blocks_than_those_asked_for_are_not_believed(world:
 
     def elsewhere(asked: dict[str, Any], told: Any) -> Any:
         if logs_asked(asked) and isinstance(told, dict) and told.get("result"):
-            return told | {"result": [log | {"blockHash": "0x" + "ab" * 32} for log in told["result"]]}
+            return told | {
+                "result": [log | {"blockHash": "0x" + "ab" * 32} for log in told["result"]]
+            }
         return told
 
     async with distorted(world.evm.chain, elsewhere) as url:
@@ -131,7 +148,9 @@ async def test_logs_of_other_blocks_than_those_asked_for_are_not_believed(world:
 
 
 @pytest.mark.parametrize("vaults", [10, 10_000])
-async def test_a_new_block_costs_as_many_questions_with_10000_vaults_as_with_ten(world: World, vaults: int) -> None:
+async def test_a_new_block_costs_as_many_questions_with_10000_vaults_as_with_ten(
+    world: World, vaults: int
+) -> None:
     m = await working(world)
     asked: list[str] = []
 
@@ -175,6 +194,8 @@ async def test_two_chains_are_read_apart(world: World, other_evm: Evm, sqlite_ur
         await Reader(other).step(None, [m.vault])
     await other.close()
     assert await chain_rows(world, m) == before
-    kept = await world.store.read(lambda uow: (uow.chainlog.cursor(CHAIN_ID), uow.chainlog.cursor(7)))
+    kept = await world.store.read(
+        lambda uow: (uow.chainlog.cursor(CHAIN_ID), uow.chainlog.cursor(7))
+    )
     assert kept[0] is not None
     assert kept[1] is None

@@ -24,12 +24,18 @@ async def test_a_vault_reads_the_same_with_and_without_the_lens(world: World) ->
     await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
     bare = EvmChain(world.evm.facts(lens=None))
     nobody = "0x" + "77" * 20
-    assert await bare.vault_states([m.vault, nobody]) == await world.chains.get(CHAIN_ID).vault_states([m.vault, nobody])
+    assert await bare.vault_states([m.vault, nobody]) == await world.chains.get(
+        CHAIN_ID
+    ).vault_states([m.vault, nobody])
     await bare.close()
 
 
 async def test_a_transaction_of_another_kind_is_not_recorded_as_asked(world: World) -> None:
     m = await working(world)
     _, tx = await world.mined(m.owner_wallet, (await m.as_owner("owner_pause_call")).body["call"])
-    assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="stop")).body["error"] == "vault_mismatch"
-    assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="pause")).body["mandate"]["paused"] is True
+    assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="stop")).body[
+        "error"
+    ] == "vault_mismatch"
+    assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="pause")).body["mandate"][
+        "paused"
+    ] is True

@@ -20,7 +20,9 @@ TO = "0x" + "11" * 20
 HASH = "0x" + "11" * 32
 
 
-async def refused(answer: Answer, *, timeout_s: int = 2, chain_id: str | None = "0x7a69") -> Refused:
+async def refused(
+    answer: Answer, *, timeout_s: int = 2, chain_id: str | None = "0x7a69"
+) -> Refused:
     async with node(answer, chain_id=chain_id) as url:
         rpc = Rpc(url, 31337, timeout_s)
         with pytest.raises(Refused) as caught:
@@ -34,13 +36,22 @@ async def refused(answer: Answer, *, timeout_s: int = 2, chain_id: str | None = 
     ("headers", "pause_s", "tries"),
     [
         ({"Retry-After": "7"}, 7, 1),
-        ({"Retry-After": "Fri, 20 Nov 2026 12:01:30 GMT", "Date": "Fri, 20 Nov 2026 12:00:00 GMT"}, 90, 1),
+        (
+            {
+                "Retry-After": "Fri, 20 Nov 2026 12:01:30 GMT",
+                "Date": "Fri, 20 Nov 2026 12:00:00 GMT",
+            },
+            90,
+            1,
+        ),
         ({"Retry-After": "0"}, 1, 4),
         ({"Retry-After": "soon"}, 1, 4),
         ({}, 1, 4),
     ],
 )
-async def test_a_busy_node_is_tried_again_and_says_when(headers: dict[str, str], pause_s: int, tries: int) -> None:
+async def test_a_busy_node_is_tried_again_and_says_when(
+    headers: dict[str, str], pause_s: int, tries: int
+) -> None:
     seen = []
 
     async def busy(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
@@ -54,7 +65,17 @@ async def test_a_busy_node_is_tried_again_and_says_when(headers: dict[str, str],
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "body", ["", "not json", "[]", "{}", '{"jsonrpc": "2.0", "id": 1, "error": "x"}', '{"error": null}', "[" * 5_000, "\xff"]
+    "body",
+    [
+        "",
+        "not json",
+        "[]",
+        "{}",
+        '{"jsonrpc": "2.0", "id": 1, "error": "x"}',
+        '{"error": null}',
+        "[" * 5_000,
+        "\xff",
+    ],
 )
 async def test_nonsense_is_unavailable(body: str) -> None:
     async def nonsense(_: web.Request, __: dict[str, Any]) -> web.StreamResponse:
@@ -144,7 +165,11 @@ async def test_a_dead_address_is_unavailable_and_not_shown() -> None:
         (-32005, "daily request count exceeded, request rate limited", True),
         (-32097, "busy", True),
         (-32000, "header not found", True),
-        (-32005, "query returned more than 10000 results. Try with this block range [0x1, 0x5].", False),
+        (
+            -32005,
+            "query returned more than 10000 results. Try with this block range [0x1, 0x5].",
+            False,
+        ),
         (-32602, "eth_getLogs is limited to a 10,000 range", False),
         (-32000, "missing trie node", False),
     ],
@@ -171,7 +196,10 @@ async def test_a_node_that_fell_behind_is_not_believed() -> None:
     heights = iter([1_000, 100])
 
     async def behind(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        return result(asked, {"number": hex(next(heights)), "hash": HASH, "parentHash": HASH, "timestamp": "0x1"})
+        return result(
+            asked,
+            {"number": hex(next(heights)), "hash": HASH, "parentHash": HASH, "timestamp": "0x1"},
+        )
 
     async with node(behind) as url:
         chain = EvmChain(ChainFacts(31337, url, confirmations=24))
@@ -211,8 +239,12 @@ HEALTHY = {
 async def told_by(evm: Evm, distort: Any) -> dict[str, str]:
     """The reads over a node that begins to misbehave once it has been trusted."""
     on = []
-    async with distorted(evm.chain, lambda asked, told: distort(asked, told) if on else told) as url:
-        chain = EvmChain(ChainFacts(CHAIN_ID, url, evm.usdc, evm.factory, evm.lens, confirmations=0))
+    async with distorted(
+        evm.chain, lambda asked, told: distort(asked, told) if on else told
+    ) as url:
+        chain = EvmChain(
+            ChainFacts(CHAIN_ID, url, evm.usdc, evm.factory, evm.lens, confirmations=0)
+        )
         tx = "0x" + evm.chain.blocks[1].txs[0].hash.hex()
         assert await everything(chain, tx) == HEALTHY
         on.append(True)
@@ -225,7 +257,9 @@ async def told_by(evm: Evm, distort: Any) -> dict[str, str]:
     return told
 
 
-@pytest.mark.parametrize("told", ["missing trie node", "the method is not available", "archive state needed"])
+@pytest.mark.parametrize(
+    "told", ["missing trie node", "the method is not available", "archive state needed"]
+)
 async def test_a_fault_that_is_no_revert_is_never_taken_for_an_answer(evm: Evm, told: str) -> None:
     def distort(asked: dict[str, Any], good: Any) -> Any:
         if asked["method"] in ("eth_call", "eth_getCode"):
@@ -233,10 +267,14 @@ async def test_a_fault_that_is_no_revert_is_never_taken_for_an_answer(evm: Evm, 
         return good
 
     seen = await told_by(evm, distort)
-    assert seen == HEALTHY | dict.fromkeys(("states", "balances", "simulate", "signature"), "chain_unavailable")
+    assert seen == HEALTHY | dict.fromkeys(
+        ("states", "balances", "simulate", "signature"), "chain_unavailable"
+    )
 
 
-@pytest.mark.parametrize("nonsense", [5, "zz", [], {}, True, {"number": "0x1"}, {"status": "0x1"}, "0xabc"])
+@pytest.mark.parametrize(
+    "nonsense", [5, "zz", [], {}, True, {"number": "0x1"}, {"status": "0x1"}, "0xabc"]
+)
 async def test_an_answer_of_the_wrong_shape_is_unavailable(evm: Evm, nonsense: Any) -> None:
     def distort(asked: dict[str, Any], good: Any) -> Any:
         return good if asked["method"] == "eth_chainId" else {**good, "result": nonsense}
@@ -287,7 +325,12 @@ async def test_a_revert_is_explained_from_the_state_before_it(evm: Evm) -> None:
     chain = EvmChain(evm.facts())
     rpc = chain.node()
     sender = (await rpc.ask("eth_accounts"))[7]
-    sent = {"from": sender, "to": evm.usdc, "data": "0xa9059cbb" + "00" * 31 + "09" + "00" * 31 + "01", "gas": "0x186a0"}
+    sent = {
+        "from": sender,
+        "to": evm.usdc,
+        "data": "0xa9059cbb" + "00" * 31 + "09" + "00" * 31 + "01",
+        "gas": "0x186a0",
+    }
     receipt = await chain.receipt(await rpc.ask("eth_sendTransaction", sent))
     assert receipt is not None
     assert (receipt.ok, receipt.logs, receipt.transfers) == (False, (), ())

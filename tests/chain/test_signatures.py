@@ -50,11 +50,15 @@ def artifact(name: str) -> dict[str, str]:
 async def deployed(evm: Evm, chains: EvmChains, name: str, data: bytes = b"") -> str:
     rpc = chains.get(CHAIN_ID).node()
     sender = (await rpc.ask("eth_accounts"))[5]
-    tx = await rpc.ask("eth_sendTransaction", {"from": sender, "data": artifact(name)["bytecode"] + data.hex()})
+    tx = await rpc.ask(
+        "eth_sendTransaction", {"from": sender, "data": artifact(name)["bytecode"] + data.hex()}
+    )
     return str((await rpc.ask("eth_getTransactionReceipt", tx))["contractAddress"])
 
 
-async def test_a_contract_wallet_is_asked_and_the_block_is_kept(evm: Evm, chains: EvmChains) -> None:
+async def test_a_contract_wallet_is_asked_and_the_block_is_kept(
+    evm: Evm, chains: EvmChains
+) -> None:
     wallet = await deployed(evm, chains, "TestWallet", encode(["address"], [ACCOUNT.address]))
     chain = chains.get(CHAIN_ID)
     proof = await chain.check_signature("0x" + DIGEST.hex(), "0x" + signed().hex(), wallet)
@@ -64,14 +68,25 @@ async def test_a_contract_wallet_is_asked_and_the_block_is_kept(evm: Evm, chains
     assert await chain.check_signature(other, "0x" + signed().hex(), wallet) is None
 
 
-async def test_a_wallet_that_is_not_deployed_yet_signs_by_erc6492(evm: Evm, chains: EvmChains) -> None:
+async def test_a_wallet_that_is_not_deployed_yet_signs_by_erc6492(
+    evm: Evm, chains: EvmChains
+) -> None:
     factory = await deployed(evm, chains, "TestWalletFactory")
     salt = bytes(32)
-    code = keccak(bytes.fromhex(artifact("TestWallet")["bytecode"][2:]) + encode(["address"], [ACCOUNT.address]))
+    code = keccak(
+        bytes.fromhex(artifact("TestWallet")["bytecode"][2:])
+        + encode(["address"], [ACCOUNT.address])
+    )
     wallet = to_checksum_address(keccak(b"\xff" + bytes.fromhex(factory[2:]) + salt + code)[12:])
-    create = keccak(text="create(address,bytes32)")[:4] + encode(["address", "bytes32"], [ACCOUNT.address, salt])
-    wrapped = encode(["address", "bytes", "bytes"], [factory, create, signed()]) + bytes.fromhex("6492" * 16)
-    proof = await chains.get(CHAIN_ID).check_signature("0x" + DIGEST.hex(), "0x" + wrapped.hex(), wallet)
+    create = keccak(text="create(address,bytes32)")[:4] + encode(
+        ["address", "bytes32"], [ACCOUNT.address, salt]
+    )
+    wrapped = encode(["address", "bytes", "bytes"], [factory, create, signed()]) + bytes.fromhex(
+        "6492" * 16
+    )
+    proof = await chains.get(CHAIN_ID).check_signature(
+        "0x" + DIGEST.hex(), "0x" + wrapped.hex(), wallet
+    )
     assert proof is not None
     assert proof.signer_type == "erc6492"
     assert await chains.get(CHAIN_ID).node().ask("eth_getCode", wallet, "latest") == "0x"

@@ -16,14 +16,23 @@ async def main() -> None:
     story = json.load(sys.stdin)
     headers = {"X-Service-User-Key": story["key"]}
     opened: Any = sse_client if story["transport"] == "sse" else streamablehttp_client
-    async with opened(story["url"], headers=headers) as streams, ClientSession(streams[0], streams[1]) as session:
+    async with (
+        opened(story["url"], headers=headers) as streams,
+        ClientSession(streams[0], streams[1]) as session,
+    ):
         await session.initialize()
         tools = (await session.list_tools()).tools
         answers = []
         for step in story["steps"]:
             told = await session.call_tool(step["tool"], step["arguments"])
             text: Any = told.content[0]
-            answers.append({"isError": told.isError, "body": told.structuredContent, "text": json.loads(text.text)})
+            answers.append(
+                {
+                    "isError": told.isError,
+                    "body": told.structuredContent,
+                    "text": json.loads(text.text),
+                }
+            )
     print(json.dumps({"tools": [t.name for t in tools], "answers": answers}))
 
 

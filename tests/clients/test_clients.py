@@ -30,7 +30,11 @@ def old_python() -> str:
     stamp = folder / ".locked"
     if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
         venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "--require-hashes", "-r", lock], check=True, timeout=300)
+        subprocess.run(
+            [python, "-m", "pip", "install", "-q", "--require-hashes", "-r", lock],
+            check=True,
+            timeout=300,
+        )
         stamp.touch()
     return str(python)
 
@@ -38,11 +42,23 @@ def old_python() -> str:
 def steps(service: Service, name: str) -> list[dict[str, Any]]:  # noqa: F811
     """Who am I, what may I do, act over the cap, report with a key twice, reuse the key, ask for nothing there."""
     evm_, m = service.world.evm, service.mandate
-    spend = {"target": evm_.market, "data": service.world.deposit_data(m.vault, "101"), "approve_amount": "101"}
-    note = {"public_id": m.id, "kind": "note", "payload": {"text": "hello"}, "idempotency_key": f"key-{name}"}
+    spend = {
+        "target": evm_.market,
+        "data": service.world.deposit_data(m.vault, "101"),
+        "approve_amount": "101",
+    }
+    note = {
+        "public_id": m.id,
+        "kind": "note",
+        "payload": {"text": "hello"},
+        "idempotency_key": f"key-{name}",
+    }
     return [
         {"tool": "agents_me", "arguments": {}},
-        {"tool": "mandate_execute_call", "arguments": {"public_id": m.id, "dry_run": True, **spend}},
+        {
+            "tool": "mandate_execute_call",
+            "arguments": {"public_id": m.id, "dry_run": True, **spend},
+        },
         {"tool": "mandate_execute_call", "arguments": {"public_id": m.id, **spend}},
         {"tool": "mandate_report_event", "arguments": note},
         {"tool": "mandate_report_event", "arguments": note},
@@ -54,7 +70,9 @@ def steps(service: Service, name: str) -> list[dict[str, Any]]:  # noqa: F811
 async def played(command: list[str], story: dict[str, Any]) -> dict[str, Any]:
     with anyio.fail_after(60):
         env = {"PATH": os.environ["PATH"]}
-        done = await anyio.run_process(command, input=json.dumps(story).encode(), check=False, cwd=npm.FOLDER, env=env)
+        done = await anyio.run_process(
+            command, input=json.dumps(story).encode(), check=False, cwd=npm.FOLDER, env=env
+        )
     assert done.returncode == 0, done.stderr.decode()[-3_000:]
     return dict(json.loads(done.stdout))
 
@@ -71,7 +89,9 @@ def seen(told: dict[str, Any]) -> list[Any]:
         "idempotency_key_reused",
         "not_found",
     ]
-    kept = {k: v for k, v in one["body"]["event"].items() if k in ("kind", "reported_by", "payload")}
+    kept = {
+        k: v for k, v in one["body"]["event"].items() if k in ("kind", "reported_by", "payload")
+    }
     return [
         sorted(told["tools"]),
         first["body"],
@@ -91,7 +111,8 @@ async def test_every_client_sees_the_same_story(service: Service, client: str) -
     base = {"key": service.key, "transport": "sse" if transport == "sse" else "http"}
     base["url"] = service.base + ("/sse" if transport == "sse" else "/mcp")
     plain = await played(
-        ["bash", str(HERE / "story_curl.sh")], base | {"steps": steps(service, "plain"), "url": service.base + "/mcp"}
+        ["bash", str(HERE / "story_curl.sh")],
+        base | {"steps": steps(service, "plain"), "url": service.base + "/mcp"},
     )
     if client == "curl":
         assert shutil.which("curl")
@@ -102,7 +123,9 @@ async def test_every_client_sees_the_same_story(service: Service, client: str) -
         told = await played(npm.node("../story.mjs"), base | {"steps": steps(service, client)})
     else:
         python = await anyio.to_thread.run_sync(old_python)
-        told = await played([python, str(HERE / "story_mcp1.py")], base | {"steps": steps(service, client)})
+        told = await played(
+            [python, str(HERE / "story_mcp1.py")], base | {"steps": steps(service, client)}
+        )
     assert seen(told) == seen(plain)
 
 
@@ -111,7 +134,9 @@ async def test_every_client_sees_the_same_story(service: Service, client: str) -
 async def test_the_inspector_finds_nothing_in_the_tool_list(service: Service, way: str) -> None:  # noqa: F811
     await anyio.to_thread.run_sync(npm.install)
     where = (
-        ["--server-url", service.base + "/sse", "--transport", "sse"] if way == "sse" else ["--server-url", service.base + "/mcp"]
+        ["--server-url", service.base + "/sse", "--transport", "sse"]
+        if way == "sse"
+        else ["--server-url", service.base + "/mcp"]
     )
     era = ["--protocol-era", way] if way != "sse" else []
     command = npm.node(

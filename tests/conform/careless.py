@@ -22,7 +22,9 @@ MARKET, AMOUNT = TASK["market"], TASK["amount_usdc"]
 def ask(method: str, path: str, key: str | None = None, **told: Any) -> Any:
     headers = {"X-Service-User-Key": ENV["WALLET_KEY"]} | ({"Idempotency-Key": key} if key else {})
     where = {"params": told} if method == "GET" else {"json": told}
-    return requests.request(method, ENV["WALLET_BASE"] + path, headers=headers, timeout=20, **where).json()
+    return requests.request(
+        method, ENV["WALLET_BASE"] + path, headers=headers, timeout=20, **where
+    ).json()
 
 
 def send(to: str, data: str) -> tuple[bool, str]:
@@ -56,7 +58,9 @@ def main() -> None:
             raise SystemExit(str(told))
         # execute(address,bytes,uint256), by itself and past every check
         selector = Web3.keccak(text="execute(address,bytes,uint256)")[:4].hex().removeprefix("0x")
-        inner = encode(["address", "bytes", "uint256"], [MARKET, bytes.fromhex(data[2:]), units]).hex()
+        inner = encode(
+            ["address", "bytes", "uint256"], [MARKET, bytes.fromhex(data[2:]), units]
+        ).hex()
         told = {"to": vault, "data": "0x" + selector + inner}
     ok, tx = send(told["to"], told["data"])
     if HABIT == "says_nothing":
@@ -70,7 +74,9 @@ def main() -> None:
             ask("POST", path + "/events", one, kind="buy", amount_usdc=AMOUNT, tx_hash=tx)
         except requests.ConnectionError:
             if HABIT == "acts_again":
-                again = ask("GET", path + "/execute-call", target=MARKET, data=data, approve_amount=AMOUNT)
+                again = ask(
+                    "GET", path + "/execute-call", target=MARKET, data=data, approve_amount=AMOUNT
+                )
                 send(again["to"], again["data"])
         else:
             return

@@ -15,7 +15,9 @@ GOOD = [sys.executable, str(ROOT / "docs" / "examples" / "agent.py"), "{market}"
 CARELESS = [sys.executable, str(Path(__file__).parent / "careless.py")]
 
 
-def conform(command: list[str], *only: str, limit: int = 60) -> tuple[int, dict[str, dict[str, object]]]:
+def conform(
+    command: list[str], *only: str, limit: int = 60
+) -> tuple[int, dict[str, dict[str, object]]]:
     options = [o for name in only for o in ("--only", name)]
     done = subprocess.run(
         [sys.executable, "-m", "server", "conform", "--json", "--limit", str(limit), *options, "--", *command],
@@ -59,6 +61,8 @@ def test_a_command_that_is_none_or_hangs_fails_and_ends() -> None:
 
 def test_an_unknown_scenario_is_an_error() -> None:
     command = [sys.executable, "-m", "server", "conform", "--only", "nothing", "--", "true"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+    )
     assert done.returncode == 2
     assert "at_the_floor" in done.stderr

@@ -24,8 +24,20 @@ def fetched() -> Path:
         lines = (ROOT / "locks" / "dev.txt").read_text().split("\n")
         start = next(n for n, line in enumerate(lines) if line.startswith("mcp=="))
         end = next(n for n in range(start + 1, len(lines)) if not lines[n].startswith(" "))
-        (folder / "mcp.txt").write_text("\n".join(line for line in lines[start:end] if "#" not in line) + "\n")
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "--require-hashes"]
+        (folder / "mcp.txt").write_text(
+            "\n".join(line for line in lines[start:end] if "#" not in line) + "\n"
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "--require-hashes",
+        ]
         subprocess.run([*command, "-r", "mcp.txt", "-d", "."], cwd=folder, check=True, timeout=300)
         with tarfile.open(next(folder.glob("mcp-*.tar.gz"))) as archive:
             for member in archive.getmembers():

@@ -26,7 +26,11 @@ from tests.conformance.everything import ROOT, fetched
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
 
-pytestmark = [pytest.mark.anyio, pytest.mark.node, pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.node,
+    pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run"),
+]
 SUITE = "@modelcontextprotocol/conformance/dist/index.js"
 OLD, NEW = "2025-11-25", "2026-07-28"
 # A scenario that wants tools, prompts or resources of the suite's own making tells nothing of a server with others.
@@ -47,7 +51,9 @@ async def score(url: str, revision: str, scenario: str | None = None) -> tuple[i
     which = ["--scenario", scenario, "--force"] if scenario else ["--suite", "all"]
     command = npm.node(SUITE, "server", "--url", url, "--spec-version", revision, *which)
     with anyio.fail_after(120):
-        done = await anyio.run_process(command, check=False, cwd=ROOT / "build", stderr=subprocess.STDOUT)
+        done = await anyio.run_process(
+            command, check=False, cwd=ROOT / "build", stderr=subprocess.STDOUT
+        )
     told = done.stdout.decode()
     found = re.findall(r"(?:Total|Passed): (\d+)(?: passed,|/\d+,) (\d+) failed", told)
     assert found, told[-3_000:]
@@ -102,7 +108,15 @@ async def test_behind_our_front_a_server_scores_what_it_scores_directly(revision
 async def ours(sqlite_url: str) -> AsyncIterator[str]:
     """The whole catalogue on a port."""
     store = await open_store(sqlite_url)
-    deps = Deps(store, EvmChains([]), SystemClock(), SystemIds(), Config(), SiweSignIn(), Switches(door=True))
+    deps = Deps(
+        store,
+        EvmChains([]),
+        SystemClock(),
+        SystemIds(),
+        Config(),
+        SiweSignIn(),
+        Switches(door=True),
+    )
     server, _ = build_server(deps, OPERATIONS)
     listening = TestServer(build(deps, OPERATIONS, mcp=mcp_app(server, deps.config.base_url)))
     await listening.start_server()
@@ -114,8 +128,12 @@ async def ours(sqlite_url: str) -> AsyncIterator[str]:
         await store.close()
 
 
-@pytest.mark.parametrize(("revision", "scenario"), [(r, s) for r, names in OURS.items() for s in names])
-async def test_our_server_passes_what_needs_no_fixtures(ours: str, revision: str, scenario: str) -> None:
+@pytest.mark.parametrize(
+    ("revision", "scenario"), [(r, s) for r, names in OURS.items() for s in names]
+)
+async def test_our_server_passes_what_needs_no_fixtures(
+    ours: str, revision: str, scenario: str
+) -> None:
     passed, failed, told = await score(ours, revision, scenario)
     assert passed > 0
     assert failed == 0, told[-3_000:]

@@ -66,7 +66,9 @@ def artifact(name: str) -> Any:
 def kind(entry: Any) -> str:
     told: str = entry["type"]
     if told.startswith("tuple"):
-        return "(" + ",".join(kind(c) for c in entry["components"]) + ")" + told.removeprefix("tuple")
+        return (
+            "(" + ",".join(kind(c) for c in entry["components"]) + ")" + told.removeprefix("tuple")
+        )
     return told
 
 
@@ -77,7 +79,10 @@ def kinds(entries: Any) -> list[str]:
 def decoded(inputs: Any, data: bytes) -> list[Any]:
     """The values of `inputs`, addresses in EIP-55."""
     found = decode(kinds(inputs), data)
-    return [to_checksum_address(v) if kind(i) == "address" else v for i, v in zip(inputs, found, strict=True)]
+    return [
+        to_checksum_address(v) if kind(i) == "address" else v
+        for i, v in zip(inputs, found, strict=True)
+    ]
 
 
 @cache
@@ -87,8 +92,13 @@ def entries(name: str, what: str) -> dict[str, Any]:
 
 @cache
 def errors() -> dict[bytes, Any]:
-    found: dict[bytes, Any] = {selector("Error(string)"): {"name": "Error", "inputs": [{"name": "text", "type": "string"}]}}
-    found[selector("Panic(uint256)")] = {"name": "Panic", "inputs": [{"name": "code", "type": "uint256"}]}
+    found: dict[bytes, Any] = {
+        selector("Error(string)"): {"name": "Error", "inputs": [{"name": "text", "type": "string"}]}
+    }
+    found[selector("Panic(uint256)")] = {
+        "name": "Panic",
+        "inputs": [{"name": "code", "type": "uint256"}],
+    }
     for folder in FOLDERS:
         for path in folder.glob("*.json"):
             for e in entries(path.stem, "error").values():
@@ -104,7 +114,9 @@ class Refusal(Exception):
         self.data = data
         self.name: str = e["name"] if e else ("empty" if not data else "unknown")
         values = decoded(e["inputs"], data[4:]) if e else []
-        self.args_: Args = {i["name"]: v for i, v in zip(e["inputs"] if e else (), values, strict=True)}
+        self.args_: Args = {
+            i["name"]: v for i, v in zip(e["inputs"] if e else (), values, strict=True)
+        }
         super().__init__(f"{self.name}({', '.join(map(str, values))})")
 
 
@@ -149,14 +161,29 @@ class Evm:
 
     def nonce(self, account: str) -> int:
         head = self.chain.head
-        return int(self.chain.state_at(head.number, head.timestamp, head.root).get_nonce(bytes.fromhex(account[2:])))
+        return int(
+            self.chain.state_at(head.number, head.timestamp, head.root).get_nonce(
+                bytes.fromhex(account[2:])
+            )
+        )
 
     def code(self, account: str) -> bytes:
         head = self.chain.head
-        return bytes(self.chain.state_at(head.number, head.timestamp, head.root).get_code(bytes.fromhex(account[2:])))
+        return bytes(
+            self.chain.state_at(head.number, head.timestamp, head.root).get_code(
+                bytes.fromhex(account[2:])
+            )
+        )
 
     def send(
-        self, by: str, to: str | None, data: bytes, *, gas: int = GAS, value: int = 0, authorizations: Sequence[Any] = ()
+        self,
+        by: str,
+        to: str | None,
+        data: bytes,
+        *,
+        gas: int = GAS,
+        value: int = 0,
+        authorizations: Sequence[Any] = (),
     ) -> Receipt:
         """Mine one transaction.
 
@@ -202,13 +229,20 @@ class Evm:
             rest = iter(decoded([i for i in e["inputs"] if not i["indexed"]], data))
             marked = iter(topics[1:])
             args = {
-                i["name"]: decoded([i], next(marked).to_bytes(32, "big"))[0] if i["indexed"] else next(rest) for i in e["inputs"]
+                i["name"]: decoded([i], next(marked).to_bytes(32, "big"))[0]
+                if i["indexed"]
+                else next(rest)
+                for i in e["inputs"]
             }
             found.append(Event(e["name"], where, args))
         return found
 
-    def deploy(self, name: str, *args: Any, by: str | None = None, gas: int = 8_000_000) -> Contract:
-        inputs = next((e["inputs"] for e in artifact(name)["abi"] if e["type"] == "constructor"), [])
+    def deploy(
+        self, name: str, *args: Any, by: str | None = None, gas: int = 8_000_000
+    ) -> Contract:
+        inputs = next(
+            (e["inputs"] for e in artifact(name)["abi"] if e["type"] == "constructor"), []
+        )
         data = bytes.fromhex(artifact(name)["bytecode"][2:]) + encode(kinds(inputs), args)
         made = self.send(by or self.people[9], None, data, gas=gas).contract
         assert made is not None
@@ -298,8 +332,18 @@ class World:
         return {name: t[name] for name in TERMS}
 
     def typed_data(self, t: Args, **domain: Any) -> Args:
-        d = {"name": "MandateVault", "version": "2", "chainId": 31337, "verifyingContract": self.factory.address} | domain
-        own = {"name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address"}
+        d = {
+            "name": "MandateVault",
+            "version": "2",
+            "chainId": 31337,
+            "verifyingContract": self.factory.address,
+        } | domain
+        own = {
+            "name": "string",
+            "version": "string",
+            "chainId": "uint256",
+            "verifyingContract": "address",
+        }
         return {
             "domain": d, "primaryType": "MandateTerms", "message": t,
             "types": {
@@ -312,17 +356,25 @@ class World:
         signable = encode_typed_data(full_message=self.typed_data(t, **domain))
         return bytes(Account.sign_message(signable, self.evm.keys[by or self.owner]).signature)
 
-    def create_data(self, t: Args, calls: Any = None, probes: Any = None, signature: bytes = b"") -> tuple[Any, ...]:
+    def create_data(
+        self, t: Args, calls: Any = None, probes: Any = None, signature: bytes = b""
+    ) -> tuple[Any, ...]:
         calls = self.calls() if calls is None else calls
         return (tuple(t.values()), calls, self.probes() if probes is None else probes, signature)
 
-    def create(self, t: Args | None = None, calls: Any = None, probes: Any = None, by: str | None = None) -> Contract:
+    def create(
+        self, t: Args | None = None, calls: Any = None, probes: Any = None, by: str | None = None
+    ) -> Contract:
         """A vault without money, made by its owner."""
         t = t or self.terms(calls, probes)
-        made = self.factory.send(by or t["owner"], "create", *self.create_data(t, calls, probes)).one("MandateCreated")
+        made = self.factory.send(
+            by or t["owner"], "create", *self.create_data(t, calls, probes)
+        ).one("MandateCreated")
         return self.evm.at("MandateVault", made["vault"])
 
-    def vault(self, deposit: int = 1_000 * USD, calls: Any = None, probes: Any = None, **over: Any) -> Contract:
+    def vault(
+        self, deposit: int = 1_000 * USD, calls: Any = None, probes: Any = None, **over: Any
+    ) -> Contract:
         """A vault with money in it."""
         vault = self.create(self.terms(calls, probes, **over), calls, probes)
         if deposit:
@@ -365,7 +417,9 @@ class World:
     def redeem(self, vault: Contract, shares: int) -> Receipt:
         return self.act(vault, self.market, "redeem", shares, vault.address, vault.address)
 
-    def unwind(self, vault: Contract, by: str, target: Contract, function: str, *args: Any) -> Receipt:
+    def unwind(
+        self, vault: Contract, by: str, target: Contract, function: str, *args: Any
+    ) -> Receipt:
         return vault.send(by, "unwind", target.address, target.data(function, *args))
 
     def later(self, seconds: int) -> None:

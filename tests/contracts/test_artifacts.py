@@ -23,7 +23,11 @@ def measured(world: World) -> dict[str, int]:
     """Gas of each step of a mandate's life, the first in a fresh world. The hostile target stands for a cheap market."""
     w, found = world, {}
     two, one, no = w.calls()[:2], w.probes()[:1], list[Any]()
-    lists = (("no rules", no, no), ("2 calls, 1 probe", two, one), ("14 calls, 3 probes", w.calls(), w.probes()))
+    lists = (
+        ("no rules", no, no),
+        ("2 calls, 1 probe", two, one),
+        ("14 calls, 3 probes", w.calls(), w.probes()),
+    )
     for name, calls, probes in lists:
         t = w.terms(calls, probes)
         data = w.create_data(t, calls, probes)
@@ -42,11 +46,15 @@ def measured(world: World) -> dict[str, int]:
     found["revokeAgent"] = vault.send(w.owner, "revokeAgent").gas
     found["setAgent"] = vault.send(w.owner, "setAgent", w.agent).gas
     found["stop"] = vault.send(w.owner, "stop").gas
-    found["unwind by the keeper"] = w.unwind(vault, w.keeper, w.market, "redeem", 50 * USD, vault.address, vault.address).gas
+    found["unwind by the keeper"] = w.unwind(
+        vault, w.keeper, w.market, "redeem", 50 * USD, vault.address, vault.address
+    ).gas
     found["settle"] = vault.send(w.keeper, "settle").gas
     found["payAgent"] = vault.send(w.keeper, "payAgent").gas
     found["withdrawAll, settled"] = vault.send(w.owner, "withdrawAll").gas
-    found["withdrawAll, from a working mandate"] = w.vault(calls=calls, probes=one).send(w.owner, "withdrawAll").gas
+    found["withdrawAll, from a working mandate"] = (
+        w.vault(calls=calls, probes=one).send(w.owner, "withdrawAll").gas
+    )
     return found
 
 
@@ -57,7 +65,9 @@ def test_gas_is_as_committed() -> None:
 
 def test_an_action_needs_less_than_the_600k_gas_that_it_is_sent_with(world: World) -> None:
     vault = world.vault()  # three probes
-    told = world.act(vault, world.market, "deposit", 50 * USD, vault.address, approve=50 * USD, gas=600_000)
+    told = world.act(
+        vault, world.market, "deposit", 50 * USD, vault.address, approve=50 * USD, gas=600_000
+    )
     assert told.one("Executed")["spent"] == 50 * USD
 
 
@@ -77,21 +87,39 @@ def test_libraries_are_pinned_exactly_and_the_lock_names_no_registry() -> None:
     for name, entry in lock["packages"].items():
         assert "resolved" not in entry
         assert name == "" or entry["integrity"].startswith("sha512-")
-    assert "http" not in "".join(json.dumps({k: v for k, v in e.items() if k != "funding"}) for e in lock["packages"].values())
+    assert "http" not in "".join(
+        json.dumps({k: v for k, v in e.items() if k != "funding"})
+        for e in lock["packages"].values()
+    )
 
 
 def test_no_artifact_or_page_names_a_machine() -> None:
-    pages = [p for folder in FOLDERS for p in folder.glob("*.json")] + [CONTRACTS / "SECURITY.md", GAS_FILE]
+    pages = [p for folder in FOLDERS for p in folder.glob("*.json")] + [
+        CONTRACTS / "SECURITY.md",
+        GAS_FILE,
+    ]
     for page in pages:
-        assert not [x for x in (str(Path(__file__).parents[2]), "/home/", "/root/", "/usr/") if x in page.read_text()], page.name
+        assert not [
+            x
+            for x in (str(Path(__file__).parents[2]), "/home/", "/root/", "/usr/")
+            if x in page.read_text()
+        ], page.name
 
 
 def test_every_threat_of_the_table_names_tests_that_exist() -> None:
     tests = "".join(p.read_text() for p in Path(__file__).parent.glob("test_*.py"))
-    named = {w.strip("`,.()") for w in (CONTRACTS / "SECURITY.md").read_text().split() if w.startswith("`test_")}
+    named = {
+        w.strip("`,.()")
+        for w in (CONTRACTS / "SECURITY.md").read_text().split()
+        if w.startswith("`test_")
+    }
     assert len(named) > 40
     assert not [n for n in named if f"def {n}(" not in tests]
-    proven = {line.split("(")[0].removeprefix("def ") for line in tests.splitlines() if line.startswith("def test_threat_")}
+    proven = {
+        line.split("(")[0].removeprefix("def ")
+        for line in tests.splitlines()
+        if line.startswith("def test_threat_")
+    }
     assert not proven - named
 
 
@@ -102,7 +130,9 @@ def test_the_sources_give_the_committed_bytecode() -> None:
     if node is None or shutil.which("npm") is None:
         pytest.skip("npm is not installed")
     npm.install(CONTRACTS)
-    done = subprocess.run([node, "build.mjs", "--check"], cwd=CONTRACTS, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [node, "build.mjs", "--check"], cwd=CONTRACTS, capture_output=True, text=True, timeout=120
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

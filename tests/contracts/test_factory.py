@@ -59,7 +59,15 @@ def test_the_vault_keeps_the_terms_in_its_bytecode(world: World) -> None:
     vault = world.create(t)
     config, calls, probes = vault.read("terms")
     digest = world.factory.read("digestOf", tuple(t.values()))
-    kept = ("budgetUsdc", "perTxCap", "dailyCap", "stopFloorBps", "endsAt", "agentFeeBps", "onFloor")
+    kept = (
+        "budgetUsdc",
+        "perTxCap",
+        "dailyCap",
+        "stopFloorBps",
+        "endsAt",
+        "agentFeeBps",
+        "onFloor",
+    )
     assert config == (world.owner.lower(), world.agent.lower(), *(t[k] for k in kept), digest)
     assert [(to_checksum_address(a), s, m) for a, s, m in calls] == world.calls()
     assert [(to_checksum_address(a), s) for a, s in probes] == world.probes()
@@ -89,11 +97,16 @@ def test_creating_twice_gives_the_same_vault_and_one_event(world: World) -> None
     assert world.factory.read("create", *world.create_data(t), by=world.owner) == vault.address
 
 
-@pytest.mark.parametrize("name", ["agent", "perTxCap", "nonce", "guardTargetsHash", "approvalAbove"])
+@pytest.mark.parametrize(
+    "name", ["agent", "perTxCap", "nonce", "guardTargetsHash", "approvalAbove"]
+)
 def test_other_terms_are_another_address(world: World, name: str) -> None:
     t = world.terms()
     other = t | {name: {"agent": world.stranger, "guardTargetsHash": b"\1" * 32}.get(name, 12_345)}
-    one, two = (world.factory.read("predict", tuple(x.values()), world.calls(), world.probes()) for x in (t, other))
+    one, two = (
+        world.factory.read("predict", tuple(x.values()), world.calls(), world.probes())
+        for x in (t, other)
+    )
     assert one != two
 
 
@@ -119,13 +132,18 @@ BAD = [
 
 
 @pytest.mark.parametrize(("what", "over"), BAD, ids=[f"{w}-{i}" for i, (w, _) in enumerate(BAD)])
-def test_terms_that_contradict_themselves_are_refused(world: World, what: str, over: dict[str, Any]) -> None:
+def test_terms_that_contradict_themselves_are_refused(
+    world: World, what: str, over: dict[str, Any]
+) -> None:
     t = world.terms(**over)
     with refused("BadTerms", what):
         world.factory.send(world.stranger, "create", *world.create_data(t, signature=b""))
 
 
-@pytest.mark.parametrize("over", [{"agentFeeBps": 3_000}, {"horizonDays": 366}, {"stopFloorBps": 0}, {"stopFloorBps": 10_000}])
+@pytest.mark.parametrize(
+    "over",
+    [{"agentFeeBps": 3_000}, {"horizonDays": 366}, {"stopFloorBps": 0}, {"stopFloorBps": 10_000}],
+)
 def test_terms_at_the_limits_are_taken(world: World, over: dict[str, Any]) -> None:
     assert world.create(world.terms(**over)).read("cash") == 0
 
@@ -166,14 +184,27 @@ def test_token_moves_rights_and_batches_are_never_listed(world: World, signature
     refuse_call(world, world.market.address, selector(signature))
 
 
-def test_usdc_the_factory_the_implementation_and_empty_accounts_are_never_listed(world: World) -> None:
-    for target in (world.usdc.address, world.factory.address, world.factory.read("IMPLEMENTATION"), world.stranger):
+def test_usdc_the_factory_the_implementation_and_empty_accounts_are_never_listed(
+    world: World,
+) -> None:
+    for target in (
+        world.usdc.address,
+        world.factory.address,
+        world.factory.read("IMPLEMENTATION"),
+        world.stranger,
+    ):
         refuse_call(world, target, DEPOSIT)
 
 
-def test_a_probe_of_usdc_of_an_empty_account_or_twice_of_one_target_is_refused(world: World) -> None:
+def test_a_probe_of_usdc_of_an_empty_account_or_twice_of_one_target_is_refused(
+    world: World,
+) -> None:
     balance_of = selector("balanceOf(address)")
-    for extra in ((world.usdc.address, balance_of), (world.stranger, balance_of), (world.market.address, balance_of)):
+    for extra in (
+        (world.usdc.address, balance_of),
+        (world.stranger, balance_of),
+        (world.market.address, balance_of),
+    ):
         probes = [(world.market.address, MAX_WITHDRAW), extra]
         with refused("BadTarget", *extra):
             world.create(world.terms(probes=probes), probes=probes)
@@ -255,7 +286,9 @@ def test_threat_front_run_create_with_other_lists_is_refused(world: World) -> No
     t = world.terms()
     mine = [*world.calls(), (world.hostile.address, selector("anything()"), 0)]
     with refused("BadTerms", "allowedTargetsHash"):
-        world.factory.send(world.stranger, "create", *world.create_data(t, calls=mine, signature=world.sign(t)))
+        world.factory.send(
+            world.stranger, "create", *world.create_data(t, calls=mine, signature=world.sign(t))
+        )
 
 
 def wallet(world: World) -> Contract:
@@ -284,13 +317,24 @@ def test_threat_owner_is_a_contract_wallet(world: World) -> None:
 def test_threat_owner_is_a_contract_wallet_that_creates_by_itself(world: World) -> None:
     owner = wallet(world)
     t = world.terms(owner=owner.address)
-    made = owner.send(world.owner, "run", world.factory.address, world.factory.data("create", *world.create_data(t)))
+    made = owner.send(
+        world.owner,
+        "run",
+        world.factory.address,
+        world.factory.data("create", *world.create_data(t)),
+    )
     assert made.one("MandateCreated")["owner"] == owner.address
 
 
 def test_threat_owner_with_eip_7702_code_signs_with_its_own_key(world: World) -> None:
-    foreign = world.evm.deploy("TestWallet", world.stranger)  # its ERC-1271 answer is not the owner's
-    authorization = {"chainId": 31337, "address": foreign.address, "nonce": world.evm.nonce(world.owner)}
+    foreign = world.evm.deploy(
+        "TestWallet", world.stranger
+    )  # its ERC-1271 answer is not the owner's
+    authorization = {
+        "chainId": 31337,
+        "address": foreign.address,
+        "nonce": world.evm.nonce(world.owner),
+    }
     signed = Account.sign_authorization(authorization, world.evm.keys[world.owner])
     world.evm.send(world.stranger, world.stranger, b"", authorizations=[signed])
     assert world.evm.code(world.owner).hex() == "ef0100" + foreign.address[2:].lower()
@@ -324,7 +368,9 @@ def test_sig_check_asks_a_wallet_before_it_exists_and_deploys_nothing(world: Wor
     digest = world.factory.read("digestOf", tuple(t.values()))
     make = maker.data("create", world.owner, b"\7" * 32)
     for by, answer in ((world.owner, b"\1"), (world.agent, b"\0")):
-        wrapped = encode(["address", "bytes", "bytes"], [maker.address, make, world.sign(t, by=by)]) + bytes.fromhex("6492" * 16)
+        wrapped = encode(
+            ["address", "bytes", "bytes"], [maker.address, make, world.sign(t, by=by)]
+        ) + bytes.fromhex("6492" * 16)
         assert ask(world, digest, wrapped, future) == answer
     assert world.evm.code(future) == b""
     assert len(artifact("SigCheck")["bytecode"]) > 2

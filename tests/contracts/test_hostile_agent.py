@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings, target
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.contracts.harness import (
     DAY,
@@ -33,9 +40,24 @@ from tests.contracts.harness import (
 BUDGET, CAP, DAY_CAP, FLOOR_BPS, FEE_BPS = 1_000 * USD, 200 * USD, 500 * USD, 2_000, 3_000
 # What the agent would try: the edges of every rule as they stand, and anything.
 EDGES = ("most", "cap", "floor", "position", "day", "cash", "one", "nothing")
-amounts = st.tuples(st.sampled_from(EDGES), st.sampled_from((0, 1, -1, 2))) | st.tuples(st.just("free"), st.integers(0, 2 * CAP))
-CALL_BACKS = ("execute", "unwind", "stop", "setAgent", "withdrawAll", "settle", "payAgent", "sync", "pull", "refund")
-losses = st.sampled_from((10_000, 200, 201, 0, 5_000, 199, 1))  # in ten-thousandths of what is given up
+amounts = st.tuples(st.sampled_from(EDGES), st.sampled_from((0, 1, -1, 2))) | st.tuples(
+    st.just("free"), st.integers(0, 2 * CAP)
+)
+CALL_BACKS = (
+    "execute",
+    "unwind",
+    "stop",
+    "setAgent",
+    "withdrawAll",
+    "settle",
+    "payAgent",
+    "sync",
+    "pull",
+    "refund",
+)
+losses = st.sampled_from(
+    (10_000, 200, 201, 0, 5_000, 199, 1)
+)  # in ten-thousandths of what is given up
 
 
 class HostileAgent(RuleBasedStateMachine):
@@ -60,11 +82,21 @@ class HostileAgent(RuleBasedStateMachine):
     @initialize(deposit=st.sampled_from((BUDGET, BUDGET // 2, 333_333_333)))
     def open(self, deposit: int) -> None:
         w = self.world
-        own = [(w.hostile.address, selector(s), 0) for s in HOSTILE if s not in ("burnGas()", "bomb()", "exit(uint256,uint256)")]
+        own = [
+            (w.hostile.address, selector(s), 0)
+            for s in HOSTILE
+            if s not in ("burnGas()", "bomb()", "exit(uint256,uint256)")
+        ]
         slips = ("buy(uint256,uint256)", "sell(uint256,uint256)", "refund(uint256)")
         calls = [*w.calls()[:2], *own, *((w.slip.address, selector(s), 0) for s in slips)]
         probes = [(w.market.address, MAX_WITHDRAW), (w.slip.address, WORTH_OF)]
-        over = {"budgetUsdc": BUDGET, "perTxCap": CAP, "dailyCap": DAY_CAP, "stopFloorBps": FLOOR_BPS, "agentFeeBps": FEE_BPS}
+        over = {
+            "budgetUsdc": BUDGET,
+            "perTxCap": CAP,
+            "dailyCap": DAY_CAP,
+            "stopFloorBps": FLOOR_BPS,
+            "agentFeeBps": FEE_BPS,
+        }
         self.vault: Contract = w.vault(deposit, calls, probes, **over)
         self.deposited = deposit
         self.purse = self.agents_money()
@@ -83,7 +115,9 @@ class HostileAgent(RuleBasedStateMachine):
 
     def positions(self) -> int:
         w = self.world
-        return int(w.market.read("maxWithdraw", self.vault.address)) + int(w.slip.read("worthOf", self.vault.address))
+        return int(w.market.read("maxWithdraw", self.vault.address)) + int(
+            w.slip.read("worthOf", self.vault.address)
+        )
 
     def amount(self, wish: tuple[str, int]) -> int:
         edge, shift = wish
@@ -112,11 +146,15 @@ class HostileAgent(RuleBasedStateMachine):
             assert left <= 0, f"{function} let {left} out"
         assert self.taken() <= at_once, "one action took more than the cap and the open positions"
         if not self.vault.read("settled"):
-            assert self.vault.read("cash") >= cash - max(0, left), "withdrawable fell by more than the measured spend"
+            assert self.vault.read("cash") >= cash - max(0, left), (
+                "withdrawable fell by more than the measured spend"
+            )
         return told
 
     def act(self, where: Contract, function: str, *args: Any, approve: int = 0) -> Receipt | None:
-        return self.attempt(self.world.agent, "execute", where.address, where.data(function, *args), approve)
+        return self.attempt(
+            self.world.agent, "execute", where.address, where.data(function, *args), approve
+        )
 
     # -- the agent ---------------------------------------------------------------------------------------------
 
@@ -127,7 +165,11 @@ class HostileAgent(RuleBasedStateMachine):
 
     @rule(
         plan=st.lists(
-            st.tuples(st.sampled_from(("take", "buy", "sell", "invest", "redeem")), amounts, losses), min_size=2, max_size=6
+            st.tuples(
+                st.sampled_from(("take", "buy", "sell", "invest", "redeem")), amounts, losses
+            ),
+            min_size=2,
+            max_size=6,
         )
     )
     def spree(self, plan: list[tuple[str, tuple[str, int], int]]) -> None:
@@ -146,7 +188,11 @@ class HostileAgent(RuleBasedStateMachine):
 
     @rule(amount=amounts)
     def give(self, amount: tuple[str, int]) -> None:
-        self.act(self.world.hostile, "give", min(self.amount(amount), self.world.balance(self.world.hostile)))
+        self.act(
+            self.world.hostile,
+            "give",
+            min(self.amount(amount), self.world.balance(self.world.hostile)),
+        )
 
     @rule(amount=amounts, loss=losses)
     def buy_dear(self, amount: tuple[str, int], loss: int) -> None:
@@ -160,7 +206,9 @@ class HostileAgent(RuleBasedStateMachine):
 
     @rule(amount=amounts)
     def give_stolen_money_back(self, amount: tuple[str, int]) -> None:
-        self.act(self.world.slip, "refund", min(self.amount(amount), self.world.slip.read("stolen")))
+        self.act(
+            self.world.slip, "refund", min(self.amount(amount), self.world.slip.read("stolen"))
+        )
 
     @rule(amount=amounts, receiver=st.sampled_from(("vault", "agent")))
     def invest(self, amount: tuple[str, int], receiver: str) -> None:
@@ -178,11 +226,22 @@ class HostileAgent(RuleBasedStateMachine):
         w, value = self.world, self.amount(amount)
         inner = w.hostile.data("take", value)
         into, data = {
-            "execute": (self.vault, lambda: self.vault.data("execute", w.hostile.address, inner, value)),
+            "execute": (
+                self.vault,
+                lambda: self.vault.data("execute", w.hostile.address, inner, value),
+            ),
             "unwind": (self.vault, lambda: self.vault.data("unwind", w.hostile.address, inner)),
             "setAgent": (self.vault, lambda: self.vault.data("setAgent", w.hostile.address)),
-            "pull": (w.usdc, lambda: w.usdc.data("transferFrom", self.vault.address, w.agent, value)),
-            "refund": (w.usdc, lambda: w.usdc.data("transfer", self.vault.address, min(value, w.balance(w.hostile)))),
+            "pull": (
+                w.usdc,
+                lambda: w.usdc.data("transferFrom", self.vault.address, w.agent, value),
+            ),
+            "refund": (
+                w.usdc,
+                lambda: w.usdc.data(
+                    "transfer", self.vault.address, min(value, w.balance(w.hostile))
+                ),
+            ),
         }.get(back, (self.vault, lambda: self.vault.data(back)))
         w.hostile.send(w.agent, "setReentry", into.address, data())
         self.act(w.hostile, "reenter", value, approve=value)
@@ -199,7 +258,15 @@ class HostileAgent(RuleBasedStateMachine):
         approve=amounts,
         entry=st.sampled_from(("execute", "unwind")),
     )  # fmt: skip
-    def anything(self, where: str, function: str, words: list[str], cut: int, approve: tuple[str, int], entry: str) -> None:
+    def anything(
+        self,
+        where: str,
+        function: str,
+        words: list[str],
+        cut: int,
+        approve: tuple[str, int],
+        entry: str,
+    ) -> None:
         w = self.world
         values = {
             "vault": int(self.vault.address, 16), "agent": int(w.agent, 16), "hostile": int(w.hostile.address, 16), "one": 1,
@@ -208,11 +275,28 @@ class HostileAgent(RuleBasedStateMachine):
         data = selector(function) + b"".join(values[x].to_bytes(32, "big") for x in words)
         place = self.vault if where == "vault" else getattr(w, where)
         data = data[: len(data) - cut] if cut < 8 else data
-        self.attempt(w.agent, entry, place.address, data, *([self.amount(approve)] if entry == "execute" else []))
+        self.attempt(
+            w.agent,
+            entry,
+            place.address,
+            data,
+            *([self.amount(approve)] if entry == "execute" else []),
+        )
 
     @rule(
         who=st.sampled_from(("agent", "keeper", "stranger")),
-        call=st.sampled_from(("sync", "revokeAgent", "withdrawAll", "settle", "payAgent", "mark", "deposit", "setAgent")),
+        call=st.sampled_from(
+            (
+                "sync",
+                "revokeAgent",
+                "withdrawAll",
+                "settle",
+                "payAgent",
+                "mark",
+                "deposit",
+                "setAgent",
+            )
+        ),
     )
     def knock_at_every_door(self, who: str, call: str) -> None:
         args: dict[str, tuple[Any, ...]] = {"deposit": (1,), "setAgent": (self.world.agent,)}
@@ -222,7 +306,12 @@ class HostileAgent(RuleBasedStateMachine):
     def unwind_cheap(self, amount: tuple[str, int], loss: int, who: str) -> None:
         w = self.world
         value = min(self.amount(amount), w.slip.read("worthOf", self.vault.address))
-        self.attempt(getattr(w, who), "unwind", w.slip.address, w.slip.data("sell", value, value * loss // 10_000))
+        self.attempt(
+            getattr(w, who),
+            "unwind",
+            w.slip.address,
+            w.slip.data("sell", value, value * loss // 10_000),
+        )
 
     # -- the others, and time ----------------------------------------------------------------------------------
 
@@ -281,7 +370,9 @@ class HostileAgent(RuleBasedStateMachine):
         v = self.vault
         held = self.world.balance(v)
         if not v.read("settled"):
-            assert v.read("cash") == v.read("totalDeposited") + v.read("totalReturned") - v.read("totalSpent")
+            assert v.read("cash") == v.read("totalDeposited") + v.read("totalReturned") - v.read(
+                "totalSpent"
+            )
             assert v.read("feeOwed") == 0
         assert held >= v.read("cash") + v.read("feeOwed")
         assert v.read("totalDeposited") <= BUDGET
@@ -315,7 +406,12 @@ def search(world: World, examples: int, steps: int, **more: Any) -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         machine,
         settings=settings(
-            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=checks, database=None, **more
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=checks,
+            database=None,
+            **more,
         ),
     )
 
@@ -323,7 +419,9 @@ def search(world: World, examples: int, steps: int, **more: Any) -> None:
 def test_the_worst_known_plan_takes_its_exposure_and_no_more(world: World) -> None:
     """All above the floor at once, the rest through exits at the worst fair price: 200 + 2% of 800. So the bound is tight."""
     w = world
-    calls = [(w.slip.address, selector(s), 0) for s in ("buy(uint256,uint256)", "sell(uint256,uint256)")]
+    calls = [
+        (w.slip.address, selector(s), 0) for s in ("buy(uint256,uint256)", "sell(uint256,uint256)")
+    ]
     vault = w.vault(calls=calls, probes=[(w.slip.address, WORTH_OF)])
     for day in range(2):
         for amount, loss in ((200, 100 * (1 - day)), (200, 100 * (1 - day)), (100, 0)):
@@ -344,7 +442,9 @@ def test_the_worst_known_plan_takes_its_exposure_and_no_more(world: World) -> No
 
 @pytest.mark.slow
 def test_a_hostile_agent_never_beats_its_exposure(world: World) -> None:
-    search(world, 6, 20, derandomize=True, phases=[Phase.generate, Phase.target])  # the long search shrinks
+    search(
+        world, 6, 20, derandomize=True, phases=[Phase.generate, Phase.target]
+    )  # the long search shrinks
 
 
 @pytest.mark.slow

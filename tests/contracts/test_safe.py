@@ -40,15 +40,21 @@ class Safes:
         self.world.evm.send(self.world.stranger, self.maker.address, self.make)
 
     def both(self, digest: bytes, by: list[str] | None = None) -> bytes:
-        parts = [keys.PrivateKey(self.world.evm.keys[o]).sign_msg_hash(digest) for o in by or self.owners]
-        return b"".join(p.r.to_bytes(32, "big") + p.s.to_bytes(32, "big") + bytes([27 + p.v]) for p in parts)
+        parts = [
+            keys.PrivateKey(self.world.evm.keys[o]).sign_msg_hash(digest) for o in by or self.owners
+        ]
+        return b"".join(
+            p.r.to_bytes(32, "big") + p.s.to_bytes(32, "big") + bytes([27 + p.v]) for p in parts
+        )
 
     def sign(self, digest: bytes, by: list[str] | None = None) -> bytes:
         """SafeMessage(bytes) over the digest, as Safe's own interface signs it."""
         domain = {"chainId": 31337, "verifyingContract": self.wallet.address}
         types = {"SafeMessage": [{"name": "message", "type": "bytes"}]}
         accounts = [Account.from_key(self.world.evm.keys[o]) for o in by or self.owners]
-        return b"".join(bytes(a.sign_typed_data(domain, types, {"message": digest}).signature) for a in accounts)
+        return b"".join(
+            bytes(a.sign_typed_data(domain, types, {"message": digest}).signature) for a in accounts
+        )
 
     def run(self, target: Contract, function: str, *args: Any) -> Any:
         """One transaction of the wallet, signed by both."""
@@ -68,12 +74,18 @@ def test_a_safe_signs_the_terms_and_a_stranger_brings_them(world: World, safes: 
     digest = world.factory.read("digestOf", tuple(t.values()))
     for by in ([world.owner], [world.owner, world.stranger], safes.owners[::-1]):
         with refused("BadSignature"):
-            world.factory.send(world.stranger, "create", *world.create_data(t, signature=safes.sign(digest, by)))
-    made = world.factory.send(world.stranger, "create", *world.create_data(t, signature=safes.sign(digest)))
+            world.factory.send(
+                world.stranger, "create", *world.create_data(t, signature=safes.sign(digest, by))
+            )
+    made = world.factory.send(
+        world.stranger, "create", *world.create_data(t, signature=safes.sign(digest))
+    )
     assert made.one("MandateCreated")["owner"] == safes.wallet.address
 
 
-def test_a_safe_creates_funds_and_leaves_by_its_own_transactions(world: World, safes: Safes) -> None:
+def test_a_safe_creates_funds_and_leaves_by_its_own_transactions(
+    world: World, safes: Safes
+) -> None:
     safes.deploy()
     t = world.terms(owner=safes.wallet.address)
     made = safes.run(world.factory, "create", *world.create_data(t)).one("MandateCreated")
@@ -88,7 +100,9 @@ def test_a_safe_creates_funds_and_leaves_by_its_own_transactions(world: World, s
         vault.send(world.owner, "withdrawAll")
 
 
-def test_the_deployless_check_asks_a_safe_before_and_after_it_exists(world: World, safes: Safes) -> None:
+def test_the_deployless_check_asks_a_safe_before_and_after_it_exists(
+    world: World, safes: Safes
+) -> None:
     t = world.terms(owner=safes.wallet.address)
     digest = world.factory.read("digestOf", tuple(t.values()))
 
@@ -98,7 +112,9 @@ def test_the_deployless_check_asks_a_safe_before_and_after_it_exists(world: Worl
         return world.evm.call(ZERO, None, bytes.fromhex(found.data[2:]))
 
     def wrapped(signature: bytes) -> bytes:
-        return encode(["address", "bytes", "bytes"], [safes.maker.address, safes.make, signature]) + bytes.fromhex("6492" * 16)
+        return encode(
+            ["address", "bytes", "bytes"], [safes.maker.address, safes.make, signature]
+        ) + bytes.fromhex("6492" * 16)
 
     good, bad = safes.sign(digest), safes.sign(digest, [world.owner, world.stranger])
     assert (answer(good), answer(wrapped(good)), answer(wrapped(bad))) == (b"\0", b"\1", b"\0")

@@ -53,7 +53,11 @@ REENTRIES: tuple[tuple[Any, ...], ...] = (
 
 
 def test_every_function_that_changes_something_is_among_the_reentries() -> None:
-    changing = {n for n, e in entries("MandateVault", "function").items() if e["stateMutability"] not in ("view", "pure")}
+    changing = {
+        n
+        for n, e in entries("MandateVault", "function").items()
+        if e["stateMutability"] not in ("view", "pure")
+    }
     assert changing == {call[0] for call in REENTRIES}
 
 
@@ -148,7 +152,10 @@ def test_threat_target_disappears(world: World) -> None:
 
 def with_token(name: str) -> tuple[World, Contract]:
     world = World(name)
-    calls = [(world.hostile.address, selector(s), 0) for s in ("take(uint256)", "give(uint256)", "takeFrom(address,uint256)")]
+    calls = [
+        (world.hostile.address, selector(s), 0)
+        for s in ("take(uint256)", "give(uint256)", "takeFrom(address,uint256)")
+    ]
     return world, world.create(world.terms(calls, []), calls, [])
 
 
@@ -240,7 +247,11 @@ def test_threat_eth_value_is_refused_everywhere(world: World) -> None:
     vault = world.vault()
     for contract in (vault, world.factory):
         abi = artifact(contract.name)["abi"]
-        assert not [e for e in abi if e.get("stateMutability") == "payable" or e["type"] in ("receive", "fallback")]
+        assert not [
+            e
+            for e in abi
+            if e.get("stateMutability") == "payable" or e["type"] in ("receive", "fallback")
+        ]
     for call in REENTRIES:
         with refused("empty"):
             vault.send(world.owner, *call, value=1)
@@ -285,7 +296,9 @@ def test_threat_block_time_steps_give_no_day_twice(world: World, step: int) -> N
 # -- keys -------------------------------------------------------------------------------------------------------
 
 
-def test_threat_agent_key_stolen_loses_at_most_one_action_before_the_revocation(world: World) -> None:
+def test_threat_agent_key_stolen_loses_at_most_one_action_before_the_revocation(
+    world: World,
+) -> None:
     vault = world.vault()
     world.take(vault, 200 * USD)
     vault.send(world.owner, "revokeAgent")
@@ -315,13 +328,17 @@ def test_threat_keeper_key_stolen_takes_nothing(world: World) -> None:
     ):  # fmt: skip
         with pytest.raises(Refusal):
             vault.send(world.keeper, *attempt)
-    assert vault.send(world.keeper, "mark").names() == ["Marked"]  # above the floor it stops nothing
+    assert vault.send(world.keeper, "mark").names() == [
+        "Marked"
+    ]  # above the floor it stops nothing
     vault.send(world.owner, "stop")
     with refused("TargetNotAllowed"):
         world.unwind(vault, world.keeper, world.market, "redeem", 1, world.keeper, vault.address)
     with refused("TargetNotAllowed"):
         vault.send(world.keeper, "unwind", world.usdc.address, approve)
-    world.unwind(vault, world.keeper, world.market, "redeem", 200 * USD, vault.address, vault.address)
+    world.unwind(
+        vault, world.keeper, world.market, "redeem", 200 * USD, vault.address, vault.address
+    )
     assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 1_000 * USD
 
 
@@ -370,7 +387,9 @@ def test_threat_probe_that_does_not_answer_never_helps_its_maker(world: World, m
 
 
 @pytest.mark.parametrize("value", [2**128, 2**255, 2**256 - 1])
-def test_threat_probe_with_a_huge_value_overflows_nothing_and_locks_three_days_at_most(world: World, value: int) -> None:
+def test_threat_probe_with_a_huge_value_overflows_nothing_and_locks_three_days_at_most(
+    world: World, value: int
+) -> None:
     vault = world.vault(probes=[(world.hostile.address, WORTH_OF), (world.slip.address, WORTH_OF)])
     world.hostile.send(world.stranger, "setProbe", value, 0)
     assert vault.read("worth")[1] == 2**128 - 1
@@ -403,7 +422,9 @@ def test_threat_caller_starves_a_probe_of_gas(world: World) -> None:
     done = 0
     for gas in range(60_000, 700_000, 32_000):
         before = world.evm.chain.snapshot()
-        told = outcome(lambda g=gas: world.act(vault, world.hostile, "exit", 100 * USD, 98 * USD - 1, gas=g))
+        told = outcome(
+            lambda g=gas: world.act(vault, world.hostile, "exit", 100 * USD, 98 * USD - 1, gas=g)
+        )
         assert told in ("Executed", "ProbeGas", "empty", "TargetReverted")
         done += told == "Executed"
         world.evm.chain.revert(before)
@@ -467,20 +488,28 @@ def test_threat_donation_of_a_position_before_settle_locks_three_days_at_most(wo
         vault.send(world.owner, "withdrawAll")
     world.later(3 * DAY)
     vault.send(world.owner, "withdrawAll")
-    world.unwind(vault, world.owner, world.market, "redeem", 100 * USD, vault.address, vault.address)
+    world.unwind(
+        vault, world.owner, world.market, "redeem", 100 * USD, vault.address, vault.address
+    )
     assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 100 * USD
 
 
 def test_threat_first_depositor_inflation_of_a_market_ends_at_the_floor(world: World) -> None:
     """An empty ERC-4626 vault whose price the agent inflates rounds the deposit away; what it can take is above the floor."""
     fresh = world.evm.deploy("TestMarket", world.usdc.address)
-    calls = [(fresh.address, DEPOSIT, 0b10), (fresh.address, REDEEM, 0b110), (fresh.address, WITHDRAW, 0b110)]
+    calls = [
+        (fresh.address, DEPOSIT, 0b10),
+        (fresh.address, REDEEM, 0b110),
+        (fresh.address, WITHDRAW, 0b110),
+    ]
     vault = world.vault(calls=calls, probes=[(fresh.address, selector("maxWithdraw(address)"))])
     world.usdc.send(world.agent, "approve", fresh.address, 1)
     fresh.send(world.agent, "deposit", 1, world.agent)
     world.usdc.send(world.agent, "transfer", fresh.address, 10_000 * USD)
     for _ in range(3):
-        told = outcome(lambda: world.act(vault, fresh, "deposit", 200 * USD, vault.address, approve=200 * USD))
+        told = outcome(
+            lambda: world.act(vault, fresh, "deposit", 200 * USD, vault.address, approve=200 * USD)
+        )
         assert told in ("Executed", "MandateStopped", "OverDailyCap")
     cash, positions, floor = vault.read("worth")
     assert cash + positions >= floor
@@ -491,7 +520,12 @@ def test_threat_first_depositor_inflation_of_a_market_ends_at_the_floor(world: W
 
 def test_threat_call_that_spends_and_returns_is_measured_net(world: World) -> None:
     vault = world.vault()
-    world.hostile.send(world.stranger, "setReentry", world.usdc.address, world.usdc.data("transfer", vault.address, 30 * USD))
+    world.hostile.send(
+        world.stranger,
+        "setReentry",
+        world.usdc.address,
+        world.usdc.data("transfer", vault.address, 30 * USD),
+    )
     told = world.act(vault, world.hostile, "reenter", 20 * USD, approve=20 * USD).one("Executed")
     assert (told["spent"], told["returned"], told["spentToday"]) == (0, 10 * USD, 0)
     assert vault.read("cash") == world.balance(vault) == 1_010 * USD
@@ -533,4 +567,6 @@ def test_threat_look_alike_vault_is_not_the_factorys(world: World) -> None:
     assert fake.read("owner") == world.stranger
     assert made.events == ()
     told = fake.send(world.stranger, "stop").one("Stopped")
-    assert told["mandate"] == vault.read("terms")[0][9]  # the same topic: readers must check the address
+    assert (
+        told["mandate"] == vault.read("terms")[0][9]
+    )  # the same topic: readers must check the address

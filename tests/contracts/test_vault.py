@@ -47,7 +47,9 @@ def test_deposit_books_and_tells(world: World) -> None:
         "amount": 300 * USD,
         "totalDeposited": 300 * USD,
     }
-    assert (vault.read("cash"), vault.read("totalDeposited"), world.balance(vault)) == (300 * USD,) * 3
+    assert (vault.read("cash"), vault.read("totalDeposited"), world.balance(vault)) == (
+        300 * USD,
+    ) * 3
 
 
 def test_deposit_stops_at_the_budget(world: World) -> None:
@@ -61,7 +63,13 @@ def test_deposit_stops_at_the_budget(world: World) -> None:
 
 def test_only_the_owner_may_deposit_sync_revoke_set_or_withdraw(world: World) -> None:
     vault = world.vault()
-    for call in (("deposit", 1), ("sync",), ("revokeAgent",), ("setAgent", world.agent), ("withdrawAll",)):
+    for call in (
+        ("deposit", 1),
+        ("sync",),
+        ("revokeAgent",),
+        ("setAgent", world.agent),
+        ("withdrawAll",),
+    ):
         for who in (world.agent, world.keeper, world.stranger):
             with refused("NotOwner", who):
                 vault.send(who, *call)
@@ -105,7 +113,11 @@ def test_execute_measures_what_left_and_takes_the_approval_back(world: World) ->
         "returned": 0,
         "spentToday": 30 * USD,
     }
-    assert (vault.read("cash"), vault.read("totalSpent"), vault.read("spentToday")) == (970 * USD, 30 * USD, 30 * USD)
+    assert (vault.read("cash"), vault.read("totalSpent"), vault.read("spentToday")) == (
+        970 * USD,
+        30 * USD,
+        30 * USD,
+    )
     assert world.usdc.read("allowance", vault.address, world.hostile.address) == 0
 
 
@@ -236,7 +248,9 @@ def test_the_floor_is_in_proportion_to_what_was_paid_in(world: World) -> None:
 
 def below_the_floor(world: World) -> Contract:
     """Cash 700, a position of 100 that the hostile target values; the floor is 800; then one dollar is lost."""
-    vault = world.vault(probes=[(world.hostile.address, selector("worthOf(address)"))], perTxCap=500 * USD)
+    vault = world.vault(
+        probes=[(world.hostile.address, selector("worthOf(address)"))], perTxCap=500 * USD
+    )
     world.hostile.send(world.stranger, "setProbe", 300 * USD, 0)
     world.take(vault, 300 * USD)
     world.hostile.send(world.stranger, "setProbe", 99 * USD, 0)
@@ -267,7 +281,12 @@ def test_mark_stops_below_the_floor_only(world: World) -> None:
     assert told.names() == ["Marked"]
     world.market.send(world.stranger, "lose", 1 * USD)
     told = vault.send(world.keeper, "mark")
-    assert told.one("Marked") == {"mandate": digest(vault), "cash": 800 * USD, "positions": 0, "floor": 800 * USD}
+    assert told.one("Marked") == {
+        "mandate": digest(vault),
+        "cash": 800 * USD,
+        "positions": 0,
+        "floor": 800 * USD,
+    }
     assert not vault.read("stoppedAt")
 
 
@@ -275,8 +294,16 @@ def test_a_floor_stop_is_final_and_revokes(world: World) -> None:
     vault = below_the_floor(world)
     told = vault.send(world.keeper, "mark")
     assert told.names() == ["Marked", "Stopped", "AgentRevoked"]
-    assert told.one("Stopped") == {"mandate": digest(vault), "by": world.keeper, "reason": FLOOR_STOP}
-    assert (vault.read("stopReason"), vault.read("stoppedAt"), vault.read("agent")) == (FLOOR_STOP, world.evm.time, ZERO)
+    assert told.one("Stopped") == {
+        "mandate": digest(vault),
+        "by": world.keeper,
+        "reason": FLOOR_STOP,
+    }
+    assert (vault.read("stopReason"), vault.read("stoppedAt"), vault.read("agent")) == (
+        FLOOR_STOP,
+        world.evm.time,
+        ZERO,
+    )
     with refused("MandateStopped", FLOOR_STOP):
         world.give(vault, 1)
     with refused("MandateStopped", FLOOR_STOP):
@@ -375,7 +402,9 @@ def test_an_open_mandate_takes_the_first_agent_for_good(world: World) -> None:
     vault.send(world.owner, "setAgent", world.agent)
 
 
-def test_an_open_mandate_without_an_agent_owes_no_fee_and_has_nobody_to_stop_it(world: World) -> None:
+def test_an_open_mandate_without_an_agent_owes_no_fee_and_has_nobody_to_stop_it(
+    world: World,
+) -> None:
     vault = world.vault(agent=ZERO)
     with refused("NotAuthorized", world.agent):
         vault.send(world.agent, "stop")
@@ -389,7 +418,9 @@ def test_an_open_mandate_without_an_agent_owes_nobody_a_part_of_a_gift(world: Wo
     world.usdc.send(world.stranger, "approve", world.market.address, 100 * USD)
     world.market.send(world.stranger, "deposit", 100 * USD, vault.address)
     stop(world, vault)
-    world.unwind(vault, world.owner, world.market, "redeem", 100 * USD, vault.address, vault.address)
+    world.unwind(
+        vault, world.owner, world.market, "redeem", 100 * USD, vault.address, vault.address
+    )
     told = vault.send(world.owner, "withdrawAll")
     assert (told.one("Settled")["gain"], told.one("Settled")["agentFee"]) == (100 * USD, 0)
     assert told.one("Withdrawn")["amount"] == 1_100 * USD
@@ -436,7 +467,10 @@ def test_settlement_pays_a_part_of_the_measured_gain_rounded_down(
     vault.send(world.stranger, "payAgent")
     vault.send(world.owner, "withdrawAll")
     after = world.balance(world.owner), world.balance(world.agent)
-    assert (after[0] - before[0], after[1] - before[1]) == (1_000 * USD - spent + returned - fee, fee)
+    assert (after[0] - before[0], after[1] - before[1]) == (
+        1_000 * USD - spent + returned - fee,
+        fee,
+    )
     assert world.balance(vault) == vault.read("cash") == vault.read("feeOwed") == 0
 
 
@@ -470,7 +504,11 @@ def test_withdraw_all_from_a_working_mandate_is_one_transaction(world: World) ->
     told = vault.send(world.owner, "withdrawAll")
     assert told.names() == ["Stopped", "AgentRevoked", "Settled", "Withdrawn"]
     assert told.one("Stopped")["reason"] == WITHDRAW_STOP
-    assert told.one("Withdrawn") == {"mandate": digest(vault), "owner": world.owner, "amount": 1_018 * USD}
+    assert told.one("Withdrawn") == {
+        "mandate": digest(vault),
+        "owner": world.owner,
+        "amount": 1_018 * USD,
+    }
     assert (world.balance(world.owner) - before, world.balance(vault)) == (1_018 * USD, 2 * USD)
 
 
@@ -535,7 +573,9 @@ def test_unwinding_lifts_the_lock_and_counts_as_returned(world: World) -> None:
     vault = locked(world)
     stop(world, vault)
     shares = world.market.read("balanceOf", vault.address)
-    told = world.unwind(vault, world.owner, world.market, "redeem", shares, vault.address, vault.address).one("Unwound")
+    told = world.unwind(
+        vault, world.owner, world.market, "redeem", shares, vault.address, vault.address
+    ).one("Unwound")
     assert told == {
         "mandate": digest(vault),
         "by": world.owner,
@@ -574,7 +614,9 @@ def test_after_the_end_an_agent_that_was_not_revoked_may_unwind(world: World) ->
     world.unwind(vault, world.agent, world.market, "redeem", 50 * USD, vault.address, vault.address)
     vault.send(world.owner, "revokeAgent")
     with refused("NotAuthorized", world.agent):
-        world.unwind(vault, world.agent, world.market, "redeem", 50 * USD, vault.address, vault.address)
+        world.unwind(
+            vault, world.agent, world.market, "redeem", 50 * USD, vault.address, vault.address
+        )
 
 
 def test_after_settlement_the_agent_is_nobody(world: World) -> None:
@@ -610,7 +652,9 @@ def test_keeper_and_agent_do_not_unwind_what_nobody_can_measure(world: World) ->
 
 
 @pytest.mark.parametrize("on_floor", [0, 1])
-def test_after_a_floor_stop_the_keeper_unwinds_only_where_the_terms_say_close(world: World, on_floor: int) -> None:
+def test_after_a_floor_stop_the_keeper_unwinds_only_where_the_terms_say_close(
+    world: World, on_floor: int
+) -> None:
     vault = world.vault(onFloor=on_floor)
     world.take(vault, 150 * USD)
     world.invest(vault, 100 * USD)
@@ -630,12 +674,17 @@ def test_after_settlement_the_owner_may_call_anything_but_usdc_and_the_vault(wor
     stop(world, vault)
     world.later(3 * DAY)
     vault.send(world.keeper, "settle")
-    for target, data in ((world.usdc, world.usdc.data("approve", world.owner, 1)), (vault, vault.data("payAgent"))):
+    for target, data in (
+        (world.usdc, world.usdc.data("approve", world.owner, 1)),
+        (vault, vault.data("payAgent")),
+    ):
         with refused("TargetNotAllowed", target.address, data[:4]):
             vault.send(world.owner, "unwind", target.address, data)
     with refused("NotAuthorized", world.keeper):
         world.unwind(vault, world.keeper, world.market, "redeem", 1, vault.address, vault.address)
-    told = world.unwind(vault, world.owner, world.market, "transfer", world.owner, 40 * USD).one("Unwound")
+    told = world.unwind(vault, world.owner, world.market, "transfer", world.owner, 40 * USD).one(
+        "Unwound"
+    )
     assert (told["selector"], told["returned"]) == (selector("transfer(address,uint256)"), 0)
     world.unwind(vault, world.owner, world.market, "redeem", 60 * USD, vault.address, vault.address)
     assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 960 * USD
@@ -648,12 +697,25 @@ def test_the_lens_reads_many_vaults_and_skips_what_is_none(world: World) -> None
     one, two = world.vault(deposit=10 * USD), world.vault(deposit=20 * USD)
     world.take(one, USD)
     two.send(world.owner, "stop")
-    number, timestamp, states = world.lens.read("read", [one.address, world.stranger, two.address, world.usdc.address])
+    number, timestamp, states = world.lens.read(
+        "read", [one.address, world.stranger, two.address, world.usdc.address]
+    )
     assert (number, timestamp) == (world.evm.chain.head.number + 1, world.evm.time)
-    fields = [c["name"] for c in entries("VaultLens", "function")["read"]["outputs"][2]["components"]]
+    fields = [
+        c["name"] for c in entries("VaultLens", "function")["read"]["outputs"][2]["components"]
+    ]
     first, gone, second, foreign = (dict(zip(fields, s, strict=True)) for s in states)
-    assert (first["ok"], first["cash"], first["spentToday"], first["balance"]) == (True, 9 * USD, USD, 9 * USD)
-    assert (second["stopped"], second["stopReason"], second["withdrawable"]) == (True, OWNER_STOP, True)
+    assert (first["ok"], first["cash"], first["spentToday"], first["balance"]) == (
+        True,
+        9 * USD,
+        USD,
+        9 * USD,
+    )
+    assert (second["stopped"], second["stopReason"], second["withdrawable"]) == (
+        True,
+        OWNER_STOP,
+        True,
+    )
     assert not gone["ok"]
     assert not foreign["ok"]
 
@@ -661,7 +723,9 @@ def test_the_lens_reads_many_vaults_and_skips_what_is_none(world: World) -> None
 def test_the_lens_says_so_rather_than_read_with_too_little_gas(world: World) -> None:
     vault = world.vault()
     with refused("LensGas"):
-        world.evm.call(ZERO, world.lens.address, world.lens.data("read", [vault.address]), gas=3_000_000)
+        world.evm.call(
+            ZERO, world.lens.address, world.lens.data("read", [vault.address]), gas=3_000_000
+        )
 
 
 def test_every_event_starts_with_the_mandate_so_that_one_topic_finds_it(world: World) -> None:

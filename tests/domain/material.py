@@ -20,7 +20,14 @@ START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)  # a Monday
 MARKET = "0x" + "11" * 20
 OTHER = "0x" + "22" * 20
 SELECTOR = "0x6e553f65"
-TARGET = Target("contract", address=MARKET, selector=SELECTOR, self_args=(1,), label="Test market", market="erc4626-test")
+TARGET = Target(
+    "contract",
+    address=MARKET,
+    selector=SELECTOR,
+    self_args=(1,),
+    label="Test market",
+    market="erc4626-test",
+)
 
 
 def usdc(text: str | int) -> Usdc:
@@ -52,7 +59,11 @@ def mandate(**more: Any) -> Mandate:
 
 
 def book(m: Mandate | None = None, state: LedgerState = EMPTY, **more: Any) -> Book:
-    plain: dict[str, Any] = {"now": START + timedelta(hours=2), "config": Config(), "switches": Switches(stop_line_dry_run=False)}
+    plain: dict[str, Any] = {
+        "now": START + timedelta(hours=2),
+        "config": Config(),
+        "switches": Switches(stop_line_dry_run=False),
+    }
     return Book(m or mandate(), state, **(plain | more))
 
 
@@ -67,16 +78,35 @@ def row(
 ) -> NewEvent:
     """A row that is not in a ledger yet."""
     return NewEvent(
-        Kind(kind), Reporter(by), at or START, None if amount is None else usdc(amount), tx, payload=payload
+        kind=Kind(kind), reported_by=Reporter(by), occurred_at=at or START, amount_usdc=None if amount is None else usdc(amount), tx_hash=tx, payload=payload
     )  # fmt: skip
 
 
 def executed(
-    spent: str | int, received: str | int = 0, *, tx: str, target: str = MARKET, at: datetime | None = None, **more: Any
+    spent: str | int,
+    received: str | int = 0,
+    *,
+    tx: str,
+    target: str = MARKET,
+    at: datetime | None = None,
+    **more: Any,
 ) -> NewEvent:
     """The chain's row of an executed call."""
-    told = {"target": target, "selector": SELECTOR, "spent": str(usdc(spent)), "received": str(usdc(received))}
-    return row("move", max(usdc(spent), usdc(received)).__str__(), "chain", tx=tx, at=at, executed=told, **more)
+    told = {
+        "target": target,
+        "selector": SELECTOR,
+        "spent": str(usdc(spent)),
+        "received": str(usdc(received)),
+    }
+    return row(
+        "move",
+        max(usdc(spent), usdc(received)).__str__(),
+        "chain",
+        tx=tx,
+        at=at,
+        executed=told,
+        **more,
+    )
 
 
 def deposit(amount: str | int, at: datetime | None = None) -> NewEvent:
@@ -95,9 +125,9 @@ class Ledger:
         for new in rows:
             self.at += timedelta(seconds=1)
             event = Event(
-                f"ev_{len(self.events) + 1:010d}", len(self.events) + 1, new.kind, new.reported_by, self.at,
-                new.occurred_at if new.reported_by is Reporter.CHAIN else max(new.occurred_at, self.at), new.amount_usdc,
-                new.tx_hash, new.chain_id, new.log_index, new.block_number, None, new.payload,
+                event_id=f"ev_{len(self.events) + 1:010d}", seq=len(self.events) + 1, kind=new.kind, reported_by=new.reported_by, created_at=self.at,
+                occurred_at=new.occurred_at if new.reported_by is Reporter.CHAIN else max(new.occurred_at, self.at), amount_usdc=new.amount_usdc,
+                tx_hash=new.tx_hash, chain_id=new.chain_id, log_index=new.log_index, block_number=new.block_number, pairs_with=None, payload=new.payload,
             )  # fmt: skip
             pair = self._pair(event)
             event = replace(event, pairs_with=pair.seq if pair else None)
@@ -110,7 +140,11 @@ class Ledger:
             return None
         other = Reporter.AGENT if new.reported_by is Reporter.CHAIN else Reporter.CHAIN
         taken = {e.pairs_with for e in self.events}
-        same = [e for e in self.events if e.tx_hash == new.tx_hash and e.reported_by is other and _pairs(e)]
+        same = [
+            e
+            for e in self.events
+            if e.tx_hash == new.tx_hash and e.reported_by is other and _pairs(e)
+        ]
         return next((e for e in same if e.seq not in taken and e.pairs_with is None), None)
 
     def newest(self, limit: int = 50) -> tuple[Event, ...]:
@@ -122,7 +156,9 @@ class Ledger:
 
 def _pairs(event: Event) -> bool:
     if event.reported_by is Reporter.CHAIN:
-        return event.kind is Kind.MOVE and ("executed" in event.payload or "unwound" in event.payload)
+        return event.kind is Kind.MOVE and (
+            "executed" in event.payload or "unwound" in event.payload
+        )
     return event.reported_by is Reporter.AGENT and event.kind in ACTION_KINDS
 
 
@@ -130,7 +166,9 @@ def ledger(*rows: NewEvent) -> Ledger:
     return Ledger().add(*rows)
 
 
-def refold(events: Sequence[Event], state: LedgerState = EMPTY, all_events: Iterable[Event] | None = None) -> LedgerState:
+def refold(
+    events: Sequence[Event], state: LedgerState = EMPTY, all_events: Iterable[Event] | None = None
+) -> LedgerState:
     """Fold rows one by one, each with its pair."""
     by_seq = {e.seq: e for e in (all_events if all_events is not None else events)}
     for event in events:
@@ -146,11 +184,20 @@ def totals(state: LedgerState) -> Mapping[str, Any]:
         "positions": state.positions_est,
         "open": {k: (r.value, r.cost, r.source) for k, r in state.open_positions.items()},
         "realized": state.realized,
-        "spent": {day: (d.spent, d.measured, d.credits, state.largest_on(day)) for day, d in state.days.items()},
+        "spent": {
+            day: (d.spent, d.measured, d.credits, state.largest_on(day))
+            for day, d in state.days.items()
+        },
         "minutes": sum(state.minutes.values()),
         "largest": state.largest[0],
         "busiest": state.busiest[0],
-        "fees": (state.fee_tools, state.fee_venue, state.fee_network, state.fee_unclassified, state.fee_unclassified_count),
+        "fees": (
+            state.fee_tools,
+            state.fee_venue,
+            state.fee_network,
+            state.fee_unclassified,
+            state.fee_unclassified_count,
+        ),
         "trades": (state.trades_measured, state.trades_claimed),
         "bad": state.bad,
     }

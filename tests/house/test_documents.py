@@ -27,9 +27,13 @@ def refusals() -> str:
         kind = REFUSALS[code]
         met = sorted(f"`{op.name}`" for op in OPERATIONS if code in op.refusals)
         parts += [f"## `{code}` ({kind.status})", "", kind.sentence, ""]
-        parts += [f"- **Who can fix it:** {kind.who_fixes}. **Same call again:** {'yes' if kind.retry_safe else 'no'}."]
         parts += [
-            f"- {step.text}" + (f": `{step.tool}`" if step.tool else "") + (f" (`{step.route}`)" if step.route else "")
+            f"- **Who can fix it:** {kind.who_fixes}. **Same call again:** {'yes' if kind.retry_safe else 'no'}."
+        ]
+        parts += [
+            f"- {step.text}"
+            + (f": `{step.tool}`" if step.tool else "")
+            + (f" (`{step.route}`)" if step.route else "")
             for step in kind.next
         ]
         parts += [f"- **Met at:** {', '.join(met)}"] if met else []

@@ -42,7 +42,9 @@ def test_money_is_never_a_float() -> None:
     for path in sources("domain", "storage", "tools"):
         for node in ast.walk(ast.parse(path.read_text())):
             assert not (isinstance(node, ast.Name) and node.id == "float"), path
-            assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), f"{path}:{node.lineno}"
+            assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), (
+                f"{path}:{node.lineno}"
+            )
 
 
 def test_nobody_but_the_store_commits() -> None:
@@ -58,8 +60,16 @@ def raised_codes() -> set[str]:
     found: set[str] = set()
     for path in sources(*PACKAGES):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("refusal", "_check") and node.args:
-                found |= {a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
+            if (
+                isinstance(node, ast.Call)
+                and getattr(node.func, "id", "") in ("refusal", "_check")
+                and node.args
+            ):
+                found |= {
+                    a.value
+                    for a in node.args
+                    if isinstance(a, ast.Constant) and isinstance(a.value, str)
+                }
     return found
 
 
@@ -117,10 +127,16 @@ def test_owner_only_operations_are_not_on_mcp() -> None:
 
 def test_nothing_tracked_names_a_registry_or_a_path_of_this_machine() -> None:
     here, fixed = str(ROOT) + "/", re.compile(r'"resolved":\s*"http|--(extra-)?index-url')
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
     for name in tracked:
         path = ROOT / name
-        if path.suffix in (".json", ".txt", ".toml", ".md", ".py", ".sol", ".mjs") and path.is_file() and path != Path(__file__):
+        if (
+            path.suffix in (".json", ".txt", ".toml", ".md", ".py", ".sol", ".mjs")
+            and path.is_file()
+            and path != Path(__file__)
+        ):
             text = path.read_text(errors="ignore")
             assert here not in text, name
             assert not fixed.search(text), name

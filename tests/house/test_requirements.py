@@ -19,7 +19,9 @@ SECTIONS = [
 @cache
 def names(path: str) -> frozenset[str]:
     tree = ast.parse((ROOT / path).read_text())
-    return frozenset(n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(
+        n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def test_every_section_has_entries_or_is_said_to_come_later() -> None:

@@ -36,14 +36,26 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 def wallet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*WALLET, *arguments], env=environment(folder), cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [*WALLET, *arguments],
+        env=environment(folder),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
 @pytest.mark.slow
 def test_the_demo_plays_every_chapter(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*WALLET, "demo"], env=environment(tmp_path), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        [*WALLET, "demo"],
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
     assert "Every step held" in done.stdout
@@ -68,7 +80,9 @@ def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_sigterm_drains_live_clients_and_exits_0(served: tuple[subprocess.Popen[str], str]) -> None:
+async def test_sigterm_drains_live_clients_and_exits_0(
+    served: tuple[subprocess.Popen[str], str],
+) -> None:
     process, base = served
     answered: list[int] = []
     async with ClientSession() as http, anyio.create_task_group() as group:
@@ -110,10 +124,15 @@ async def test_sigterm_drains_live_clients_and_exits_0(served: tuple[subprocess.
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_long_calldata_fits_the_request_line(served: tuple[subprocess.Popen[str], str]) -> None:
+async def test_long_calldata_fits_the_request_line(
+    served: tuple[subprocess.Popen[str], str],
+) -> None:
     _, base = served
     query = {"target": "0x" + "11" * 20, "data": "0x" + "ab" * 30_000}
-    async with ClientSession() as http, http.get(base + "/wallet/mandates/m_aaaaaaaaaa/execute-call", params=query) as r:
+    async with (
+        ClientSession() as http,
+        http.get(base + "/wallet/mandates/m_aaaaaaaaaa/execute-call", params=query) as r,
+    ):
         assert (r.status, (await r.json())["error"]) == (401, "unauthenticated")
 
 
@@ -162,7 +181,9 @@ def test_what_cannot_be_backed_up_is_said_without_a_traceback(tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_the_reference_agent_works_against_the_served_demo_which_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_the_reference_agent_works_against_the_served_demo_which_leaves_nothing_behind(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
     process = await anyio.open_process(
@@ -176,13 +197,21 @@ async def test_the_reference_agent_works_against_the_served_demo_which_leaves_no
             told += (await process.stdout.receive()).decode()
     base = told[told.rindex("http://127.0.0.1") :].partition("/wallet/agents/me")[0]
     key = told.split("X-Service-User-Key: ")[-1].partition('"')[0]
-    async with ClientSession() as http, http.get(base + "/wallet/agents/me", headers={"X-Service-User-Key": key}) as r:
+    async with (
+        ClientSession() as http,
+        http.get(base + "/wallet/agents/me", headers={"X-Service-User-Key": key}) as r,
+    ):
         assert (r.status, (await r.json())["name"]) == (200, "Scout")
     env = {
         "PATH": os.defpath, "WALLET_BASE": base, "WALLET_KEY": key, "AGENT_PRIVATE_KEY": "0x" + "01" * 32,
         "RPC_URL": told.split("at http", 1)[1].split()[0].join(["http", ""]),
     }  # fmt: skip
-    agent = [sys.executable, str(Path(__file__).parents[2] / "docs" / "examples" / "agent.py"), "0x" + "11" * 20, "1"]
+    agent = [
+        sys.executable,
+        str(Path(__file__).parents[2] / "docs" / "examples" / "agent.py"),
+        "0x" + "11" * 20,
+        "1",
+    ]
     done = await anyio.run_process(agent, env=env, check=False)
     # The story's mandate is settled by now: the agent finds that out and ends.
     assert (done.returncode, b"no working mandate" in done.stderr) == (1, True), done.stderr

@@ -28,7 +28,9 @@ def evm() -> Iterator[Evm]:
 
 @pytest.fixture
 async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm, stop_line_dry_run=False, config=Config(default_chain_id=CHAIN_ID)) as opened:
+    async with a_world(
+        sqlite_url, evm, stop_line_dry_run=False, config=Config(default_chain_id=CHAIN_ID)
+    ) as opened:
         yield opened
 
 
@@ -84,7 +86,9 @@ async def test_two_fresh_marks_at_the_line_stop_close_and_settle(world: World) -
 
 async def test_a_dry_run_sends_nothing(world: World) -> None:
     m = await working(world, daily_cap_usdc="500", per_tx_cap_usdc="400")
-    await world.store.write(lambda uow: uow.switches.set("stop_line_dry_run", "on", world.clock.now(), "test"))
+    await world.store.write(
+        lambda uow: uow.switches.set("stop_line_dry_run", "on", world.clock.now(), "test")
+    )
     await spend(world, m, "400")
     await lose(world, "150")
     ticks = keeper(world)
@@ -116,7 +120,9 @@ async def test_a_chain_that_does_not_answer_fails_no_read(world: World) -> None:
     from chain.evm import EvmChains
 
     m = await working(world)
-    dead = EvmChains([world.evm.facts() and replace(world.evm.facts(), rpc_url="http://127.0.0.1:1")])
+    dead = EvmChains(
+        [world.evm.facts() and replace(world.evm.facts(), rpc_url="http://127.0.0.1:1")]
+    )
     world.deps = replace(world.deps, chains=dead)
     seen = await m.read()
     assert seen["chain_state"]["agent_known"] is False

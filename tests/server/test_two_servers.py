@@ -45,13 +45,19 @@ class Pair:
     async def key_of(self, agent: Caller) -> dict[str, str]:
         key = self.world.deps.ids.token("ak_")
         at, name = self.world.clock.now(), self.world.deps.ids.short("k_")
-        await self.world.store.write(lambda uow: uow.identities.add_key(name, agent.user_id or "", hashed(key), at))
+        await self.world.store.write(
+            lambda uow: uow.identities.add_key(name, agent.user_id or "", hashed(key), at)
+        )
         return {"X-Service-User-Key": key}
 
     async def session_of(self, owner: Caller) -> dict[str, str]:
         token, at = self.world.deps.ids.token("ws_"), datetime.now(UTC)
         until = at + timedelta(hours=12)
-        await self.world.store.write(lambda uow: uow.identities.add_session(hashed(token), owner.user_id or "", at, until, until))
+        await self.world.store.write(
+            lambda uow: uow.identities.add_session(
+                hashed(token), owner.user_id or "", at, until, until
+            )
+        )
         return {"Authorization": f"Bearer {token}"}
 
     async def together(self, calls: list[tuple[str, str, dict[str, Any]]]) -> list[Answer]:
@@ -79,7 +85,11 @@ def _served(url: str, evm: Evm) -> tuple[subprocess.Popen[str], str]:
         f"{chain}USDC": evm.usdc, f"{chain}FACTORY": evm.factory, f"{chain}LENS": evm.lens, f"{chain}CONFIRMATIONS": "0",
     }  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-m", "server", "serve", "--port", str(port)], env=env, cwd=ROOT, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "server", "serve", "--port", str(port)],
+        env=env,
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     return process, f"http://127.0.0.1:{port}"
 
@@ -93,7 +103,9 @@ async def pair(url: str, evm: Evm) -> AsyncIterator[Pair]:
         try:
             for process, _ in started:
                 assert process.stderr is not None
-                while "serving on" not in (line := await anyio.to_thread.run_sync(process.stderr.readline)):
+                while "serving on" not in (
+                    line := await anyio.to_thread.run_sync(process.stderr.readline)
+                ):
                     assert line, "a server ended before it was ready"
             async with ClientSession(connector=TCPConnector(limit=100)) as http:
                 yield Pair(world, [base for _, base in started], http)
@@ -107,7 +119,9 @@ async def pair(url: str, evm: Evm) -> AsyncIterator[Pair]:
 async def _verified(url: str) -> int:
     """What `wallet db verify` says of the database."""
     env = {"PATH": os.defpath, "PYTHONPATH": str(ROOT), "WALLET_DATABASE_URL": url}
-    done = await anyio.run_process([sys.executable, "-m", "server", "db", "verify"], env=env, cwd=ROOT, check=False)
+    done = await anyio.run_process(
+        [sys.executable, "-m", "server", "db", "verify"], env=env, cwd=ROOT, check=False
+    )
     return done.returncode
 
 
@@ -115,18 +129,25 @@ def _codes(answers: list[Answer]) -> Counter[tuple[int, str | None]]:
     return Counter((status, body.get("error")) for status, body in answers)
 
 
-async def test_the_limits_and_the_races_of_one_mandate_hold_over_two_servers(database_url: str, evm: Evm) -> None:
+async def test_the_limits_and_the_races_of_one_mandate_hold_over_two_servers(
+    database_url: str, evm: Evm
+) -> None:
     async with pair(database_url, evm) as two:
         m = await working(two.world, per_tx_cap_usdc="30", daily_cap_usdc="100")
         agent, owner = await two.key_of(m.agent), await two.session_of(m.owner)
         path = f"/wallet/mandates/{m.id}"
 
-        same = {"headers": agent | {"Idempotency-Key": "same"}, "json": {"kind": "note", "payload": {"text": "once"}}}
+        same = {
+            "headers": agent | {"Idempotency-Key": "same"},
+            "json": {"kind": "note", "payload": {"text": "once"}},
+        }
         answers = await two.together([("POST", path + "/events", same)] * 32)
         assert _codes(answers) == {(201, None): 32}
         assert len({a["event"]["event_id"] for _, a in answers}) == 1
 
-        answers = await two.together([("GET", path + "/execute-call", _action(m, f"9.{n:06d}", agent)) for n in range(50)])
+        answers = await two.together(
+            [("GET", path + "/execute-call", _action(m, f"9.{n:06d}", agent)) for n in range(50)]
+        )
         assert _codes(answers) == {(200, None): 11, (409, "over_daily_cap"): 39}
 
         told = {"headers": agent, "json": {"reason": "server_guard"}}
@@ -140,24 +161,38 @@ async def test_the_limits_and_the_races_of_one_mandate_hold_over_two_servers(dat
         assert await _verified(two.world.store.url) == 0
 
 
-async def test_approvals_and_offers_race_to_one_outcome_over_two_servers(database_url: str, evm: Evm) -> None:
+async def test_approvals_and_offers_race_to_one_outcome_over_two_servers(
+    database_url: str, evm: Evm
+) -> None:
     async with pair(database_url, evm) as two:
         m = await working(two.world, approval_above_usdc="1")
         agent, owner = await two.key_of(m.agent), await two.session_of(m.owner)
         path = f"/wallet/mandates/{m.id}"
-        answers = await two.together([("GET", path + "/execute-call", _action(m, f"2.{n:06d}", agent)) for n in range(25)])
+        answers = await two.together(
+            [("GET", path + "/execute-call", _action(m, f"2.{n:06d}", agent)) for n in range(25)]
+        )
         assert _codes(answers) == {(202, None): 10, (429, "rate_limited"): 15}
 
         for item in [a["approval"]["approval_id"] for status, a in answers if status == 202]:
-            decisions = [{"headers": owner, "json": {"decision": what}} for what in ("approve", "decline", "approve", "decline")]
-            decided = await two.together([("POST", f"{path}/approvals/{item}", d) for d in decisions])
+            decisions = [
+                {"headers": owner, "json": {"decision": what}}
+                for what in ("approve", "decline", "approve", "decline")
+            ]
+            decided = await two.together(
+                [("POST", f"{path}/approvals/{item}", d) for d in decisions]
+            )
             assert _codes(decided) == {(200, None): 2, (409, "conflict"): 2}
             assert len({a["approval"]["status"] for status, a in decided if status == 200}) == 1
 
         offer = await drafted(two.world, agent_id=None, open_board=True)
-        rivals = [await two.key_of(a) for a in (offer.agent, (await two.world.agent(offer.owner))[0])]
+        rivals = [
+            await two.key_of(a) for a in (offer.agent, (await two.world.agent(offer.owner))[0])
+        ]
         answers = await two.together(
-            [("POST", f"/wallet/mandates/{offer.id}/accept", {"headers": r, "json": {}}) for r in rivals]
+            [
+                ("POST", f"/wallet/mandates/{offer.id}/accept", {"headers": r, "json": {}})
+                for r in rivals
+            ]
         )
         assert _codes(answers) == {(200, None): 1, (409, "conflict"): 1}
         assert await _verified(two.world.store.url) == 0
@@ -165,5 +200,9 @@ async def test_approvals_and_offers_race_to_one_outcome_over_two_servers(databas
 
 def _action(m: Mandated, amount: str, headers: dict[str, str]) -> dict[str, Any]:
     world = m.world
-    query = {"target": world.evm.market, "data": world.deposit_data(m.vault, amount), "approve_amount": amount}
+    query = {
+        "target": world.evm.market,
+        "data": world.deposit_data(m.vault, amount),
+        "approve_amount": amount,
+    }
     return {"headers": headers, "params": query}

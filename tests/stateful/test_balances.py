@@ -13,7 +13,13 @@ from typing import Any, ClassVar, cast
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from domain.agents.transfers import Outcome
 from domain.facts import TransferLog
@@ -66,7 +72,9 @@ class Balances(RuleBasedStateMachine):
         self.loop = asyncio.Runner()
         self.store = self.loop.run(open_store(f"sqlite:///{self.folder / 'w.sqlite'}"))
         self.clock = Clock()
-        self.deps = Deps(self.store, cast(Chains, None), self.clock, SystemIds(), Config(), cast(SignIn, None))
+        self.deps = Deps(
+            self.store, cast(Chains, None), self.clock, SystemIds(), Config(), cast(SignIn, None)
+        )
         self.held: dict[tuple[str, str], int] = {
             (a, s): 0 for a in AGENTS_IDS for s in ("idle", "in_transit", "reserved", "delivered")
         }
@@ -79,7 +87,11 @@ class Balances(RuleBasedStateMachine):
         for agent_id in AGENTS_IDS:
             agent = Agent(agent_id, "u_owner", "Scout", None, self.clock.at)
             self.write(lambda uow, a=agent: uow.identities.add_agent(a))
-            self.write(lambda uow, a=agent_id: uow.transfers.set_deposit_address(a, CHAIN, ADDRESS[a], self.clock.at))
+            self.write(
+                lambda uow, a=agent_id: uow.transfers.set_deposit_address(
+                    a, CHAIN, ADDRESS[a], self.clock.at
+                )
+            )
 
     def teardown(self) -> None:
         assert self.loop.run(verify(self.store)).ok
@@ -103,12 +115,22 @@ class Balances(RuleBasedStateMachine):
     # -- reports -----------------------------------------------------------------------------------------------
 
     def report(self, who: str, tx: str, micros: int, direction: str, key: str | None) -> None:
-        body = {"chain_id": CHAIN, "asset": "USDC", "amount": text(micros), "tx_hash": tx, "direction": direction}
+        body = {
+            "chain_id": CHAIN,
+            "asset": "USDC",
+            "amount": text(micros),
+            "tx_hash": tx,
+            "direction": direction,
+        }
         reply = self.call("transfer_report", Caller("agent", who, "u_owner"), key, **body)
         first = self.answers.get((who, key)) if key else None
         if first is not None:
             same = first[0] == body
-            assert reply.body == first[1].body if same else reply.body["error"] == "idempotency_key_reused"
+            assert (
+                reply.body == first[1].body
+                if same
+                else reply.body["error"] == "idempotency_key_reused"
+            )
             return
         idle = self.held[who, "idle"]
         if self.stands(who, tx) or (who, tx) in self.claimed:
@@ -124,7 +146,13 @@ class Balances(RuleBasedStateMachine):
             self.overdrawn.add(who)
         if key:
             self.answers[who, key] = (body, reply)
-        self.reports[tx] = {"who": who, "amount": micros, "direction": direction, "status": "reported", "over": over}
+        self.reports[tx] = {
+            "who": who,
+            "amount": micros,
+            "direction": direction,
+            "status": "reported",
+            "over": over,
+        }
         self.claimed.add((who, tx))
         self.add(who, in_transit=micros, idle=-micros if direction == "out" else 0)
 
@@ -143,19 +171,35 @@ class Balances(RuleBasedStateMachine):
 
     @rule(who=WHO, tx=TX, amount=st.sampled_from(["0", "-1", "NaN", "1.0000001", "1e3"]))
     def an_amount_that_is_none_changes_nothing(self, who: str, tx: str, amount: str) -> None:
-        body = {"chain_id": CHAIN, "asset": "USDC", "amount": amount, "tx_hash": tx, "direction": "in"}
-        assert self.call("transfer_report", Caller("agent", who, "u_owner"), **body).body["error"] == "invalid_number"
+        body = {
+            "chain_id": CHAIN,
+            "asset": "USDC",
+            "amount": amount,
+            "tx_hash": tx,
+            "direction": "in",
+        }
+        assert (
+            self.call("transfer_report", Caller("agent", who, "u_owner"), **body).body["error"]
+            == "invalid_number"
+        )
 
     @rule(who=WHO, allow=st.booleans())
     def the_owner_allows_or_forbids_an_overdraft(self, who: str, allow: bool) -> None:
-        reply = self.call("owner_agent_policy_put", OWNER, agent_id=who, auto_vs_approval={"allow_overdraft": allow})
+        reply = self.call(
+            "owner_agent_policy_put",
+            OWNER,
+            agent_id=who,
+            auto_vs_approval={"allow_overdraft": allow},
+        )
         assert reply.status == 200
         self.overdraft[who] = allow
 
     # -- the chain ---------------------------------------------------------------------------------------------
 
     def settle(self, tx: str, actual: int | None) -> None:
-        told = self.write(lambda uow: settle_report(uow, CHAIN, tx, Outcome(actual), self.clock.now()))
+        told = self.write(
+            lambda uow: settle_report(uow, CHAIN, tx, Outcome(actual), self.clock.now())
+        )
         known = self.reports.get(tx)
         if known is None or known["status"] != "reported":
             assert told is None
@@ -191,7 +235,13 @@ class Balances(RuleBasedStateMachine):
         added = self.write(lambda uow: take_inbound(uow, CHAIN, found, self.clock.now()))
         assert added == (not self.stands(who, tx))
         if added:
-            self.reports[tx] = {"who": who, "amount": micros, "direction": "in", "status": "confirmed", "over": False}
+            self.reports[tx] = {
+                "who": who,
+                "amount": micros,
+                "direction": "in",
+                "status": "confirmed",
+                "over": False,
+            }
             self.add(who, idle=micros)
 
     # -- the auction -------------------------------------------------------------------------------------------
@@ -211,14 +261,19 @@ class Balances(RuleBasedStateMachine):
             assert reply.status == (200 if known == micros else 409)
             return
         placed, closed = (
-            sum(v for (w, b, _), v in self.bids.items() if (w, b) == (who, f"{bid}:{e}")) for e in ("placed", "closed")
+            sum(v for (w, b, _), v in self.bids.items() if (w, b) == (who, f"{bid}:{e}"))
+            for e in ("placed", "closed")
         )
         if event == "closed" and micros > placed - closed:
             assert (reply.status, reply.body["error"]) == (409, "conflict")
             return
         assert reply.status == 201
         self.bids[who, f"{bid}:{event}", seq] = micros
-        moved = {"placed": ("reserved", micros), "closed": ("reserved", -micros), "delivered": ("delivered", micros)}
+        moved = {
+            "placed": ("reserved", micros),
+            "closed": ("reserved", -micros),
+            "delivered": ("delivered", micros),
+        }
         self.add(who, **dict([moved[event]]))
 
     # -- what must hold ----------------------------------------------------------------------------------------
@@ -226,12 +281,14 @@ class Balances(RuleBasedStateMachine):
     @invariant()
     def balances_are_the_models_and_the_sums_of_their_deltas(self) -> None:
         for who in AGENTS_IDS:
-            kept, summed = self.read(lambda uow, w=who: (uow.transfers.balances(w), uow.transfers.summed(w)))
+            kept, summed = self.read(
+                lambda uow, w=who: (uow.transfers.balances(w), uow.transfers.summed(w))
+            )
             assert kept == summed
             found = {state: amount for _, _, state, amount in kept}
-            assert {s: found.get(s, 0) for s in ("idle", "in_transit", "reserved", "delivered")} == {
-                s: v for (w, s), v in self.held.items() if w == who
-            }
+            assert {
+                s: found.get(s, 0) for s in ("idle", "in_transit", "reserved", "delivered")
+            } == {s: v for (w, s), v in self.held.items() if w == who}
 
     @invariant()
     def nothing_is_below_zero_but_idle_under_an_override(self) -> None:
@@ -240,7 +297,9 @@ class Balances(RuleBasedStateMachine):
 
     @invariant()
     def there_is_one_report_a_transaction_and_its_outcome_stays(self) -> None:
-        rows = self.read(lambda uow: uow.sql.rows("SELECT tx_hash, agent_id, status FROM transfer_reports"))
+        rows = self.read(
+            lambda uow: uow.sql.rows("SELECT tx_hash, agent_id, status FROM transfer_reports")
+        )
         assert {r["tx_hash"]: (r["agent_id"], r["status"]) for r in rows} == {
             tx: (r["who"], r["status"]) for tx, r in self.reports.items()
         }
@@ -250,7 +309,9 @@ class Balances(RuleBasedStateMachine):
 @pytest.fixture(scope="module")
 def template() -> Iterator[Path]:
     memory = Path("/dev/shm")  # noqa: S108 - the folder in it is made by mkdtemp
-    folder = Path(tempfile.mkdtemp(prefix="wallet-balances-", dir=memory if memory.is_dir() else None))
+    folder = Path(
+        tempfile.mkdtemp(prefix="wallet-balances-", dir=memory if memory.is_dir() else None)
+    )
     migrate.upgrade(f"sqlite:///{folder / 'template.sqlite'}")
     yield folder / "template.sqlite"
     shutil.rmtree(folder, ignore_errors=True)
@@ -258,12 +319,22 @@ def template() -> Iterator[Path]:
 
 def test_no_order_of_reports_outcomes_and_bids_breaks_a_balance(template: Path) -> None:
     Balances.template = template
-    quick = settings(max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+    quick = settings(
+        max_examples=25,
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     run_state_machine_as_test(Balances, settings=quick)
 
 
 @pytest.mark.slow
 def test_no_long_order_of_them_does_either(template: Path) -> None:
     Balances.template = template
-    long = settings(max_examples=150, stateful_step_count=80, deadline=None, suppress_health_check=list(HealthCheck))
+    long = settings(
+        max_examples=150,
+        stateful_step_count=80,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     run_state_machine_as_test(Balances, settings=long)

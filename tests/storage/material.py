@@ -45,39 +45,92 @@ def mandate(public_id: str = "m_1", **changes: Any) -> Mandate:
 
 
 def agent(agent_id: str = "u_agent", **changes: Any) -> Agent:
-    given: dict[str, Any] = {"owner_id": "u_owner", "name": "Ada", "address": None, "created_at": NOW}
+    given: dict[str, Any] = {
+        "owner_id": "u_owner",
+        "name": "Ada",
+        "address": None,
+        "created_at": NOW,
+    }
     return Agent(agent_id, **given | changes)
 
 
 def buy(amount: str = "1", *, tx_hash: str | None = None, **payload: Any) -> NewEvent:
     """A report by the agent."""
     told = {"target": {"market": "ausd"}, **payload}
-    return NewEvent(Kind.BUY, Reporter.AGENT, NOW, Usdc.parse(amount), tx_hash, 84532 if tx_hash else None, payload=told)
+    return NewEvent(
+        kind=Kind.BUY,
+        reported_by=Reporter.AGENT,
+        occurred_at=NOW,
+        amount_usdc=Usdc.parse(amount),
+        tx_hash=tx_hash,
+        chain_id=84532 if tx_hash else None,
+        payload=told,
+    )
 
 
-def executed(spent: str = "1", *, tx_hash: str = TX, log_index: int = 0, block: int = 10) -> NewEvent:
+def executed(
+    spent: str = "1", *, tx_hash: str = TX, log_index: int = 0, block: int = 10
+) -> NewEvent:
     """An executed call, as the chain tells of it."""
-    told = {"executed": {"target": "0x" + "11" * 20, "market": "ausd", "selector": "0x6e553f65", "spent": spent, "received": "0"}}
-    return NewEvent(Kind.MOVE, Reporter.CHAIN, NOW, Usdc.parse(spent), tx_hash, 84532, log_index, block, told)
+    told = {
+        "executed": {
+            "target": "0x" + "11" * 20,
+            "market": "ausd",
+            "selector": "0x6e553f65",
+            "spent": spent,
+            "received": "0",
+        }
+    }
+    return NewEvent(
+        kind=Kind.MOVE,
+        reported_by=Reporter.CHAIN,
+        occurred_at=NOW,
+        amount_usdc=Usdc.parse(spent),
+        tx_hash=tx_hash,
+        chain_id=84532,
+        log_index=log_index,
+        block_number=block,
+        payload=told,
+    )
 
 
-def deposit(amount: str = "500", *, tx_hash: str = TX, log_index: int = 0, block: int = 5) -> NewEvent:
+def deposit(
+    amount: str = "500", *, tx_hash: str = TX, log_index: int = 0, block: int = 5
+) -> NewEvent:
     """A deposit, as the chain tells of it."""
-    return NewEvent(Kind.DEPOSIT, Reporter.CHAIN, NOW, Usdc.parse(amount), tx_hash, 84532, log_index, block, {})
+    return NewEvent(
+        kind=Kind.DEPOSIT,
+        reported_by=Reporter.CHAIN,
+        occurred_at=NOW,
+        amount_usdc=Usdc.parse(amount),
+        tx_hash=tx_hash,
+        chain_id=84532,
+        log_index=log_index,
+        block_number=block,
+        payload={},
+    )
 
 
-async def append(store: Store, new: NewEvent, *, public_id: str = "m_1", now: datetime = NOW) -> Event | None:
-    return await store.write(lambda uow: uow.ledger.append(public_id, new, event_id=event_id(), now=now))
+async def append(
+    store: Store, new: NewEvent, *, public_id: str = "m_1", now: datetime = NOW
+) -> Event | None:
+    return await store.write(
+        lambda uow: uow.ledger.append(public_id, new, event_id=event_id(), now=now)
+    )
 
 
-async def fill(store: Store, rows: int, *, public_id: str = "m_1", every: timedelta = timedelta(seconds=1)) -> None:
+async def fill(
+    store: Store, rows: int, *, public_id: str = "m_1", every: timedelta = timedelta(seconds=1)
+) -> None:
     """A ledger of buys and chain rows that pair with every other one of them."""
 
     def work(uow: UnitOfWork) -> None:
         start = uow.ledger.head(public_id)[0]
         for n in range(start, start + rows):
             new = (
-                executed("2", tx_hash=tx(n // 3), log_index=n) if n % 3 == 2 else buy("2", tx_hash=tx(n // 3) if n % 3 else None)
+                executed("2", tx_hash=tx(n // 3), log_index=n)
+                if n % 3 == 2
+                else buy("2", tx_hash=tx(n // 3) if n % 3 else None)
             )
             uow.ledger.append(public_id, new, event_id=event_id(), now=NOW + n * every)
 

@@ -18,7 +18,12 @@ def append_rows(url: str, name: str, rows: int, start: Any) -> None:
         start.wait(30)
 
         def one(uow: UnitOfWork, n: int) -> None:
-            uow.ledger.append("m_1", m.executed(log_index=n, tx_hash=m.tx(n)), event_id=f"ev_{name}_c{n}", now=m.NOW)
+            uow.ledger.append(
+                "m_1",
+                m.executed(log_index=n, tx_hash=m.tx(n)),
+                event_id=f"ev_{name}_c{n}",
+                now=m.NOW,
+            )
             uow.ledger.append("m_1", m.buy(tx_hash=m.tx(n)), event_id=f"ev_{name}_a{n}", now=m.NOW)
             uow.ledger.state("m_1")
 

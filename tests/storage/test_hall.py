@@ -17,15 +17,26 @@ pytestmark = pytest.mark.anyio
 
 def _agent(n: int, **changes: Any) -> HallAgent:
     facts: dict[str, int | None] = dict.fromkeys(SORTS, n % 4)
-    given: dict[str, Any] = {"accepts": n % 2 == 0, "ranked": n % 3 == 0, "mandates_working": 1, "usdc_working_micros": 10}
-    given |= {"as_of": m.NOW, "body": {"name": f"Agent {n}"}, "facts": facts | changes.pop("facts", {})}
+    given: dict[str, Any] = {
+        "accepts": n % 2 == 0,
+        "ranked": n % 3 == 0,
+        "mandates_working": 1,
+        "usdc_working_micros": 10,
+    }
+    given |= {
+        "as_of": m.NOW,
+        "body": {"name": f"Agent {n}"},
+        "facts": facts | changes.pop("facts", {}),
+    }
     return HallAgent(f"u_{n:02d}", **given | changes)
 
 
 async def _walk(store: Store, sort: str, **given: Any) -> list[HallAgent]:
     seen: list[HallAgent] = []
     cursor = None
-    while page := await store.read(lambda uow, c=cursor: uow.hall.page(sort, after=c, limit=3, **given)):  # type: ignore[misc]  # the default binds the loop's value
+    while page := await store.read(
+        lambda uow, c=cursor: uow.hall.page(sort, after=c, limit=3, **given)
+    ):  # type: ignore[misc]  # the default binds the loop's value
         seen += page
         cursor = hall_after(sort, page[-1])
     return seen
@@ -33,7 +44,9 @@ async def _walk(store: Store, sort: str, **given: Any) -> list[HallAgent]:
 
 @pytest.mark.parametrize("sort", SORTS)
 async def test_a_page_is_best_first_unknown_last_ties_by_agent(store: Store, sort: str) -> None:
-    agents = [_agent(n) for n in range(10)] + [_agent(n, facts={sort: v}) for n, v in ((10, None), (11, -7), (12, None))]
+    agents = [_agent(n) for n in range(10)] + [
+        _agent(n, facts={sort: v}) for n, v in ((10, None), (11, -7), (12, None))
+    ]
     await store.write(lambda uow: [uow.hall.put(a) for a in agents[::-1]])  # type: ignore[func-returns-value]  # in a row
 
     def place(a: HallAgent) -> tuple[bool, int, str]:
@@ -41,13 +54,19 @@ async def test_a_page_is_best_first_unknown_last_ties_by_agent(store: Store, sor
         return value is None, SORTS[sort] * (value or 0), a.agent_id
 
     assert await _walk(store, sort) == sorted(agents, key=place)
-    assert await _walk(store, sort, accepting=True) == [a for a in sorted(agents, key=place) if a.accepts]
-    assert await _walk(store, sort, ranked=False) == [a for a in sorted(agents, key=place) if not a.ranked]
+    assert await _walk(store, sort, accepting=True) == [
+        a for a in sorted(agents, key=place) if a.accepts
+    ]
+    assert await _walk(store, sort, ranked=False) == [
+        a for a in sorted(agents, key=place) if not a.ranked
+    ]
 
 
 async def test_a_row_is_replaced_and_counted(store: Store) -> None:
     await store.write(lambda uow: [uow.hall.put(_agent(n)) for n in (1, 2)])  # type: ignore[func-returns-value]  # in a row
-    await store.write(lambda uow: uow.hall.put(_agent(1, usdc_working_micros=2**40, mandates_working=3)))
+    await store.write(
+        lambda uow: uow.hall.put(_agent(1, usdc_working_micros=2**40, mandates_working=3))
+    )
     assert await store.read(lambda uow: uow.hall.totals()) == (2, 4, 2**40 + 10)
     assert await store.read(lambda uow: uow.hall.get("u_02")) == _agent(2)
     assert await store.read(lambda uow: uow.hall.get("u_99")) is None
@@ -62,12 +81,19 @@ async def test_a_cursor_of_another_sort_is_refused(store: Store) -> None:
 
 async def test_days_come_back_in_their_bounds(store: Store) -> None:
     def work(uow: UnitOfWork) -> None:
-        for mandate, day in (("m_1", "2026-11-18"), ("m_1", "2026-11-19"), ("m_1", "2026-11-20"), ("m_2", "2026-11-19")):
+        for mandate, day in (
+            ("m_1", "2026-11-18"),
+            ("m_1", "2026-11-19"),
+            ("m_1", "2026-11-20"),
+            ("m_2", "2026-11-19"),
+        ):
             uow.hall.put_day(HallDay(mandate, day, "u_agent", {"worth": 1}))
         uow.hall.put_day(HallDay("m_1", "2026-11-19", "u_agent", {"worth": 2}))
 
     async def days() -> list[tuple[str, str, int]]:
-        found = await store.read(lambda uow: uow.hall.days_of_agent("u_agent", "2026-11-19", "2026-11-20"))
+        found = await store.read(
+            lambda uow: uow.hall.days_of_agent("u_agent", "2026-11-19", "2026-11-20")
+        )
         return [(d.public_id, d.day, d.body["worth"]) for d in found]
 
     await store.write(work)
@@ -80,7 +106,7 @@ async def test_days_come_back_in_their_bounds(store: Store) -> None:
 async def test_a_page_walks_an_index(sqlite_url: str) -> None:
     store = await open_store(sqlite_url)
     for sort in SORTS:
-        query = f"SELECT * FROM hall_agents WHERE (by_{sort}, agent_id) > (1, 'x') ORDER BY by_{sort}, agent_id LIMIT 3"  # noqa: S608 - our own names
+        query = f"SELECT * FROM hall_agents WHERE (by_{sort}, agent_id) > (1, 'x') ORDER BY by_{sort}, agent_id LIMIT 3"
         (plan,) = await store.read(lambda uow, q=query: uow.sql.rows("EXPLAIN QUERY PLAN " + q))  # type: ignore[misc]  # the default binds the loop's value
         assert f"USING INDEX hall_agents_{sort}" in plan["detail"]
     await store.close()

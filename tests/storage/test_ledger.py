@@ -52,11 +52,24 @@ async def test_a_row_comes_back_as_it_went_in(store: Store) -> None:
         "big": 10**30,
     }
     new = NewEvent(
-        Kind.MOVE, Reporter.CHAIN, m.later(-9.000001), Usdc(1_500_000), m.TX.upper().replace("X", "x"), 84532, 3, 77, told
+        kind=Kind.MOVE,
+        reported_by=Reporter.CHAIN,
+        occurred_at=m.later(-9.000001),
+        amount_usdc=Usdc(1_500_000),
+        tx_hash=m.TX.upper().replace("X", "x"),
+        chain_id=84532,
+        log_index=3,
+        block_number=77,
+        payload=told,
     )
     event = await m.append(store, new)
     assert event is not None
-    assert (event.seq, event.created_at, event.occurred_at, event.tx_hash) == (1, m.NOW, m.later(-9.000001), m.TX)
+    assert (event.seq, event.created_at, event.occurred_at, event.tx_hash) == (
+        1,
+        m.NOW,
+        m.later(-9.000001),
+        m.TX,
+    )
     assert await _all(store) == [event]
     assert await store.read(lambda uow: uow.ledger.get("m_1", event.event_id)) == event
     assert await store.read(lambda uow: uow.ledger.get("m_2", event.event_id)) is None
@@ -64,9 +77,17 @@ async def test_a_row_comes_back_as_it_went_in(store: Store) -> None:
 
 
 async def test_an_agents_report_and_the_chains_row_pair_in_either_order(store: Store) -> None:
-    agent_first = [await m.append(store, new, public_id="m_a") for new in (m.buy(tx_hash=m.TX), m.executed())]
-    chain_first = [await m.append(store, new, public_id="m_c") for new in (m.executed(), m.buy(tx_hash=m.TX))]
-    assert [e and e.pairs_with for e in agent_first] == [e and e.pairs_with for e in chain_first] == [None, 1]
+    agent_first = [
+        await m.append(store, new, public_id="m_a") for new in (m.buy(tx_hash=m.TX), m.executed())
+    ]
+    chain_first = [
+        await m.append(store, new, public_id="m_c") for new in (m.executed(), m.buy(tx_hash=m.TX))
+    ]
+    assert (
+        [e and e.pairs_with for e in agent_first]
+        == [e and e.pairs_with for e in chain_first]
+        == [None, 1]
+    )
 
 
 async def test_a_row_has_one_partner_and_the_earliest_free_one(store: Store) -> None:
@@ -84,7 +105,14 @@ async def test_a_row_has_one_partner_and_the_earliest_free_one(store: Store) -> 
 
 
 async def test_what_is_no_action_pairs_with_nothing(store: Store) -> None:
-    note = NewEvent(Kind.NOTE, Reporter.AGENT, m.NOW, None, m.TX, 84532)
+    note = NewEvent(
+        kind=Kind.NOTE,
+        reported_by=Reporter.AGENT,
+        occurred_at=m.NOW,
+        amount_usdc=None,
+        tx_hash=m.TX,
+        chain_id=84532,
+    )
     told = [await m.append(store, new) for new in (m.deposit(), note, m.buy(tx_hash=m.TX))]
     assert [e and e.pairs_with for e in told] == [None, None, None]
 
@@ -98,7 +126,9 @@ async def test_rows_of_another_mandate_or_transaction_do_not_pair(store: Store) 
 
 
 async def test_a_log_enters_once_whoever_brings_it(store: Store) -> None:
-    answers = await asyncio.gather(*(m.append(store, m.executed(log_index=n % 4)) for n in range(32)))
+    answers = await asyncio.gather(
+        *(m.append(store, m.executed(log_index=n % 4)) for n in range(32))
+    )
     assert sum(a is not None for a in answers) == 4
     assert await m.append(store, m.executed(tx_hash=m.TX.upper().replace("X", "x"))) is None
     assert await m.append(store, m.executed(), public_id="m_2") is not None
@@ -183,11 +213,17 @@ async def test_pages_walk_the_whole_ledger(store: Store) -> None:
     await m.fill(store, 25)
     seen: list[int] = []
     before = None
-    while page := await store.read(lambda uow, b=before: uow.ledger.page("m_1", before_seq=b, limit=10)):  # type: ignore[misc]  # as above
+    while page := await store.read(
+        lambda uow, b=before: uow.ledger.page("m_1", before_seq=b, limit=10)
+    ):  # type: ignore[misc]  # as above
         seen += [e.seq for e in page]
         before = page[-1].seq
     assert seen == list(range(25, 0, -1))
-    assert [e.seq for e in await store.read(lambda uow: uow.ledger.newest("m_1", 3))] == [25, 24, 23]
+    assert [e.seq for e in await store.read(lambda uow: uow.ledger.newest("m_1", 3))] == [
+        25,
+        24,
+        23,
+    ]
 
 
 async def test_a_read_touches_as_many_rows_at_row_100_as_at_row_1000(store: Store) -> None:
@@ -230,7 +266,9 @@ async def test_a_rolled_back_append_leaves_no_state(store: Store) -> None:
 async def test_an_event_id_is_never_given_twice(store: Store) -> None:
     await store.write(lambda uow: uow.ledger.append("m_1", m.buy(), event_id="ev_1", now=m.NOW))
     with pytest.raises(Exception, match=r"(?i)unique"):
-        await store.write(lambda uow: uow.ledger.append("m_1", m.deposit(), event_id="ev_1", now=m.NOW))
+        await store.write(
+            lambda uow: uow.ledger.append("m_1", m.deposit(), event_id="ev_1", now=m.NOW)
+        )
     assert len(await _all(store)) == 1
 
 

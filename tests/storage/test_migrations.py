@@ -1,7 +1,5 @@
 """The schema: the same by metadata and by migrations, append-only where it must be."""
 
-# ruff: noqa: S608 - statements over our own table names
-
 from __future__ import annotations
 
 import asyncio
@@ -27,7 +25,11 @@ from tests.storage import material as m
 
 def _differences(url: str) -> list[object]:
     def compare(connection: object) -> list[object]:
-        return list(compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata))  # type: ignore[arg-type]  # both engines give a Connection
+        return list(
+            compare_metadata(
+                MigrationContext.configure(connection, opts={"compare_type": True}), metadata
+            )
+        )  # type: ignore[arg-type]  # both engines give a Connection
 
     async def on_postgres() -> list[object]:
         engine = create_async_engine("postgresql+asyncpg://" + url.partition("://")[2])
@@ -92,7 +94,9 @@ def test_an_upgrade_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="work_claims already exists"):
         migrate.upgrade(f"sqlite:///{path}")
     connection = sqlite3.connect(path)
-    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    names = {
+        row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
     connection.close()
     assert names == {"work_claims"}
 
@@ -102,7 +106,15 @@ async def _one_row_each(store: Store) -> None:
         uow.ledger.append("m_1", m.buy(), event_id="ev_1", now=m.NOW)
         uow.identities.add_agent(m.agent())
         uow.policies.log("u_agent", {"assets": {"from": None, "to": ["USDC"]}}, m.NOW)
-        uow.transfers.move("u_agent", [Delta(1, "USDC", "idle", 5, "transfer", "t")], m.NOW)
+        uow.transfers.move(
+            "u_agent",
+            [
+                Delta(
+                    chain_id=1, asset="USDC", state="idle", delta=5, ref_kind="transfer", ref_id="t"
+                )
+            ],
+            m.NOW,
+        )
         uow.venue.add_intent("in_1", "u_1", "note", {"text": "x"}, m.NOW, None)
 
     await store.write(work)
@@ -112,7 +124,12 @@ async def _one_row_each(store: Store) -> None:
 @pytest.mark.parametrize("table", APPEND_ONLY)
 async def test_rows_of_a_record_cannot_be_changed(store: Store, table: str) -> None:
     await _one_row_each(store)
-    column = {"ledger_events": "payload", "policy_changes": "changes", "balance_events": "ref_id", "venue_intents": "body"}[table]
+    column = {
+        "ledger_events": "payload",
+        "policy_changes": "changes",
+        "balance_events": "ref_id",
+        "venue_intents": "body",
+    }[table]
     statements = [f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"]
     if store.url.startswith("postgresql"):
         statements.append(f"TRUNCATE {table}")
@@ -130,6 +147,8 @@ async def test_replace_does_not_get_around_the_trigger(sqlite_url: str) -> None:
     try:
         await _one_row_each(store)
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-            await m.run_sql(store, "INSERT OR REPLACE INTO ledger_events SELECT * FROM ledger_events")
+            await m.run_sql(
+                store, "INSERT OR REPLACE INTO ledger_events SELECT * FROM ledger_events"
+            )
     finally:
         await store.close()

@@ -20,7 +20,9 @@ ROWS = 60
 def _two(work: Callable[[str, str, int, Any], None], url: str) -> None:
     context = multiprocessing.get_context("spawn")
     start = context.Barrier(2)
-    processes = [context.Process(target=work, args=(url, name, ROWS, start)) for name in ("one", "two")]
+    processes = [
+        context.Process(target=work, args=(url, name, ROWS, start)) for name in ("one", "two")
+    ]
     for p in processes:
         p.start()
     try:
@@ -60,7 +62,11 @@ async def test_two_processes_share_keys_and_work(database_url: str) -> None:
             claim = await store.read(lambda uow, n=n: uow.idempotency.find("s", f"k{n}"))  # type: ignore[misc]  # the default binds the loop's value
             assert claim is not None
             assert claim.response is not None
-            row = await store.read(lambda uow, n=n, by=claim.response["by"]: uow.ledger.get(f"m_{n % 3}", f"ev_{by}_{n}"))  # type: ignore[misc]  # as above
+            row = await store.read(
+                lambda uow, n=n, by=claim.response["by"]: uow.ledger.get(
+                    f"m_{n % 3}", f"ev_{by}_{n}"
+                )
+            )  # type: ignore[misc]  # as above
             assert row is not None
             assert row.created_at == m.NOW
     finally:

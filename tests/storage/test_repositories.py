@@ -36,7 +36,14 @@ FULL = m.mandate(
     allowed_targets=(
         Target("vault"),
         Target("x402", hosts=("a.example",)),
-        Target("contract", address="0x" + "Cc" * 20, selector="0x6e553f65", self_args=(1,), probe="0x01e1d114", market="ausd"),
+        Target(
+            "contract",
+            address="0x" + "Cc" * 20,
+            selector="0x6e553f65",
+            self_args=(1,),
+            probe="0x01e1d114",
+            market="ausd",
+        ),
         Target("venue", venue="perps", symbols=("BTC",), label="Perps"),
     ),
     per_tx_cap_usdc=Usdc(1),
@@ -80,7 +87,9 @@ async def test_owners_pages_are_complete_and_newest_first(store: Store) -> None:
     await store.write(lambda uow: [uow.mandates.add(x) for x in made])  # type: ignore[func-returns-value]  # in a row
     seen: list[Mandate] = []
     cursor = None
-    while page := await store.read(lambda uow, c=cursor: uow.mandates.of_owner("u_owner", after=c, limit=3)):  # type: ignore[misc]  # the default binds the loop's value
+    while page := await store.read(
+        lambda uow, c=cursor: uow.mandates.of_owner("u_owner", after=c, limit=3)
+    ):  # type: ignore[misc]  # the default binds the loop's value
         seen += page
         cursor = after(page[-1])
     assert seen == sorted(made, key=lambda x: (x.created_at, x.public_id), reverse=True)
@@ -114,7 +123,9 @@ async def test_a_vault_belongs_to_one_mandate(store: Store) -> None:
     with pytest.raises(Refused) as refused:
         await store.write(lambda uow: attach(uow, "m_2"))
     assert refused.value.code == "conflict"
-    found = await store.read(lambda uow: uow.mandates.by_vault(84532, vault.upper().replace("X", "x")))
+    found = await store.read(
+        lambda uow: uow.mandates.by_vault(84532, vault.upper().replace("X", "x"))
+    )
     assert found is not None
     assert found.public_id == "m_1"
     assert await store.read(lambda uow: uow.mandates.by_vault(8453, vault)) is None
@@ -131,21 +142,39 @@ async def test_the_poller_takes_the_never_read_first_then_the_oldest(store: Stor
     assert [x.public_id for x in due] == ["m_1", "m_3", "m_2", "m_0"]
     await store.write(lambda uow: uow.mandates.refreshed(["m_1", "m_3"], m.later(9)))
     due = await store.read(lambda uow: uow.mandates.due_for_refresh(84532, 3))
-    assert [(x.public_id, x.refreshed_at) for x in due] == [("m_2", m.later(3)), ("m_0", m.later(5)), ("m_1", m.later(9))]
+    assert [(x.public_id, x.refreshed_at) for x in due] == [
+        ("m_2", m.later(3)),
+        ("m_0", m.later(5)),
+        ("m_1", m.later(9)),
+    ]
 
 
 async def test_a_challenge_is_taken_once(store: Store) -> None:
-    await store.write(lambda uow: uow.identities.add_challenge("n1", "text", "0xa", 1, m.later(300), m.NOW))
-    takers = await asyncio.gather(*(store.write(lambda uow: uow.identities.take_challenge("n1", m.NOW)) for _ in range(16)))
+    await store.write(
+        lambda uow: uow.identities.add_challenge("n1", "text", "0xa", 1, m.later(300), m.NOW)
+    )
+    takers = await asyncio.gather(
+        *(store.write(lambda uow: uow.identities.take_challenge("n1", m.NOW)) for _ in range(16))
+    )
     assert [t.message for t in takers if t] == ["text"]
-    await store.write(lambda uow: uow.identities.add_challenge("n2", "text", "0xa", 1, m.later(300), m.NOW))
+    await store.write(
+        lambda uow: uow.identities.add_challenge("n2", "text", "0xa", 1, m.later(300), m.NOW)
+    )
+    looked = [
+        await store.read(lambda uow: uow.identities.challenge("n2", m.later(299))) for _ in range(2)
+    ]
+    assert [c.message for c in looked if c] == ["text", "text"]
+    assert await store.read(lambda uow: uow.identities.challenge("n2", m.later(300))) is None
     assert await store.write(lambda uow: uow.identities.take_challenge("n2", m.later(300))) is None
 
 
 async def test_a_person_is_made_once_an_address(store: Store) -> None:
     signs_in = [m.OWNER, m.OWNER.lower(), m.OWNER.upper().replace("X", "x")] * 5
     users = await asyncio.gather(
-        *(store.write(lambda uow, a=a, n=n: uow.identities.person(a, new_id=f"u_{n}", now=m.NOW)) for n, a in enumerate(signs_in))
+        *(
+            store.write(lambda uow, a=a, n=n: uow.identities.person(a, new_id=f"u_{n}", now=m.NOW))
+            for n, a in enumerate(signs_in)
+        )
     )
     assert len(set(users)) == 1
     assert await store.read(lambda uow: uow.identities.user(users[0].user_id)) == users[0]
@@ -172,7 +201,9 @@ async def test_an_agent_has_two_live_keys_at_most(store: Store) -> None:
 
     async def add(n: int) -> str:
         try:
-            await store.write(lambda uow: uow.identities.add_key(f"k_{n}", "u_agent", f"hash{n}", m.NOW))
+            await store.write(
+                lambda uow: uow.identities.add_key(f"k_{n}", "u_agent", f"hash{n}", m.NOW)
+            )
         except Refused as refused:
             return refused.code
         return "added"
@@ -183,7 +214,9 @@ async def test_an_agent_has_two_live_keys_at_most(store: Store) -> None:
     one = answers.index("added")
     assert await store.read(lambda uow: uow.identities.agent_by_key(f"hash{one}")) == m.agent()
     assert await store.write(lambda uow: uow.identities.revoke_key("u_agent", f"k_{one}", m.NOW))
-    assert not await store.write(lambda uow: uow.identities.revoke_key("u_agent", f"k_{one}", m.NOW))
+    assert not await store.write(
+        lambda uow: uow.identities.revoke_key("u_agent", f"k_{one}", m.NOW)
+    )
     assert await store.read(lambda uow: uow.identities.agent_by_key(f"hash{one}")) is None
     assert await add(99) == "added"
 
@@ -196,7 +229,9 @@ async def test_agents_pages_and_house_keys(store: Store) -> None:
 
     await store.write(work)
     first = await store.read(lambda uow: uow.identities.agents_of("u_owner", after=None, limit=3))
-    rest = await store.read(lambda uow: uow.identities.agents_of("u_owner", after=agent_after(first[-1]), limit=3))
+    rest = await store.read(
+        lambda uow: uow.identities.agents_of("u_owner", after=agent_after(first[-1]), limit=3)
+    )
     assert [a.agent_id for a in first + rest] == ["u_4", "u_3", "u_2", "u_1", "u_0"]
     assert await store.read(lambda uow: uow.identities.house_role("hash")) == "keeper"
     assert await store.write(lambda uow: uow.identities.revoke_house_key("h_1", m.NOW))
@@ -205,17 +240,29 @@ async def test_agents_pages_and_house_keys(store: Store) -> None:
 
 def _item(n: int, **changes: Any) -> Approval:
     given: dict[str, Any] = {"status": "pending", "action_hash": "act", "why": None}
-    given |= {"requested_at": m.later(n), "expires_at": m.later(n + 100), "target": {"market": "ausd"}, "data": "0x12"}
+    given |= {
+        "requested_at": m.later(n),
+        "expires_at": m.later(n + 100),
+        "target": {"market": "ausd"},
+        "data": "0x12",
+    }
     return Approval(f"ap_{n}", "m_1", approve_amount_usdc=Usdc(5), **given | changes)
 
 
 async def test_approvals_show_what_they_are_at_the_moment(store: Store) -> None:
-    items = [_item(0), _item(1, status="declined", decided_at=m.later(2), note="no"), _item(2, status="approved"), _item(50)]
+    items = [
+        _item(0),
+        _item(1, status="declined", decided_at=m.later(2), note="no"),
+        _item(2, status="approved"),
+        _item(50),
+    ]
     await store.write(lambda uow: [uow.approvals.add(i) for i in items])  # type: ignore[func-returns-value]  # in a row
 
     async def page(status: str | None, at: float, **given: Any) -> list[str]:
         now, asked = m.later(at), {"after": None, "limit": 50} | given
-        found = await store.read(lambda uow: uow.approvals.page("m_1", status=status, now=now, **asked))
+        found = await store.read(
+            lambda uow: uow.approvals.page("m_1", status=status, now=now, **asked)
+        )
         assert all(status in (None, i.shown(now)) for i in found)
         return [i.approval_id for i in found]
 
@@ -240,7 +287,9 @@ async def test_reservations_count_until_they_end(store: Store) -> None:
 
     await store.write(lambda uow: (uow.reservations.put(one), uow.reservations.put(two)))
     assert [await live(at) for at in (0, 9, 10, 15)] == [{one, two}, {one, two}, {two}, set()]
-    again = replace(one, amount=Usdc(6), made_at=m.later(6), expires_at=m.later(16), approval_id="ap_2")
+    again = replace(
+        one, amount=Usdc(6), made_at=m.later(6), expires_at=m.later(16), approval_id="ap_2"
+    )
     await store.write(lambda uow: uow.reservations.put(again))
     await store.write(lambda uow: uow.reservations.release("m_1", "b"))
     assert await live(7) == {again}
@@ -283,56 +332,116 @@ async def test_switches_and_work_claims(store: Store) -> None:
         await store.write(lambda uow, v=value: uow.switches.set("door", v, m.NOW, "ops"))  # type: ignore[misc]  # the default binds the loop's value
     assert await store.read(lambda uow: uow.switches.all()) == {"door": "off"}
     got = await asyncio.gather(
-        *(store.write(lambda uow, h=h: uow.work.claim("settle", "m_1", f"keeper{h}", m.NOW, m.later(60))) for h in range(8))
+        *(
+            store.write(
+                lambda uow, h=h: uow.work.claim("settle", "m_1", f"keeper{h}", m.NOW, m.later(60))
+            )
+            for h in range(8)
+        )
     )
     assert got.count(True) == 1
     winner = f"keeper{got.index(True)}"
-    assert not await store.write(lambda uow: uow.work.claim("settle", "m_1", "late", m.later(59), m.later(99)))
-    assert await store.write(lambda uow: uow.work.claim("settle", "m_1", "late", m.later(60), m.later(99)))
+    assert not await store.write(
+        lambda uow: uow.work.claim("settle", "m_1", "late", m.later(59), m.later(99))
+    )
+    assert await store.write(
+        lambda uow: uow.work.claim("settle", "m_1", "late", m.later(60), m.later(99))
+    )
     await store.write(lambda uow: uow.work.release("settle", "m_1", winner))
-    assert not await store.write(lambda uow: uow.work.claim("settle", "m_1", "x", m.later(61), m.later(99)))
+    assert not await store.write(
+        lambda uow: uow.work.claim("settle", "m_1", "x", m.later(61), m.later(99))
+    )
 
 
 async def test_policies_and_their_log(store: Store) -> None:
-    policy = Policy(assets=["USDC"], per_tx_cap_usdc=Usdc(5), hold_ratio="0.5", accepts_mandates=True)
-    await store.write(lambda uow: (uow.identities.add_agent(m.agent()), uow.policies.put("u_agent", policy, m.NOW)))
-    assert await store.read(lambda uow: uow.policies.get("u_agent")) == replace(policy, updated_at=m.NOW)
+    policy = Policy(
+        assets=["USDC"], per_tx_cap_usdc=Usdc(5), hold_ratio="0.5", accepts_mandates=True
+    )
+    await store.write(
+        lambda uow: (
+            uow.identities.add_agent(m.agent()),
+            uow.policies.put("u_agent", policy, m.NOW),
+        )
+    )
+    assert await store.read(lambda uow: uow.policies.get("u_agent")) == replace(
+        policy, updated_at=m.NOW
+    )
     assert await store.read(lambda uow: uow.policies.get("u_other")) is None
     entries = [{"n": {"from": n, "to": n + 1}} for n in range(12)]
-    await asyncio.gather(*(store.write(lambda uow, e=e: uow.policies.log("u_agent", e, m.NOW)) for e in entries))
+    await asyncio.gather(
+        *(store.write(lambda uow, e=e: uow.policies.log("u_agent", e, m.NOW)) for e in entries)
+    )
     told = await store.read(lambda uow: uow.policies.changes("u_agent", 100))
     assert sorted(c["n"]["from"] for _, c in told) == list(range(12))
     assert len(await store.read(lambda uow: uow.policies.changes("u_agent"))) == 10
 
 
 def _report(n: int, **changes: Any) -> Report:
-    given: dict[str, Any] = {"amount": 10**15, "direction": "in", "reported_by": "agent", "status": "reported"}
+    given: dict[str, Any] = {
+        "amount": 10**15,
+        "direction": "in",
+        "reported_by": "agent",
+        "status": "reported",
+    }
     return Report(8453, m.tx(n), "u_agent", "USDC", reported_at=m.later(n), **given | changes)
 
 
 async def test_a_transfer_is_reported_once(store: Store) -> None:
-    answers = await asyncio.gather(*(store.write(lambda uow: uow.transfers.add(_report(1))) for _ in range(8)))
+    answers = await asyncio.gather(
+        *(store.write(lambda uow: uow.transfers.add(_report(1))) for _ in range(8))
+    )
     assert answers.count(True) == 1
     await store.write(lambda uow: [uow.transfers.add(_report(n)) for n in (2, 3)])
-    assert [r.tx_hash for r in await store.read(lambda uow: uow.transfers.waiting(8453, 2))] == [m.tx(1), m.tx(2)]
+    assert [r.tx_hash for r in await store.read(lambda uow: uow.transfers.waiting(8453, 2))] == [
+        m.tx(1),
+        m.tx(2),
+    ]
     done = replace(_report(1), status="confirmed", amount_actual=7, confirmed_at=m.later(9))
     await store.write(lambda uow: uow.transfers.save(done))
-    assert await store.read(lambda uow: uow.transfers.get(8453, m.tx(1).upper().replace("X", "x"))) == done
+    assert (
+        await store.read(lambda uow: uow.transfers.get(8453, m.tx(1).upper().replace("X", "x")))
+        == done
+    )
     first = await store.read(lambda uow: uow.transfers.page("u_agent", after=None, limit=2))
-    rest = await store.read(lambda uow: uow.transfers.page("u_agent", after=report_after(first[-1]), limit=2))
+    rest = await store.read(
+        lambda uow: uow.transfers.page("u_agent", after=report_after(first[-1]), limit=2)
+    )
     assert [r.tx_hash for r in first + rest] == [m.tx(3), m.tx(2), m.tx(1)]
 
 
 async def test_64_outbound_reports_never_overdraw(store: Store) -> None:
     def seed(uow: UnitOfWork) -> None:
         uow.identities.add_agent(m.agent())
-        uow.transfers.move("u_agent", [Delta(8453, "USDC", "idle", 10, "transfer", "in")], m.NOW)
+        uow.transfers.move(
+            "u_agent",
+            [
+                Delta(
+                    chain_id=8453,
+                    asset="USDC",
+                    state="idle",
+                    delta=10,
+                    ref_kind="transfer",
+                    ref_id="in",
+                )
+            ],
+            m.NOW,
+        )
 
     def out(uow: UnitOfWork, n: int) -> bool:
         uow.identities.agent("u_agent", lock=True)
         if uow.transfers.balance("u_agent", 8453, "USDC", "idle") < 3:
             return False
-        deltas = [Delta(8453, "USDC", state, d, "transfer", f"t{n}") for state, d in (("idle", -3), ("in_transit", 3))]
+        deltas = [
+            Delta(
+                chain_id=8453,
+                asset="USDC",
+                state=state,
+                delta=d,
+                ref_kind="transfer",
+                ref_id=f"t{n}",
+            )
+            for state, d in (("idle", -3), ("in_transit", 3))
+        ]
         uow.transfers.move("u_agent", deltas, m.NOW)
         return True
 
@@ -345,22 +454,47 @@ async def test_64_outbound_reports_never_overdraw(store: Store) -> None:
 
 
 async def test_a_cause_is_booked_once(store: Store) -> None:
-    delta = Delta(1, "USDT", "reserved", 5, "auction_bid_close", "bid_1:closed")
+    delta = Delta(
+        chain_id=1,
+        asset="USDT",
+        state="reserved",
+        delta=5,
+        ref_kind="auction_bid_close",
+        ref_id="bid_1:closed",
+    )
     await store.write(lambda uow: uow.transfers.move("u_agent", [delta], m.NOW))
     with pytest.raises(Exception, match=r"(?i)unique"):
         await store.write(lambda uow: uow.transfers.move("u_agent", [delta], m.NOW))
-    assert await store.read(lambda uow: uow.transfers.balance("u_agent", 1, "USDT", "reserved")) == 5
+    assert (
+        await store.read(lambda uow: uow.transfers.balance("u_agent", 1, "USDT", "reserved")) == 5
+    )
     for prefix, count in (("bid_1:", 1), ("bid%", 0), ("bidx1", 0)):
-        found = await store.read(lambda uow, p=prefix: uow.transfers.events_of("u_agent", "auction_bid_close", p))  # type: ignore[misc]  # the default binds the loop's value
+        found = await store.read(
+            lambda uow, p=prefix: uow.transfers.events_of("u_agent", "auction_bid_close", p)
+        )  # type: ignore[misc]  # the default binds the loop's value
         assert len(found) == count
 
 
 async def test_balance_events_page_through_equal_times(store: Store) -> None:
-    deltas = [Delta(1, "USDT", "reserved", n, "auction_bid", f"b{n}") for n in range(7)]
+    deltas = [
+        Delta(
+            chain_id=1,
+            asset="USDT",
+            state="reserved",
+            delta=n,
+            ref_kind="auction_bid",
+            ref_id=f"b{n}",
+        )
+        for n in range(7)
+    ]
     await store.write(lambda uow: uow.transfers.move("u_agent", deltas, m.NOW))
     micros = (m.NOW - m.NOW.replace(year=1970, month=1, day=1, hour=0)) // timedelta(microseconds=1)
-    first = await store.read(lambda uow: uow.transfers.events("u_agent", before=micros + 1, limit=4))
-    rest = await store.read(lambda uow: uow.transfers.events("u_agent", before=micros, before_n=first[-1].n, limit=4))
+    first = await store.read(
+        lambda uow: uow.transfers.events("u_agent", before=micros + 1, limit=4)
+    )
+    rest = await store.read(
+        lambda uow: uow.transfers.events("u_agent", before=micros, before_n=first[-1].n, limit=4)
+    )
     assert [e.delta for e in first + rest] == deltas[::-1]
     assert {e.created_at for e in first} == {m.NOW}
 
@@ -368,10 +502,19 @@ async def test_balance_events_page_through_equal_times(store: Store) -> None:
 async def test_an_amount_is_exact_or_refused(store: Store) -> None:
     wide = store.url.startswith("postgresql")
     for amount in (2**63 - 1, 1 - 2**63, 10**38 - 1):
-        delta = Delta(1, f"T{amount}", "idle", amount, "transfer", "x")
+        delta = Delta(
+            chain_id=1,
+            asset=f"T{amount}",
+            state="idle",
+            delta=amount,
+            ref_kind="transfer",
+            ref_id="x",
+        )
         if amount < 2**63 or wide:
             await store.write(lambda uow, d=delta: uow.transfers.move("u_agent", [d], m.NOW))  # type: ignore[misc]  # the default binds the loop's value
-            kept = await store.read(lambda uow, d=delta: uow.transfers.balance("u_agent", 1, d.asset, "idle"))  # type: ignore[misc]  # as above
+            kept = await store.read(
+                lambda uow, d=delta: uow.transfers.balance("u_agent", 1, d.asset, "idle")
+            )  # type: ignore[misc]  # as above
             assert kept == amount
         else:
             with pytest.raises(Refused) as refused:
@@ -383,12 +526,27 @@ async def test_a_sum_never_turns_into_a_float(store: Store) -> None:
     biggest = 10**38 - 1 if store.url.startswith("postgresql") else 2**63 - 1
 
     def book(uow: UnitOfWork, amount: int, ref: str) -> None:
-        uow.transfers.move("u_agent", [Delta(1, "T", "idle", amount, "transfer", ref)], m.NOW)
+        uow.transfers.move(
+            "u_agent",
+            [
+                Delta(
+                    chain_id=1,
+                    asset="T",
+                    state="idle",
+                    delta=amount,
+                    ref_kind="transfer",
+                    ref_id=ref,
+                )
+            ],
+            m.NOW,
+        )
 
     await store.write(lambda uow: book(uow, biggest, "a"))
     with pytest.raises(Refused):
         await store.write(lambda uow: book(uow, 1, "b"))
-    assert await store.read(lambda uow: uow.transfers.balances("u_agent")) == [(1, "T", "idle", biggest)]
+    assert await store.read(lambda uow: uow.transfers.balances("u_agent")) == [
+        (1, "T", "idle", biggest)
+    ]
 
 
 async def test_deposit_addresses_are_kept_a_chain(store: Store) -> None:
@@ -422,8 +580,17 @@ async def test_the_readers_tables_forget_what_a_reorganisation_took(store: Store
     assert sorted(await store.read(lambda uow: uow.chainlog.vaults(1))) == ["0x10", "0x11"]
     cursor = await store.read(lambda uow: uow.chainlog.cursor(1))
     assert cursor is not None
-    assert (cursor.block, cursor.hash, cursor.head, cursor.recheck_to, cursor.read_at) == (11, "h11", 21, 5, m.later(1))
-    assert [s.block_number for s in await store.read(lambda uow: uow.chainlog.staged_of(1, "0xaA", "m_1"))] == [10, 11]
+    assert (cursor.block, cursor.hash, cursor.head, cursor.recheck_to, cursor.read_at) == (
+        11,
+        "h11",
+        21,
+        5,
+        m.later(1),
+    )
+    assert [
+        s.block_number
+        for s in await store.read(lambda uow: uow.chainlog.staged_of(1, "0xaA", "m_1"))
+    ] == [10, 11]
     taken = await store.write(lambda uow: uow.chainlog.take_staged(1, 10))
     assert taken == [replace(staged(10), address="0xaa")]
     assert await store.write(lambda uow: uow.chainlog.take_staged(1, 10)) == []

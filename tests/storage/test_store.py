@@ -46,7 +46,10 @@ async def test_a_failing_handler_takes_nothing_and_nobody_along(store: Store) ->
         _switch(uow, "lost")
         raise LookupError("on purpose")
 
-    works = [store.write(fails if n % 5 == 2 else (lambda uow, n=n: _switch(uow, f"s{n}"))) for n in range(40)]
+    works = [
+        store.write(fails if n % 5 == 2 else (lambda uow, n=n: _switch(uow, f"s{n}")))
+        for n in range(40)
+    ]
     answers = await asyncio.gather(*works, return_exceptions=True)
     failed = [n for n, a in enumerate(answers) if isinstance(a, LookupError)]
     assert failed == [n for n in range(40) if n % 5 == 2]
@@ -74,7 +77,9 @@ async def test_a_cancelled_caller_does_not_undo_the_write(store: Store) -> None:
 
 async def test_closing_finishes_what_was_asked(database_url: str) -> None:
     store = await open_store(database_url)
-    tasks = [asyncio.create_task(store.write(lambda uow, n=n: _switch(uow, f"s{n}"))) for n in range(50)]
+    tasks = [
+        asyncio.create_task(store.write(lambda uow, n=n: _switch(uow, f"s{n}"))) for n in range(50)
+    ]
     await asyncio.sleep(0)
     await store.close()
     assert len(await asyncio.gather(*tasks)) == 50
@@ -92,7 +97,9 @@ async def test_a_failed_commit_fails_everybody_in_the_batch(sqlite_store: Sqlite
 
     def tables(uow: UnitOfWork) -> None:
         uow.sql.run("CREATE TABLE parent (id INTEGER PRIMARY KEY)")
-        uow.sql.run("CREATE TABLE child (parent INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)")
+        uow.sql.run(
+            "CREATE TABLE child (parent INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)"
+        )
 
     await sqlite_store.write(tables)
     answers = await asyncio.gather(
@@ -114,11 +121,15 @@ async def test_writes_asked_together_share_commits(sqlite_store: SqliteStore) ->
     def watch(uow: UnitOfWork) -> None:
         connection = uow.sql._connection  # type: ignore[attr-defined]  # the commits themselves are what is looked at
         connection_of.append(connection)
-        connection.set_trace_callback(lambda text: commits.append(text) if text == "COMMIT" else None)
+        connection.set_trace_callback(
+            lambda text: commits.append(text) if text == "COMMIT" else None
+        )
 
     await sqlite_store.write(watch)
     commits.clear()
-    await asyncio.gather(*(sqlite_store.write(lambda uow, n=n: _switch(uow, f"s{n}")) for n in range(256)))
+    await asyncio.gather(
+        *(sqlite_store.write(lambda uow, n=n: _switch(uow, f"s{n}")) for n in range(256))
+    )
     connection_of[0].set_trace_callback(None)
     assert 1 <= len(commits) < 64
     assert len(await _names(sqlite_store)) == 256
@@ -132,7 +143,9 @@ async def test_the_file_is_durable_and_shared(sqlite_store: SqliteStore) -> None
     assert await sqlite_store.write(pragmas) == ["wal", 2, 1, 1]
 
 
-async def test_the_loop_goes_on_while_another_process_holds_the_lock(sqlite_store: SqliteStore) -> None:
+async def test_the_loop_goes_on_while_another_process_holds_the_lock(
+    sqlite_store: SqliteStore,
+) -> None:
     other = connect_sqlite(sqlite_store.url.removeprefix("sqlite:///"))
     other.execute("BEGIN IMMEDIATE")
     waiting = asyncio.create_task(sqlite_store.write(lambda uow: _switch(uow, "waited")))
@@ -146,7 +159,9 @@ async def test_the_loop_goes_on_while_another_process_holds_the_lock(sqlite_stor
     other.close()
 
 
-async def test_a_long_batch_lets_others_on_the_loop_have_their_turn(sqlite_store: SqliteStore) -> None:
+async def test_a_long_batch_lets_others_on_the_loop_have_their_turn(
+    sqlite_store: SqliteStore,
+) -> None:
     turns: list[int] = []
     done = [0]
 
@@ -212,7 +227,9 @@ async def test_a_deadlock_is_tried_again(pg_url: str) -> None:
 
     try:
         with anyio.fail_after(20):
-            await asyncio.gather(store.write(crosswise("m_1", "m_2")), store.write(crosswise("m_2", "m_1")))
+            await asyncio.gather(
+                store.write(crosswise("m_1", "m_2")), store.write(crosswise("m_2", "m_1"))
+            )
         assert len(runs) > 2
         assert await _names(store) == {"m_1m_2", "m_2m_1"}
     finally:
@@ -252,7 +269,9 @@ def _stick_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqliteStore, "_commit", stuck)
 
 
-async def test_a_rollback_that_fails_does_not_stop_the_writer(sqlite_store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_rollback_that_fails_does_not_stop_the_writer(
+    sqlite_store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _stick_once(monkeypatch)
     with pytest.raises(OSError, match="disk"):
         await sqlite_store.write(lambda uow: _switch(uow, "lost"))
@@ -269,7 +288,10 @@ async def test_a_writer_that_ended_answers_instead_of_hanging(
 
     _stick_once(monkeypatch)
     monkeypatch.setattr("storage.store.connect_sqlite", closed)
-    works = [asyncio.create_task(sqlite_store.write(lambda uow, n=n: _switch(uow, f"s{n}"))) for n in range(5)]
+    works = [
+        asyncio.create_task(sqlite_store.write(lambda uow, n=n: _switch(uow, f"s{n}")))
+        for n in range(5)
+    ]
     with anyio.fail_after(5):
         answers = await asyncio.gather(*works, return_exceptions=True)
         assert all(isinstance(a, OSError | RuntimeError) for a in answers)

@@ -31,7 +31,20 @@ async def _drop_triggers(store: Store) -> None:
 async def _filled(store: Store) -> None:
     def money(uow: UnitOfWork) -> None:
         uow.identities.add_agent(m.agent())
-        uow.transfers.move("u_agent", [Delta(8453, "USDC", "idle", 5, "transfer", "t1")], m.NOW)
+        uow.transfers.move(
+            "u_agent",
+            [
+                Delta(
+                    chain_id=8453,
+                    asset="USDC",
+                    state="idle",
+                    delta=5,
+                    ref_kind="transfer",
+                    ref_id="t1",
+                )
+            ],
+            m.NOW,
+        )
 
     await m.fill(store, 150)
     await m.fill(store, 7, public_id="m_2")
@@ -41,21 +54,56 @@ async def _filled(store: Store) -> None:
 async def test_an_honest_database_verifies(store: Store) -> None:
     await _filled(store)
     report = await verify(store)
-    assert report.as_json() == {"ok": True, "ledgers": 2, "rows": 157, "checkpoints": 2, "balances": 1, "findings": []}
+    assert report.as_json() == {
+        "ok": True,
+        "ledgers": 2,
+        "rows": 157,
+        "checkpoints": 2,
+        "balances": 1,
+        "findings": [],
+    }
     assert (await verify(store.url)).ok
 
 
 @pytest.mark.parametrize(
     ("tampering", "seq", "told"),
     [
-        ("UPDATE ledger_events SET amount_micros = 1 WHERE public_id = 'm_1' AND seq = 40", 40, "does not have its hash"),
-        ("UPDATE ledger_events SET payload = '{}' WHERE public_id = 'm_1' AND seq = 40", 40, "does not have its hash"),
-        ("UPDATE ledger_events SET kind = 'gift' WHERE public_id = 'm_1' AND seq = 40", 40, "cannot be read"),
-        ("UPDATE ledger_events SET prev_hash = 'x' WHERE public_id = 'm_1' AND seq = 40", 40, "not that of the row before"),
-        ("UPDATE ledger_events SET pairs_with = NULL WHERE public_id = 'm_1' AND seq = 3", 3, "does not name the partner"),
+        (
+            "UPDATE ledger_events SET amount_micros = 1 WHERE public_id = 'm_1' AND seq = 40",
+            40,
+            "does not have its hash",
+        ),
+        (
+            "UPDATE ledger_events SET payload = '{}' WHERE public_id = 'm_1' AND seq = 40",
+            40,
+            "does not have its hash",
+        ),
+        (
+            "UPDATE ledger_events SET kind = 'gift' WHERE public_id = 'm_1' AND seq = 40",
+            40,
+            "cannot be read",
+        ),
+        (
+            "UPDATE ledger_events SET prev_hash = 'x' WHERE public_id = 'm_1' AND seq = 40",
+            40,
+            "not that of the row before",
+        ),
+        (
+            "UPDATE ledger_events SET pairs_with = NULL WHERE public_id = 'm_1' AND seq = 3",
+            3,
+            "does not name the partner",
+        ),
         ("DELETE FROM ledger_events WHERE public_id = 'm_1' AND seq = 40", 40, "is missing"),
-        ("DELETE FROM ledger_events WHERE public_id = 'm_1' AND seq = 150", 150, "the last row is 149"),
-        ("UPDATE ledger_heads SET seq = 151 WHERE public_id = 'm_1'", 151, "the head names row 151"),
+        (
+            "DELETE FROM ledger_events WHERE public_id = 'm_1' AND seq = 150",
+            150,
+            "the last row is 149",
+        ),
+        (
+            "UPDATE ledger_heads SET seq = 151 WHERE public_id = 'm_1'",
+            151,
+            "the head names row 151",
+        ),
         ("DELETE FROM ledger_heads WHERE public_id = 'm_1'", None, "no head"),
         ("UPDATE ledger_checkpoints SET state = '{}' WHERE seq = 64", 64, "not the fold"),
         ("UPDATE ledger_checkpoints SET state = 'x' WHERE seq = 64", 64, "not the fold"),
@@ -72,7 +120,10 @@ async def test_tampering_is_found(store: Store, tampering: str, seq: int | None,
     assert {f.of for f in report.findings} == {"m_1"}
 
 
-@pytest.mark.parametrize("tampering", ["UPDATE balances SET amount = 6", "DELETE FROM balances", "DELETE FROM balance_events"])
+@pytest.mark.parametrize(
+    "tampering",
+    ["UPDATE balances SET amount = 6", "DELETE FROM balances", "DELETE FROM balance_events"],
+)
 async def test_a_balance_that_is_not_its_deltas_is_found(store: Store, tampering: str) -> None:
     await _filled(store)
     await _drop_triggers(store)
@@ -127,7 +178,9 @@ async def test_a_backup_of_a_database_in_use_is_whole(sqlite_url: str, tmp_path:
     assert 157 <= report.rows <= 257
 
 
-async def test_a_backup_replaces_nothing_and_leaves_nothing(sqlite_url: str, tmp_path: Path) -> None:
+async def test_a_backup_replaces_nothing_and_leaves_nothing(
+    sqlite_url: str, tmp_path: Path
+) -> None:
     target = tmp_path / "kept.bak"
     target.write_text("mine")
     with pytest.raises(NoBackup, match="is there already"):

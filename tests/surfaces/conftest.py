@@ -49,7 +49,9 @@ async def running(url: str, evm: Evm) -> AsyncIterator[Service]:
     async with a_world(url, evm) as world:
         m = await working(world)
         agent_id = m.agent.user_id or ""
-        await world.store.write(lambda uow: uow.identities.add_key("k_test", agent_id, hashed(KEY), world.clock.now()))
+        await world.store.write(
+            lambda uow: uow.identities.add_key("k_test", agent_id, hashed(KEY), world.clock.now())
+        )
         server, _ = build_server(world.deps, OPERATIONS)
         app = build(world.deps, OPERATIONS, mcp=mcp_app(server, world.deps.config.base_url))
         runner = await listen(app, "127.0.0.1", 0)
@@ -84,7 +86,9 @@ class Door:
     def __init__(self, name: str, service: Service, client: Client | None, http: ClientSession):
         self.name, self.service, self.client, self._http = name, service, client, http
 
-    async def call(self, name: str, *, key: str | None = None, **arguments: Any) -> tuple[int, dict[str, Any]]:
+    async def call(
+        self, name: str, *, key: str | None = None, **arguments: Any
+    ) -> tuple[int, dict[str, Any]]:
         if self.client is None:
             return await self._over_http(name, key, arguments)
         given = arguments | ({"idempotency_key": key} if key is not None else {})
@@ -94,17 +98,23 @@ class Door:
         assert result.is_error == ("refusal" in body)
         return (result.meta or {})["wallet/http_status"], body.get("refusal", body)
 
-    async def _over_http(self, name: str, key: str | None, arguments: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    async def _over_http(
+        self, name: str, key: str | None, arguments: dict[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
         op = BY_NAME[name]
         assert op.route is not None
         method, path = op.route
         left = dict(arguments)
         for part in op.path_names:
             path = path.replace("{" + part + "}", str(left.pop(part)))
-        headers = {"X-Service-User-Key": self.service.key} | ({"Idempotency-Key": key} if key is not None else {})
+        headers = {"X-Service-User-Key": self.service.key} | (
+            {"Idempotency-Key": key} if key is not None else {}
+        )
         query = {k: _query(v) for k, v in left.items()} if op.from_query else {}
         body = None if op.from_query else left
-        async with self._http.request(method, self.service.base + path, params=query, json=body, headers=headers) as response:
+        async with self._http.request(
+            method, self.service.base + path, params=query, json=body, headers=headers
+        ) as response:
             return response.status, await response.json()
 
 
@@ -112,7 +122,15 @@ def _query(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-DOORS = ["http", "stdio-2026", "stdio-2025", "sse-2026", "sse-2025", "streamable-2026", "streamable-2025"]
+DOORS = [
+    "http",
+    "stdio-2026",
+    "stdio-2025",
+    "sse-2026",
+    "sse-2025",
+    "streamable-2026",
+    "streamable-2025",
+]
 
 
 @asynccontextmanager
@@ -126,13 +144,17 @@ async def opened(name: str, service: Service) -> AsyncIterator[Door]:
             headers = {"X-Service-User-Key": service.key}
             transport: Any
             if kind == "stdio":
-                transport = StdioServerParameters(command=sys.executable, args=["-m", "server", "mcp"], env=stdio_env(service))
+                transport = StdioServerParameters(
+                    command=sys.executable, args=["-m", "server", "mcp"], env=stdio_env(service)
+                )
             elif kind == "sse":
                 transport = sse_client(service.base + "/sse", headers=headers)
             else:
                 inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
                 transport = streamable_http_client(service.base + "/mcp", http_client=inner)
-            client = await stack.enter_async_context(Client(transport, mode="auto" if era == "2026" else "legacy"))
+            client = await stack.enter_async_context(
+                Client(transport, mode="auto" if era == "2026" else "legacy")
+            )
         yield Door(name, service, client, http)
 
 

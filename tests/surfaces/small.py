@@ -86,7 +86,9 @@ class Gate:
         self.entered.set()
         await self.opened.wait()
         now = deps.clock.now()
-        await deps.store.write(lambda uow: uow.switches.set("note:" + asked.name, "late", now, "test"))
+        await deps.store.write(
+            lambda uow: uow.switches.set("note:" + asked.name, "late", now, "test")
+        )
         self.through += 1
         return Reply(201, {"who": caller.user_id, "kept": None})
 
@@ -95,17 +97,17 @@ def operations(gate: Gate) -> tuple[Operation, ...]:
     """The catalogue of the small service; two of its tools are behind the door."""
     on_mcp: Any = {"on_mcp": True}
     return (
-        Operation("who_am_i", "Who", "Says who calls.", "open", ("GET", "/wallet/who"), Nothing, Told, who, **on_mcp),
+        Operation(name="who_am_i", title="Who", summary="Says who calls.", auth="open", route=("GET", "/wallet/who"), takes=Nothing, gives=Told, handler=who, **on_mcp),
         Operation(
-            "mandate_keep", "Keep", "Keeps a note.", "agent", ("POST", "/wallet/notes/{name}"), Note, Told, keep, writes=True,
+            name="mandate_keep", title="Keep", summary="Keeps a note.", auth="agent", route=("POST", "/wallet/notes/{name}"), takes=Note, gives=Told, handler=keep, writes=True,
             idempotency=per_caller, statuses={201: "Kept"}, **on_mcp,
         ),
         Operation(
-            "slow_keep", "Keep slowly", "Keeps a note, slowly.", "agent", ("POST", "/wallet/slow/{name}"), Note, Told,
+            name="slow_keep", title="Keep slowly", summary="Keeps a note, slowly.", auth="agent", route=("POST", "/wallet/slow/{name}"), takes=Note, gives=Told,
             effect=gate.pass_through, writes=True, statuses={201: "Kept"}, **on_mcp,
         ),
-        Operation("mandate_wait", "Wait", "Refuses.", "open", ("GET", "/wallet/wait"), Nothing, Told, wait_a_little, **on_mcp),
-        Operation("fall", "Fall", "Fails.", "open", ("GET", "/wallet/fall"), Nothing, Told, fall, **on_mcp),
+        Operation(name="mandate_wait", title="Wait", summary="Refuses.", auth="open", route=("GET", "/wallet/wait"), takes=Nothing, gives=Told, handler=wait_a_little, **on_mcp),
+        Operation(name="fall", title="Fall", summary="Fails.", auth="open", route=("GET", "/wallet/fall"), takes=Nothing, gives=Told, handler=fall, **on_mcp),
     )  # fmt: skip
 
 
@@ -141,16 +143,28 @@ async def _people(store: Store) -> None:
 
 
 @asynccontextmanager
-async def small(url: str, *, mcp: Asgi | None = None, more: Sequence[Operation] = (), **config: Any) -> AsyncIterator[Small]:
+async def small(
+    url: str, *, mcp: Asgi | None = None, more: Sequence[Operation] = (), **config: Any
+) -> AsyncIterator[Small]:
     """Run it; `mcp` takes the place of our own application behind the bridge."""
     store = await open_store(url)
     await _people(store)
-    deps = Deps(store, EvmChains([]), Clock(), SystemIds(), Config(**config), SiweSignIn(), Switches(door=True))
+    deps = Deps(
+        store,
+        EvmChains([]),
+        Clock(),
+        SystemIds(),
+        Config(**config),
+        SiweSignIn(),
+        Switches(door=True),
+    )
     gate = Gate()
     catalogue = (*operations(gate), *more)
     server, tools = build_server(deps, catalogue)
     # Not aiohttp's TestServer: that cancels a handler whose client has gone, which the service does not do.
-    runner = await listen(build(deps, catalogue, mcp=mcp or mcp_app(server, deps.config.base_url)), "127.0.0.1", 0)
+    runner = await listen(
+        build(deps, catalogue, mcp=mcp or mcp_app(server, deps.config.base_url)), "127.0.0.1", 0
+    )
     try:
         yield Small(f"http://127.0.0.1:{runner.addresses[0][1]}", deps, store, gate, server, tools)
     finally:
@@ -163,7 +177,9 @@ WAYS = ["sse-2026", "sse-2025", "streamable-2026", "streamable-2025"]
 
 
 @asynccontextmanager
-async def connected(way: str, base: str, headers: dict[str, str] | None = None, **options: Any) -> AsyncIterator[Client]:
+async def connected(
+    way: str, base: str, headers: dict[str, str] | None = None, **options: Any
+) -> AsyncIterator[Client]:
     """The SDK's own client, over HTTP."""
     kind, _, era = way.partition("-")
     async with AsyncExitStack() as stack:
@@ -172,4 +188,6 @@ async def connected(way: str, base: str, headers: dict[str, str] | None = None, 
         else:
             inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
             transport = streamable_http_client(base + "/mcp", http_client=inner)
-        yield await stack.enter_async_context(Client(transport, mode="auto" if era == "2026" else "legacy", **options))
+        yield await stack.enter_async_context(
+            Client(transport, mode="auto" if era == "2026" else "legacy", **options)
+        )

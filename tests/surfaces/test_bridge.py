@@ -14,7 +14,11 @@ from http_shim.application import MCP_BODY, build
 from tests.surfaces.small import Small, small
 
 pytestmark = pytest.mark.anyio
-START: dict[str, Any] = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]}
+START: dict[str, Any] = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [(b"content-type", b"text/plain")],
+}
 
 
 class App:
@@ -79,7 +83,11 @@ async def repeats(app: App, receive: Any, send: Any) -> None:
 
 @pytest.mark.parametrize("behave", [fails_at_once, says_nothing])
 async def test_no_answer_is_a_refusal_block_without_internals(sqlite_url: str, behave: Any) -> None:
-    async with small(sqlite_url, mcp=App(behave)) as s, ClientSession() as http, http.post(s.base + "/mcp") as r:
+    async with (
+        small(sqlite_url, mcp=App(behave)) as s,
+        ClientSession() as http,
+        http.post(s.base + "/mcp") as r,
+    ):
         told = await r.text()
         assert (r.status, (await r.json())["error"]) == (500, "internal")
         assert "secret" not in told
@@ -87,7 +95,11 @@ async def test_no_answer_is_a_refusal_block_without_internals(sqlite_url: str, b
 
 @pytest.mark.parametrize("behave", [fails_in_the_middle, stops_in_the_middle])
 async def test_half_an_answer_is_cut_not_ended(sqlite_url: str, behave: Any) -> None:
-    async with small(sqlite_url, mcp=App(behave)) as s, ClientSession() as http, http.post(s.base + "/mcp") as r:
+    async with (
+        small(sqlite_url, mcp=App(behave)) as s,
+        ClientSession() as http,
+        http.post(s.base + "/mcp") as r,
+    ):
         assert r.status == 200
         with pytest.raises(ClientPayloadError):
             await r.read()
@@ -105,7 +117,11 @@ async def test_the_application_hears_that_the_client_has_gone(sqlite_url: str) -
 async def test_a_slow_reader_slows_the_application_down(sqlite_url: str) -> None:
     app = App(talks_a_lot)
     limits = {"read_bufsize": 2**16, "timeout": ClientTimeout(total=20)}
-    async with small(sqlite_url, mcp=app) as s, ClientSession(**limits) as http, http.get(s.base + "/sse") as r:  # type: ignore[arg-type]
+    async with (
+        small(sqlite_url, mcp=app) as s,
+        ClientSession(**limits) as http,
+        http.get(s.base + "/sse") as r,
+    ):  # type: ignore[arg-type]
         before = -1
         with anyio.fail_after(5):
             while app.sent != before:

@@ -19,25 +19,43 @@ async def test_an_agent_acts_reports_and_is_refused_the_same_way_everywhere(door
     status, me = await door.call("agents_me")
     assert (status, me["agent_id"]) == (200, m.agent.user_id)
     status, told = await door.call(
-        "mandate_execute_call", public_id=m.id, target=market, data=world.deposit_data(m.vault, "10"), approve_amount="10"
+        "mandate_execute_call",
+        public_id=m.id,
+        target=market,
+        data=world.deposit_data(m.vault, "10"),
+        approve_amount="10",
     )
     assert (status, told["to"], told["from"]) == (200, m.vault, m.agent_wallet.address)
     status, block = await door.call(
-        "mandate_execute_call", public_id=m.id, target=market, data=world.deposit_data(m.vault, "101"), approve_amount="101"
+        "mandate_execute_call",
+        public_id=m.id,
+        target=market,
+        data=world.deposit_data(m.vault, "101"),
+        approve_amount="101",
     )
     assert (status, block["error"], block["who_fixes"]) == (409, "over_per_tx_cap", "agent")
     assert block["remaining"]["value"] == "100.000000"
-    status, first = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="10", key="one")
-    again = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="10", key="one")
+    status, first = await door.call(
+        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="10", key="one"
+    )
+    again = await door.call(
+        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="10", key="one"
+    )
     assert (status, again) == (201, (201, first))
-    status, flagged = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="101", key="two")
+    status, flagged = await door.call(
+        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="101", key="two"
+    )
     assert (status, flagged["violation"]) == (202, True)
     assert "over_per_tx_cap" in flagged["event"]["payload"]["violation"]["codes"]
     status, block = await door.call("mandate_get", public_id="m_zzzzzzzzzz")
     assert (status, block["error"]) == (404, "not_found")
-    status, block = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1.0000001")
+    status, block = await door.call(
+        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1.0000001"
+    )
     assert (status, block["error"]) == (400, "invalid_number")
-    status, block = await door.call("mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1", surprise=1)
+    status, block = await door.call(
+        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1", surprise=1
+    )
     assert (status, block["error"]) == (400, "invalid_request")
 
 
@@ -75,7 +93,9 @@ async def test_the_switch_acts_on_the_next_request(service: Service) -> None:
         assert door.client is not None
         listed = {t.name for t in (await door.client.list_tools()).tools}
         assert "mandate_get" in listed
-        await world.store.write(lambda uow: uow.switches.set("door", "off", world.clock.now(), "test"))
+        await world.store.write(
+            lambda uow: uow.switches.set("door", "off", world.clock.now(), "test")
+        )
         listed = {t.name for t in (await door.client.list_tools()).tools}
         assert not any(n.startswith("mandate_") for n in listed)
         assert "agents_me" in listed
@@ -95,7 +115,10 @@ async def test_a_read_only_header_hides_writes(service: Service) -> None:
         create_mcp_http_client(headers=headers) as inner,
         Client(streamable_http_client(service.base + "/mcp", http_client=inner)) as client,
     ):
-        assert all(t.annotations and t.annotations.read_only_hint for t in (await client.list_tools()).tools)
+        assert all(
+            t.annotations and t.annotations.read_only_hint
+            for t in (await client.list_tools()).tools
+        )
         result = await client.call_tool("mandate_accept", {"public_id": service.mandate.id})
         assert (result.structured_content or {})["refusal"]["error"] == "forbidden"
 
@@ -113,5 +136,7 @@ async def test_a_revoked_key_stops_at_once(service: Service, way: str) -> None:
     agent = service.mandate.agent.user_id or ""
     async with opened(way, service) as door:
         assert (await door.call("agents_me"))[0] == 200
-        await service.world.store.write(lambda uow: uow.identities.revoke_key(agent, "k_test", service.world.clock.now()))
+        await service.world.store.write(
+            lambda uow: uow.identities.revoke_key(agent, "k_test", service.world.clock.now())
+        )
         assert (await door.call("agents_me"))[0] == 401

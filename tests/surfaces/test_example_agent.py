@@ -17,13 +17,19 @@ AGENT = Path(__file__).parents[2] / "docs" / "examples" / "agent.py"
 
 async def test_the_example_acts_within_the_limits_and_reports(service: Service) -> None:
     m = service.mandate
-    key = next(service.world.evm.key(n) for n in range(10) if _address(service, n) == m.agent_wallet.address)
+    key = next(
+        service.world.evm.key(n)
+        for n in range(10)
+        if _address(service, n) == m.agent_wallet.address
+    )
     env = {
         "PATH": os.defpath, "WALLET_BASE": service.base, "WALLET_KEY": service.key, "AGENT_PRIVATE_KEY": key,
         "RPC_URL": service.world.evm.url,
     }  # fmt: skip
     with anyio.fail_after(60):
-        done = await anyio.run_process([sys.executable, str(AGENT), service.world.evm.market, "150"], env=env, check=False)
+        done = await anyio.run_process(
+            [sys.executable, str(AGENT), service.world.evm.market, "150"], env=env, check=False
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     told = done.stdout.decode()
     assert "the cap per action is 100.000000" in told

@@ -21,7 +21,9 @@ TOKEN, KEEPER, ADMIN = "ws_" + "s" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43
 
 
 @pytest.mark.parametrize("who", ["nobody", "agent", "owner", "keeper", "admin"])
-async def test_no_request_of_anybody_finds_a_500_or_an_undocumented_answer(service: Service, tmp_path: Path, who: str) -> None:
+async def test_no_request_of_anybody_finds_a_500_or_an_undocumented_answer(
+    service: Service, tmp_path: Path, who: str
+) -> None:
     at, m = datetime.now(UTC), service.mandate
     until = max(at, service.world.clock.now()) + timedelta(days=1)
 

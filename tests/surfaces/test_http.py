@@ -39,9 +39,14 @@ BODIES = [
 
 
 @pytest.mark.parametrize(("body", "status", "code"), BODIES, ids=range(len(BODIES)))
-async def test_a_malformed_body_is_a_refusal_block(service: Service, body: bytes, status: int, code: str) -> None:
+async def test_a_malformed_body_is_a_refusal_block(
+    service: Service, body: bytes, status: int, code: str
+) -> None:
     headers = {"content-type": "application/json"}
-    async with ClientSession() as http, http.post(service.base + "/wallet/mandates/draft", data=body, headers=headers) as r:
+    async with (
+        ClientSession() as http,
+        http.post(service.base + "/wallet/mandates/draft", data=body, headers=headers) as r,
+    ):
         told = await r.json()
         assert (r.status, told["error"]) == (status, code)
         assert set(told) >= BLOCK
@@ -58,9 +63,13 @@ async def test_unknown_routes_and_methods_carry_the_block_too(service: Service) 
 
 async def test_every_answer_has_a_request_id(service: Service) -> None:
     async with ClientSession() as http:
-        async with http.get(service.base + "/wallet/markets", headers={"X-Request-Id": "my-id.1"}) as r:
+        async with http.get(
+            service.base + "/wallet/markets", headers={"X-Request-Id": "my-id.1"}
+        ) as r:
             assert r.headers["X-Request-Id"] == "my-id.1"
-        async with http.get(service.base + "/wallet/markets", headers={"X-Request-Id": "no spaces!"}) as r:
+        async with http.get(
+            service.base + "/wallet/markets", headers={"X-Request-Id": "no spaces!"}
+        ) as r:
             assert r.headers["X-Request-Id"].startswith("r_")
 
 
@@ -75,7 +84,10 @@ async def test_the_door_answers_402_and_the_texts_come_from_the_registry(service
             text = await r.text()
             assert text.startswith("---\nname: delegated-spending-wallet\n")
             about = yaml.safe_load(text.split("---\n")[1])
-            assert (about["name"], about["description"]) == ("delegated-spending-wallet", told["about"])
+            assert (about["name"], about["description"]) == (
+                "delegated-spending-wallet",
+                told["about"],
+            )
             assert len(text.splitlines()) < 500
             assert all(f"`{code}`" in text for code in REFUSALS)
         async with http.get(service.base + "/wallet/mcp-tools") as r:
@@ -83,7 +95,9 @@ async def test_the_door_answers_402_and_the_texts_come_from_the_registry(service
             assert all(f"`{n}`" in text for n in names)
             assert len(names) <= 25
         world = service.world
-        await world.store.write(lambda uow: uow.switches.set("door", "off", world.clock.now(), "test"))
+        await world.store.write(
+            lambda uow: uow.switches.set("door", "off", world.clock.now(), "test")
+        )
         for path in ("/wallet/door", "/wallet/skill.md", "/wallet/mcp-tools"):
             async with http.get(service.base + path) as r:
                 assert (r.status, (await r.json())["error"]) == (404, "door_off")
@@ -103,7 +117,10 @@ async def test_health_readiness_and_metrics(service: Service) -> None:
             async with http.get(service.base + path) as r:
                 assert (r.status, (await r.json())["ok"]) == (200, True)
         async with http.get(service.base + "/metrics") as r:
-            assert 'wallet_requests_total{method="GET",route="/readyz",status="200"} 1' in await r.text()
+            assert (
+                'wallet_requests_total{method="GET",route="/readyz",status="200"} 1'
+                in await r.text()
+            )
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse", "/messages/"])
@@ -119,9 +136,15 @@ async def test_a_foreign_host_is_turned_away_from_mcp(service: Service, path: st
 async def test_sign_in_is_single_use_and_sessions_end(service: Service) -> None:
     wallet = service.mandate.owner_wallet
     async with ClientSession() as http:
-        async with http.post(service.base + "/wallet/auth/challenge", json={"address": wallet.address, "chain_id": 31337}) as r:
+        async with http.post(
+            service.base + "/wallet/auth/challenge",
+            json={"address": wallet.address, "chain_id": 31337},
+        ) as r:
             challenge = await r.json()
-        signed = {"message": challenge["message"], "signature": wallet.sign_text(challenge["message"])}
+        signed = {
+            "message": challenge["message"],
+            "signature": wallet.sign_text(challenge["message"]),
+        }
         async with http.post(service.base + "/wallet/auth/session", json=signed) as r:
             assert r.status == 201
             token = (await r.json())["token"]
@@ -143,11 +166,16 @@ async def test_the_worked_examples_of_the_skill_work(service: Service) -> None:
     assert len(blocks) == 3
     env = {"PATH": os.environ["PATH"], "KEY": service.key, "MANDATE": service.mandate.id}
     script = "set -e\n" + "\n".join(
-        b.replace(service.world.deps.config.base_url, service.base).replace("curl -s", "echo; curl -sS") for b in blocks
+        b.replace(service.world.deps.config.base_url, service.base).replace(
+            "curl -s", "echo; curl -sS"
+        )
+        for b in blocks
     )
     done = await anyio.run_process(["bash", "-c", script], env=env, check=False)
     assert done.returncode == 0, done.stderr
-    me, mandate, noted, called, asked = (json.loads(line) for line in done.stdout.decode().split("\n") if line)
+    me, mandate, noted, called, asked = (
+        json.loads(line) for line in done.stdout.decode().split("\n") if line
+    )
     assert me["agent_id"] == service.mandate.agent.user_id
     assert mandate["mandate"]["public_id"] == service.mandate.id
     assert noted["violation"] is False

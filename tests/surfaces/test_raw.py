@@ -36,12 +36,30 @@ async def said(s: Small, *parts: bytes, pause: float = 0) -> bytes:
         (b"GET /" + b"a" * (listening.MAX_LINE + 10) + b" HTTP/1.1\r\n" + HOST + b"\r\n", 400),
         (b"NOT HTTP AT ALL\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
-        (b"POST /wallet/auth/challenge HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n", 400),
-        (b"POST /x HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (
+            b"POST /wallet/auth/challenge HTTP/1.1\r\n"
+            + HOST
+            + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+            400,
+        ),
+        (
+            b"POST /x HTTP/1.1\r\n"
+            + HOST
+            + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400,
+        ),
         (b"GET /healthz HTTP/1.1\r\n" + HOST + b"Content-Length: -1\r\n\r\n", 400),
         (b"GET /healthz HTTP/1.1\r\n" + HOST + b"Bad Header: x\r\n\r\n", 400),
     ],
-    ids=["long line", "no http", "tls", "bad chunk", "two lengths", "negative length", "bad header"],
+    ids=[
+        "long line",
+        "no http",
+        "tls",
+        "bad chunk",
+        "two lengths",
+        "negative length",
+        "bad header",
+    ],
 )
 async def test_malformed_http_is_refused_in_the_one_shape(
     sqlite_url: str, caplog: pytest.LogCaptureFixture, request_: bytes, status: int
@@ -59,19 +77,27 @@ async def test_malformed_http_is_refused_in_the_one_shape(
 
 
 @pytest.mark.slow
-async def test_a_body_that_dribbles_is_given_up(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_body_that_dribbles_is_given_up(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("http_shim.application.BODY_S", 0.2)
     monkeypatch.setattr(asgi_bridge, "BODY_S", 0.2)
     async with small(sqlite_url) as s:
         for path in (b"/wallet/notes/n", b"/mcp"):
-            head = b"POST " + path + b" HTTP/1.1\r\n" + HOST + b"X-Service-User-Key: " + ALICE.encode()
+            head = (
+                b"POST " + path + b" HTTP/1.1\r\n" + HOST + b"X-Service-User-Key: " + ALICE.encode()
+            )
             with anyio.fail_after(5):
-                told = await said(s, head + b"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+                told = await said(
+                    s, head + b"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+                )
             assert b" 400 " in told.partition(b"\r\n")[0]
             assert b"does not arrive" in told
 
 
-async def test_a_head_that_never_ends_is_cut(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_head_that_never_ends_is_cut(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(listening, "HEAD_S", 0.2)
     async with small(sqlite_url) as s:
         with anyio.fail_after(5):

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.slow
-async def test_200_sessions_at_once_each_see_their_own_and_none_loses_a_write(sqlite_url: str) -> None:
+async def test_200_sessions_at_once_each_see_their_own_and_none_loses_a_write(
+    sqlite_url: str,
+) -> None:
     open_, all_open, seen = 0, anyio.Event(), Counter[str]()
     # Server and clients share one core here; a host opens its sessions one after the other too.
     opening = anyio.CapacityLimiter(10)
@@ -27,7 +29,9 @@ async def test_200_sessions_at_once_each_see_their_own_and_none_loses_a_write(sq
             key, who = (ALICE, "u_alice") if n % 2 else (BOB, "u_bob")
             async with AsyncExitStack() as stack:
                 async with opening:
-                    client = await stack.enter_async_context(connected(WAYS[n % 4], s.base, {"X-Service-User-Key": key}))
+                    client = await stack.enter_async_context(
+                        connected(WAYS[n % 4], s.base, {"X-Service-User-Key": key})
+                    )
                 open_ += 1
                 if open_ == 200:
                     all_open.set()
@@ -37,7 +41,9 @@ async def test_200_sessions_at_once_each_see_their_own_and_none_loses_a_write(sq
                         await client.call_tool("slow_keep", {"name": f"n{n}"})
                     return
                 assert len((await client.list_tools()).tools) == 5
-                told = await client.call_tool("mandate_keep", {"name": f"n{n}", "idempotency_key": f"k{n}"})
+                told = await client.call_tool(
+                    "mandate_keep", {"name": f"n{n}", "idempotency_key": f"k{n}"}
+                )
                 assert told.structured_content == {"who": who, "kept": None}
                 seen[who] += 1
 
@@ -77,7 +83,11 @@ async def test_a_client_that_goes_away_does_not_undo_its_write(sqlite_url: str, 
 
 async def test_another_key_on_a_session_finds_nothing(sqlite_url: str) -> None:
     async with small(sqlite_url) as s, ClientSession() as http:
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
         accept = {"Accept": "application/json, text/event-stream"}
         async with http.post(
             s.base + "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
@@ -103,7 +113,10 @@ async def test_every_open_connection_hears_that_the_list_changed(sqlite_url: str
             heard.append(name)
             changed.set()
 
-    async with small(sqlite_url) as s, connected(way, s.base, {"X-Service-User-Key": ALICE}, message_handler=hear) as client:
+    async with (
+        small(sqlite_url) as s,
+        connected(way, s.base, {"X-Service-User-Key": ALICE}, message_handler=hear) as client,
+    ):
         assert "mandate_keep" in {t.name for t in (await client.list_tools()).tools}
         async with anyio.create_task_group() as group:
             if way.endswith("2026"):

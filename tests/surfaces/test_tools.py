@@ -22,7 +22,8 @@ from tools.catalogue import OPERATIONS
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 TOOLS: dict[str, dict[str, Any]] = {
-    op.name: _tool(op).model_dump(mode="json", by_alias=True, exclude_none=True) for op in tools_of(OPERATIONS)
+    op.name: _tool(op).model_dump(mode="json", by_alias=True, exclude_none=True)
+    for op in tools_of(OPERATIONS)
 }
 
 
@@ -44,7 +45,11 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
 def test_there_are_few_tools_and_every_agents_operation_is_one() -> None:
     assert 15 <= len(TOOLS) <= 25
     assert {p.stem for p in SNAPSHOTS.glob("*.json")} == set(TOOLS)
-    assert {op.name for op in OPERATIONS if op.auth in ("agent", "owner_or_agent") and op.route is not None} <= set(TOOLS)
+    assert {
+        op.name
+        for op in OPERATIONS
+        if op.auth in ("agent", "owner_or_agent") and op.route is not None
+    } <= set(TOOLS)
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
@@ -65,13 +70,24 @@ def test_a_tool_breaks_no_host(name: str) -> None:
         assert not {"anyOf", "oneOf", "allOf", "$defs"} & set(schema)
         assert not any("$ref" in part for part in parts(schema))
     for field in takes.get("properties", {}).values():
-        assert "properties" not in field or field.get("additionalProperties") is not False, "flat inputs"
-    assert {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} <= set(tool["annotations"])
+        assert "properties" not in field or field.get("additionalProperties") is not False, (
+            "flat inputs"
+        )
+    assert {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} <= set(
+        tool["annotations"]
+    )
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
 def test_a_tools_output_admits_a_refusal(name: str) -> None:
-    block = {"error": "not_found", "reason": "…", "retry_safe": False, "who_fixes": "agent", "next": [], "detail": {}}
+    block = {
+        "error": "not_found",
+        "reason": "…",
+        "retry_safe": False,
+        "who_fixes": "agent",
+        "next": [],
+        "detail": {},
+    }
     jsonschema.validate({"refusal": block}, TOOLS[name]["outputSchema"])
     assert "not_found" in REFUSALS
 
@@ -90,7 +106,13 @@ def test_the_whole_list_is_under_9000_tokens() -> None:
     npm.install()
     listed = json.dumps({"tools": list(TOOLS.values())}, ensure_ascii=False, separators=(",", ":"))
     done = subprocess.run(
-        npm.node("../tokens.mjs"), input=listed, capture_output=True, text=True, timeout=60, check=True, cwd=npm.FOLDER
+        npm.node("../tokens.mjs"),
+        input=listed,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=npm.FOLDER,
     )
     assert 3_000 < int(done.stdout) < 9_000
 

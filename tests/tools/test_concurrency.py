@@ -97,7 +97,9 @@ async def test_two_decisions_race_to_one_outcome(both: World) -> None:
 
         return call
 
-    replies = await together(decide("approve"), decide("decline"), decide("approve"), decide("decline"))
+    replies = await together(
+        decide("approve"), decide("decline"), decide("approve"), decide("decline")
+    )
     assert {r.status for r in replies} == {200, 409}
     final = (await m.as_owner("mandate_approvals", approval_id=item)).body["items"][0]["status"]
     assert final in ("approved", "declined")
@@ -124,7 +126,9 @@ async def test_the_ledgers_stay_whole_under_parallel_reports(both: World) -> Non
 
     def report(n: int) -> Any:
         async def call() -> Reply:
-            return await m.as_agent("mandate_report_event", kind="note", payload={"text": str(n)}, key=f"n{n}")
+            return await m.as_agent(
+                "mandate_report_event", kind="note", payload={"text": str(n)}, key=f"n{n}"
+            )
 
         return call
 

@@ -21,7 +21,9 @@ async def test_a_week_that_no_calendar_holds_is_refused(world: World, week: str)
 
 async def test_a_claim_is_never_shown_as_the_chains_figure(world: World) -> None:
     m = await working(world)
-    await m.as_agent("mandate_report_event", kind="buy", amount_usdc="70", payload={"position": {"id": "p"}})
+    await m.as_agent(
+        "mandate_report_event", kind="buy", amount_usdc="70", payload={"position": {"id": "p"}}
+    )
     used = (await m.read())["limits"]["used"]
     assert (used["per_day"]["value"], used["per_day"]["source"]) == ("70.000000", "agent")
 
@@ -49,5 +51,7 @@ async def test_an_amount_to_fund_is_above_zero(world: World) -> None:
 
 async def test_what_was_attempted_is_told_briefly(world: World) -> None:
     m = await working(world)
-    reply = await m.as_agent("mandate_report_refusal", reason="server_guard", attempted={"data": "x" * 10_000})
+    reply = await m.as_agent(
+        "mandate_report_refusal", reason="server_guard", attempted={"data": "x" * 10_000}
+    )
     assert reply.body["error"] == "invalid_request"

@@ -20,7 +20,12 @@ async def test_a_mandate_lives_from_draft_to_withdrawal(world: World) -> None:
     ok, tx = await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
     assert ok
     report = await m.as_agent(
-        "mandate_report_event", kind="buy", amount_usdc="60", tx_hash=tx, payload={"position": {"id": "p1"}}, key="k1"
+        "mandate_report_event",
+        kind="buy",
+        amount_usdc="60",
+        tx_hash=tx,
+        payload={"position": {"id": "p1"}},
+        key="k1",
     )
     assert (report.status, report.body["violation"]) == (201, False)
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
@@ -37,7 +42,11 @@ async def test_a_mandate_lives_from_draft_to_withdrawal(world: World) -> None:
     assert locked.body["error"] == "withdraw_locked"
     assert locked.body["retry_at"]
     chain = world.chains.get(31337)
-    raw = await chain.eth_call(world.evm.market, codec.calldata("TestMarket", "balanceOf", (m.vault,)), await chain.latest())
+    raw = await chain.eth_call(
+        world.evm.market,
+        codec.calldata("TestMarket", "balanceOf", (m.vault,)),
+        await chain.latest(),
+    )
     data = codec.calldata("TestMarket", "redeem", (int.from_bytes(raw, "big"), m.vault, m.vault))
     unwind = await m.as_owner("mandate_unwind_call", target=world.evm.market, data=data)
     ok, tx = await world.mined(m.owner_wallet, unwind.body["call"])
@@ -73,7 +82,9 @@ async def test_the_same_draft_gives_the_same_terms_until_it_is_changed(world: Wo
     changed = (await m.as_owner("owner_terms")).body
     assert changed["digest"] != first["digest"]
     world.clock.forward(hours=25)
-    stale = await m.as_owner("owner_sign", signature=m.owner_wallet.sign_typed(changed["typed_data"]))
+    stale = await m.as_owner(
+        "owner_sign", signature=m.owner_wallet.sign_typed(changed["typed_data"])
+    )
     assert stale.body["error"] == "terms_expired"
 
 
@@ -85,8 +96,14 @@ async def test_a_foreign_signature_and_its_high_s_twin_are_refused(world: World)
     good = bytes.fromhex(m.owner_wallet.sign_typed(data)[2:])
     n = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
     s = n - int.from_bytes(good[32:64], "big")
-    twin = good[:32] + s.to_bytes(32, "big") + bytes([good[64] ^ 7 if good[64] in (27, 28) else good[64] ^ 1])
-    assert (await m.as_owner("owner_sign", signature="0x" + twin.hex())).body["error"] == "invalid_signature"
+    twin = (
+        good[:32]
+        + s.to_bytes(32, "big")
+        + bytes([good[64] ^ 7 if good[64] in (27, 28) else good[64] ^ 1])
+    )
+    assert (await m.as_owner("owner_sign", signature="0x" + twin.hex())).body[
+        "error"
+    ] == "invalid_signature"
     r, v = good[:32], good[64] - 27
     compact = r + (int.from_bytes(good[32:64], "big") | v << 255).to_bytes(32, "big")
     assert (await m.as_owner("owner_sign", signature="0x" + compact.hex())).status == 200
@@ -96,7 +113,9 @@ async def test_signed_terms_no_longer_change(world: World) -> None:
     m = await signed(world)
     put = await m.as_owner("owner_mandate_correct", budget_usdc="1")
     assert (put.status, put.body["error"]) == (409, "mandate_signed")
-    assert (await m.as_owner("owner_mandate_assign", agent_id=m.agent.user_id)).body["error"] == "mandate_signed"
+    assert (await m.as_owner("owner_mandate_assign", agent_id=m.agent.user_id)).body[
+        "error"
+    ] == "mandate_signed"
     assert (await m.as_owner("owner_mandate_cancel")).body["mandate"]["status"] == "cancelled"
 
 
@@ -120,15 +139,25 @@ async def test_pausing_and_resuming_follow_the_chain(world: World) -> None:
 async def test_a_refused_attempt_is_proven_only_by_its_receipt(world: World) -> None:
     m = await working(world)
     chain = world.chains.get(31337)
-    forced = chain.vault_call(m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "150"), Usdc.parse("150"))
+    forced = chain.vault_call(
+        m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "150"), Usdc.parse("150")
+    )
     ok, tx = await world.mined(m.agent_wallet, forced.as_json(), gas=900_000)
     assert not ok
     told = await m.as_agent("mandate_report_refusal", reason="OverPerTxCap", tx_hash=tx)
-    assert (told.status, told.body["proven"], told.body["event"]["reported_by"]) == (201, True, "chain")
+    assert (told.status, told.body["proven"], told.body["event"]["reported_by"]) == (
+        201,
+        True,
+        "chain",
+    )
     assert told.body["event"]["payload"]["refusal"]["proof"]["error"] == "OverPerTxCap"
-    again = await m.as_agent("mandate_report_refusal", reason="OverPerTxCap", tx_hash=tx.upper().replace("0X", "0x"))
+    again = await m.as_agent(
+        "mandate_report_refusal", reason="OverPerTxCap", tx_hash=tx.upper().replace("0X", "0x")
+    )
     assert (again.status, again.body["known"]) == (200, True)
-    claimed = await m.as_agent("mandate_report_refusal", reason="OverDailyCap", tx_hash="0x" + "ab" * 32)
+    claimed = await m.as_agent(
+        "mandate_report_refusal", reason="OverDailyCap", tx_hash="0x" + "ab" * 32
+    )
     assert (claimed.body["proven"], claimed.body["event"]["reported_by"]) == (False, "agent")
 
 
@@ -137,7 +166,9 @@ async def test_reconcile_tells_landed_reverted_and_not_seen(world: World) -> Non
     told = await m.execute("10")
     _, tx = await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
     assert (await m.as_agent("mandate_reconcile", tx_hash=tx)).body["outcome"] == "landed"
-    assert (await m.as_agent("mandate_reconcile", tx_hash="0x" + "11" * 32)).body["outcome"] == "not_seen"
+    assert (await m.as_agent("mandate_reconcile", tx_hash="0x" + "11" * 32)).body[
+        "outcome"
+    ] == "not_seen"
     await m.as_agent("mandate_report_event", kind="note", payload={"text": "x"}, key="k9")
     by_key = (await m.as_agent("mandate_reconcile", idempotency_key="k9")).body
     assert by_key["outcome"] == "landed"

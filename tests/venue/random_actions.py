@@ -54,7 +54,9 @@ def cloid(rng: random.Random) -> str:
 def order(rng: random.Random) -> actions.Order:
     kind: actions.Limit | actions.Trigger = actions.Limit(tif=rng.choice(["Alo", "Ioc", "Gtc"]))
     if rng.random() < 0.3:
-        kind = actions.Trigger(is_market=rng.random() < 0.5, trigger_px=figure(rng), tpsl=rng.choice(["tp", "sl"]))
+        kind = actions.Trigger(
+            is_market=rng.random() < 0.5, trigger_px=figure(rng), tpsl=rng.choice(["tp", "sl"])
+        )
     return actions.Order(
         asset=rng.choice([0, 1, 110_000, 159_999, whole(rng)]), is_buy=rng.random() < 0.5, price=figure(rng), size=figure(rng),
         reduce_only=rng.random() < 0.5, kind=kind, cloid=cloid(rng) if rng.random() < 0.5 else None,
@@ -63,7 +65,9 @@ def order(rng: random.Random) -> actions.Order:
 
 def l1_action(rng: random.Random) -> Action:
     some = range(rng.choice([1, 1, 2, 15, 16, 40]))
-    builder = actions.Builder(address=address(rng).upper().replace("0X", "0x"), fee_tenths_bps=rng.randint(1, 100))
+    builder = actions.Builder(
+        address=address(rng).upper().replace("0X", "0x"), fee_tenths_bps=rng.randint(1, 100)
+    )
     made = (
         lambda: actions.place(
             [order(rng) for _ in some],
@@ -72,7 +76,9 @@ def l1_action(rng: random.Random) -> Action:
         ),
         lambda: actions.cancel([(whole(rng), whole(rng)) for _ in some]),
         lambda: actions.cancel_by_cloid([(whole(rng), cloid(rng)) for _ in some]),
-        lambda: actions.update_leverage(whole(rng), is_cross=rng.random() < 0.5, leverage=rng.randint(1, 50)),
+        lambda: actions.update_leverage(
+            whole(rng), is_cross=rng.random() < 0.5, leverage=rng.randint(1, 50)
+        ),
         lambda: actions.schedule_cancel(rng.choice([None, whole(rng)])),
         actions.noop,
     )
@@ -91,7 +97,11 @@ def user_action(rng: random.Random, network: Network, nonce: int) -> Action:
         )
     rate = rng.choice(["0.1%", "0.01%", "0.001%", "1%"])
     return actions.approve_builder_fee(
-        network, builder=address(rng), max_fee_rate=rate, nonce=nonce, signature_chain_id=rng.choice(["0x66eee", "0x2105"])
+        network,
+        builder=address(rng),
+        max_fee_rate=rate,
+        nonce=nonce,
+        signature_chain_id=rng.choice(["0x66eee", "0x2105"]),
     )
 
 

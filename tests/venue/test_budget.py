@@ -39,7 +39,9 @@ async def test_abuse_32_a_flood_of_relays_with_distinct_users_leaves_the_reserve
     assert await spend_all(b, "keeper", 20) == RESERVE
 
 
-async def test_abuse_34_ten_strangers_that_read_two_thousand_orders_each_stay_within_the_relays_share() -> None:
+async def test_abuse_34_ten_strangers_that_read_two_thousand_orders_each_stay_within_the_relays_share() -> (
+    None
+):
     b = budget(Clock())
     granted = 0
     for _ in range(10):
@@ -95,11 +97,15 @@ async def test_calls_at_once_never_pass_the_limit_together() -> None:
     assert sum(not isinstance(d, Refused) for d in done) == RELAYS_AT_MOST // 45
 
 
-STEPS = st.lists(st.tuples(st.sampled_from(LANES), st.integers(1, 150), st.integers(0, 20)), max_size=60)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(LANES), st.integers(1, 150), st.integers(0, 20)), max_size=60
+)
 
 
 @given(STEPS)
-def test_in_no_minute_is_more_spent_than_allowed_and_the_reserve_is_free_for_whom_it_is_kept(steps: list[Any]) -> None:
+def test_in_no_minute_is_more_spent_than_allowed_and_the_reserve_is_free_for_whom_it_is_kept(
+    steps: list[Any],
+) -> None:
     now, window = 1_000, Window()
     spent: list[tuple[int, Lane, int]] = []
     for lane, weight, pause in steps:

@@ -21,7 +21,11 @@ from venue.client import BODY_AT_MOST, Client, plain_http_is_local
 from venue.networks import VenueNetwork
 
 pytestmark = pytest.mark.anyio
-META = {"universe": [{"name": "BTC", "szDecimals": 5, "maxLeverage": 50}], "marginTables": [], "collateralToken": 0}
+META = {
+    "universe": [{"name": "BTC", "szDecimals": 5, "maxLeverage": 50}],
+    "marginTables": [],
+    "collateralToken": 0,
+}
 CONTEXT = {
     "funding": "0.0000125", "openInterest": "688.11", "prevDayPx": "2703997.4500000002", "dayNtlVlm": "1169046.29406",
     "premium": None, "oraclePx": "14.32", "markPx": "14.3161", "midPx": "14.314", "impactPxs": ["14.3047", "14.3444"], "dayBaseVlm": "0.01",
@@ -29,7 +33,11 @@ CONTEXT = {
 KEY = signing.key_from(b"\x11" * 32)
 WALLET = KEY.public_key.to_checksum_address()
 APPROVAL = AgentApproval(
-    network="testnet", agent="0x" + "22" * 20, name="wsvc-o-0a1b2c valid_until 1", nonce=5, signature_chain_id="0x1"
+    network="testnet",
+    agent="0x" + "22" * 20,
+    name="wsvc-o-0a1b2c valid_until 1",
+    nonce=5,
+    signature_chain_id="0x1",
 )
 
 
@@ -65,7 +73,9 @@ async def refused(client: Client, kind: str = "meta", **parameters: Any) -> str:
     return found.value.refusal.reason
 
 
-async def test_a_busy_venue_is_asked_again_and_every_try_is_counted(script: Scripted, client: Client) -> None:
+async def test_a_busy_venue_is_asked_again_and_every_try_is_counted(
+    script: Scripted, client: Client
+) -> None:
     script.say(raw(b"", 429), raw(b"oops", 500), told(META))
     assert (await client.ask("meta", "house", dex="")).data["universe"][0]["name"] == "BTC"
     assert script.asked == [{"type": "meta", "dex": ""}] * 3
@@ -78,7 +88,9 @@ async def test_a_venue_that_stays_busy_is_given_up(script: Scripted, client: Cli
     assert len(script.asked) == 3
 
 
-async def test_a_hanging_venue_is_given_up_in_time_and_keeps_its_worst_weight(script: Scripted) -> None:
+async def test_a_hanging_venue_is_given_up_in_time_and_keeps_its_worst_weight(
+    script: Scripted,
+) -> None:
     client = Client(script.url, Budget(Clock(), InMemory(), "x"), timeout_s=1)
     never = asyncio.Event()
     script.say(held(never, told(META)))
@@ -92,16 +104,31 @@ async def test_a_hanging_venue_is_given_up_in_time_and_keeps_its_worst_weight(sc
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 422, 418])
-async def test_a_status_that_is_no_answer_is_none_and_is_not_asked_again(status: int, script: Scripted, client: Client) -> None:
+async def test_a_status_that_is_no_answer_is_none_and_is_not_asked_again(
+    status: int, script: Scripted, client: Client
+) -> None:
     script.say(raw(json.dumps(META).encode(), status, Location="/info"))
     assert f"HTTP {status}" in await refused(client)
     assert len(script.asked) == 1
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"null", b"[]", b'{"universe": 5}', b'{"universe": [{"name": 5}]}', b"\xff", b"NaN", b"[" * 5_000]
+    "body",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'{"universe": 5}',
+        b'{"universe": [{"name": 5}]}',
+        b"\xff",
+        b"NaN",
+        b"[" * 5_000,
+    ],
 )
-async def test_an_answer_of_another_form_is_no_answer(body: bytes, script: Scripted, client: Client) -> None:
+async def test_an_answer_of_another_form_is_no_answer(
+    body: bytes, script: Scripted, client: Client
+) -> None:
     script.say(raw(body, **{"Content-Type": "application/json"}))
     assert "known form" in await refused(client)
 
@@ -111,7 +138,9 @@ async def test_a_cut_connection_is_tried_again(script: Scripted, client: Client)
     assert (await client.ask("meta", "house")).data["collateralToken"] == 0
 
 
-async def test_an_answer_above_two_megabytes_is_refused_however_it_is_packed(script: Scripted, client: Client) -> None:
+async def test_an_answer_above_two_megabytes_is_refused_however_it_is_packed(
+    script: Scripted, client: Client
+) -> None:
     large = json.dumps({**META, "filler": "x" * BODY_AT_MOST}).encode()
     script.say(raw(large))
     assert "2 MB" in await refused(client)
@@ -121,14 +150,24 @@ async def test_an_answer_above_two_megabytes_is_refused_however_it_is_packed(scr
 
 
 async def test_a_large_answer_is_read_beside_the_loop(script: Scripted, client: Client) -> None:
-    order = {"coin": "TON", "side": "B", "limitPx": "3.2502", "sz": "81.7", "oid": 1, "timestamp": 1, "cloid": None}
+    order = {
+        "coin": "TON",
+        "side": "B",
+        "limitPx": "3.2502",
+        "sz": "81.7",
+        "oid": 1,
+        "timestamp": 1,
+        "cloid": None,
+    }
     script.say(told([{"order": order, "status": "filled", "statusTimestamp": 1}] * 2_000))
     answer = await client.ask("historicalOrders", "relay", user="0x" + "11" * 20)
     assert len(answer.data) == 2_000
     assert (await client._budget.used())["relay"] == 120
 
 
-async def test_no_cookie_and_no_header_of_a_caller_reaches_the_venue(script: Scripted, client: Client) -> None:
+async def test_no_cookie_and_no_header_of_a_caller_reaches_the_venue(
+    script: Scripted, client: Client
+) -> None:
     script.say(raw(json.dumps(META).encode(), **{"Set-Cookie": "a=b"}))
     await client.ask("meta", "house")
     await client.ask("meta", "house")
@@ -143,29 +182,40 @@ async def test_no_cookie_and_no_header_of_a_caller_reaches_the_venue(script: Scr
 
 
 async def test_unknown_fields_are_left_out_and_counted(script: Scripted, client: Client) -> None:
-    script.say(told({**META, "newThing": 1, "universe": [{**META["universe"][0], "secondNewThing": [1]}]}))  # type: ignore[dict-item, index]
+    script.say(
+        told({**META, "newThing": 1, "universe": [{**META["universe"][0], "secondNewThing": [1]}]})
+    )  # type: ignore[dict-item, index]
     answer = await client.ask("meta", "house")
     assert answer.data == {"universe": META["universe"], "marginTables": [], "collateralToken": 0}
     assert client.met.unknown == {"newThing": 1, "secondNewThing": 1}
 
 
-async def test_a_malformed_figure_is_no_answer_and_never_zero(script: Scripted, venue: VenueNetwork) -> None:
+async def test_a_malformed_figure_is_no_answer_and_never_zero(
+    script: Scripted, venue: VenueNetwork
+) -> None:
     context = {**CONTEXT, "markPx": "abc", "openInterest": 5, "funding": None, "oraclePx": "1e5"}
     del context["dayNtlVlm"]
     script.say(told([META, [context]]))
     perp = (await venue.perps("")).value[0]
-    assert (perp.mark_px, perp.open_interest, perp.funding, perp.oracle_px, perp.day_volume) == (None,) * 5
+    assert (perp.mark_px, perp.open_interest, perp.funding, perp.oracle_px, perp.day_volume) == (
+        None,
+    ) * 5
     assert perp.prev_day_px == Decimal("2703997.4500000002")
 
 
-async def test_a_position_whose_size_cannot_be_read_makes_the_account_no_answer(script: Scripted, venue: VenueNetwork) -> None:
+async def test_a_position_whose_size_cannot_be_read_makes_the_account_no_answer(
+    script: Scripted, venue: VenueNetwork
+) -> None:
     state = {
         "assetPositions": [{"type": "oneWay", "position": {"coin": "BTC", "szi": "-0.00785"}}],
         "marginSummary": {"accountValue": "1182.312496"}, "withdrawable": "1010.57173", "time": 1_755_863_118_217,
     }  # fmt: skip
     script.say(told(state))
     account = (await venue.account(WALLET, "", lane="house", good_for_s=0)).value
-    assert (account.account_value, account.positions[0].size) == (Decimal("1182.312496"), Decimal("-0.00785"))
+    assert (account.account_value, account.positions[0].size) == (
+        Decimal("1182.312496"),
+        Decimal("-0.00785"),
+    )
     state["assetPositions"] = [{"type": "oneWay", "position": {"coin": "BTC", "szi": "x"}}]
     script.script.clear()
     script.say(told(state))
@@ -173,7 +223,9 @@ async def test_a_position_whose_size_cannot_be_read_makes_the_account_no_answer(
         await venue.account(WALLET, "", lane="house", good_for_s=0, fresh=True)
 
 
-async def test_a_book_is_named_by_its_snapshot_and_one_with_a_bad_level_is_none(script: Scripted, venue: VenueNetwork) -> None:
+async def test_a_book_is_named_by_its_snapshot_and_one_with_a_bad_level_is_none(
+    script: Scripted, venue: VenueNetwork
+) -> None:
     good = {
         "coin": "DYDX",
         "time": 1_755_863_118_217,
@@ -210,22 +262,42 @@ def signature() -> dict[str, Any]:
     )
     assert typed["primaryType"].endswith("ApproveAgent")
     return signing.sign(
-        KEY, signing.user_digest({**typed["message"], "type": "approveAgent", "signatureChainId": "0x1"})
+        KEY,
+        signing.user_digest(
+            {**typed["message"], "type": "approveAgent", "signatureChainId": "0x1"}
+        ),
     ).as_json()
 
 
-async def test_exactly_the_approval_is_posted_with_its_keys_in_order(script: Scripted, venue: VenueNetwork) -> None:
+async def test_exactly_the_approval_is_posted_with_its_keys_in_order(
+    script: Scripted, venue: VenueNetwork
+) -> None:
     script.say(told({"status": "ok", "response": {"type": "default"}}))
     assert (await venue.approve_agent(APPROVAL, signature(), WALLET)).outcome == "ok"
     (posted,) = script.asked
     assert list(posted) == ["action", "nonce", "signature"]
-    assert list(posted["action"]) == ["type", "signatureChainId", "hyperliquidChain", "agentAddress", "agentName", "nonce"]
+    assert list(posted["action"]) == [
+        "type",
+        "signatureChainId",
+        "hyperliquidChain",
+        "agentAddress",
+        "agentName",
+        "nonce",
+    ]
     assert (posted["nonce"], posted["action"]["nonce"], posted["signature"]) == (5, 5, signature())
 
 
-async def test_a_signature_over_other_bytes_is_refused_before_anything_is_sent(script: Scripted, venue: VenueNetwork) -> None:
+async def test_a_signature_over_other_bytes_is_refused_before_anything_is_sent(
+    script: Scripted, venue: VenueNetwork
+) -> None:
     script.say(told({"status": "ok", "response": {"type": "default"}}))
-    other = AgentApproval(network="testnet", agent="0x" + "33" * 20, name=APPROVAL.name, nonce=5, signature_chain_id="0x1")
+    other = AgentApproval(
+        network="testnet",
+        agent="0x" + "33" * 20,
+        name=APPROVAL.name,
+        nonce=5,
+        signature_chain_id="0x1",
+    )
     with pytest.raises(Refused) as found:
         await venue.approve_agent(other, signature(), WALLET)
     assert found.value.code == "invalid_signature"
@@ -272,17 +344,23 @@ async def test_what_was_sent_and_not_answered_is_unknown_and_sent_once(
 
 
 async def test_where_nobody_listens_nothing_was_sent(free_tcp_port: int) -> None:
-    client = Client(f"http://127.0.0.1:{free_tcp_port}", Budget(Clock(), InMemory(), "x"), timeout_s=2)
+    client = Client(
+        f"http://127.0.0.1:{free_tcp_port}", Budget(Clock(), InMemory(), "x"), timeout_s=2
+    )
     try:
         with pytest.raises(Refused) as found:
-            await VenueNetwork("testnet", client, Clock()).approve_agent(APPROVAL, signature(), WALLET)
+            await VenueNetwork("testnet", client, Clock()).approve_agent(
+                APPROVAL, signature(), WALLET
+            )
         assert found.value.code == "venue_unavailable"
         assert (await client._budget.used())["house"] == 0
     finally:
         await client.close()
 
 
-async def test_an_approval_for_one_network_never_goes_to_the_other(script: Scripted, client: Client) -> None:
+async def test_an_approval_for_one_network_never_goes_to_the_other(
+    script: Scripted, client: Client
+) -> None:
     script.say(told({"status": "ok", "response": {"type": "default"}}))
     with pytest.raises(ValueError, match="network"):
         await VenueNetwork("mainnet", client, Clock()).approve_agent(APPROVAL, signature(), WALLET)

@@ -42,7 +42,9 @@ def as_numbers(signature: dict[str, Any]) -> tuple[int, int, int]:
     return int(signature["r"], 16), int(signature["s"], 16), signature["v"]
 
 
-@pytest.mark.parametrize("told", VECTORS["l1"], ids=lambda v: f"{v['name']}-{v['network']}-{v['vault']}-{v['expires']}")
+@pytest.mark.parametrize(
+    "told", VECTORS["l1"], ids=lambda v: f"{v['name']}-{v['network']}-{v['vault']}-{v['expires']}"
+)
 def test_an_l1_action_is_signed_as_in_the_published_vector(told: dict[str, Any]) -> None:
     hashed = signing.action_hash(
         told["action"], VECTORS["nonce"], vault=VECTORS["vault"] if told["vault"] else None,
@@ -56,7 +58,11 @@ def test_an_l1_action_is_signed_as_in_the_published_vector(told: dict[str, Any])
 @pytest.mark.parametrize("told", VECTORS["user"], ids=lambda v: v["name"])
 def test_a_user_signed_action_is_signed_as_in_the_published_vector(told: dict[str, Any]) -> None:
     kind = told["primary"].split(":")[1]
-    action = {"type": kind[0].lower() + kind[1:], "signatureChainId": VECTORS["signature_chain_id_user"], **told["message"]}
+    action = {
+        "type": kind[0].lower() + kind[1:],
+        "signatureChainId": VECTORS["signature_chain_id_user"],
+        **told["message"],
+    }
     typed = signing.user_typed_data(action)
     assert [[f["name"], f["type"]] for f in typed["types"][told["primary"]]] == told["types"]
     assert signing.sign(KEY, signing.user_digest(action)).as_json() == told["signature"]
@@ -81,9 +87,13 @@ def test_our_builders_write_the_actions_of_the_vectors() -> None:
     assert json.dumps(ours) == json.dumps(told["order_ioc_builder"])
     assert json.dumps(actions.noop()) == json.dumps(told["noop"])
     cancels = told["cancel_big_oid"]["cancels"]
-    assert json.dumps(actions.cancel([(c["a"], c["o"]) for c in cancels])) == json.dumps(told["cancel_big_oid"])
+    assert json.dumps(actions.cancel([(c["a"], c["o"]) for c in cancels])) == json.dumps(
+        told["cancel_big_oid"]
+    )
     by_cloid = told["cancelByCloid"]["cancels"]
-    assert json.dumps(actions.cancel_by_cloid([(c["asset"], c["cloid"]) for c in by_cloid])) == json.dumps(told["cancelByCloid"])
+    assert json.dumps(
+        actions.cancel_by_cloid([(c["asset"], c["cloid"]) for c in by_cloid])
+    ) == json.dumps(told["cancelByCloid"])
 
 
 @pytest.mark.slow
@@ -93,14 +103,22 @@ def test_two_thousand_random_actions_are_signed_as_the_official_sdk_signs_them()
         d = drawn(seed)
         wallet, mainnet = Account.from_key(d.key), d.network == "mainnet"
         if not d.user_signed:
-            theirs = sdk.sign_l1_action(wallet, d.action, d.vault, d.nonce, d.expires_after, mainnet)
+            theirs = sdk.sign_l1_action(
+                wallet, d.action, d.vault, d.nonce, d.expires_after, mainnet
+            )
         elif d.action["signatureChainId"] == SDK_CHAIN:
-            sign = sdk.sign_agent if d.action["type"] == "approveAgent" else sdk.sign_approve_builder_fee
+            sign = (
+                sdk.sign_agent
+                if d.action["type"] == "approveAgent"
+                else sdk.sign_approve_builder_fee
+            )
             theirs = sign(wallet, dict(d.action), mainnet)
         else:
             # The SDK signs under one chain id; its own typed data takes any.
             primary, fields = signing.USER_SIGNED[d.action["type"]]
-            theirs = sdk.sign_inner(wallet, sdk.user_signed_payload(primary, fields, dict(d.action)))
+            theirs = sdk.sign_inner(
+                wallet, sdk.user_signed_payload(primary, fields, dict(d.action))
+            )
         assert as_numbers(signed(d)) == as_numbers(theirs), d
         compared += 1
     assert compared == MANY
@@ -127,20 +145,27 @@ def test_the_phantom_agents_digest_is_that_of_its_typed_data(seed: int) -> None:
     d = drawn(seed)
     hashed = keccak(text=str(seed))
     signable = encode_typed_data(full_message=signing.l1_typed_data(d.network, hashed))
-    assert signing.l1_digest(d.network, hashed) == keccak(b"\x19" + signable.version + signable.header + signable.body)
+    assert signing.l1_digest(d.network, hashed) == keccak(
+        b"\x19" + signable.version + signable.header + signable.body
+    )
 
 
 def test_a_text_is_recovered_as_a_wallet_signs_it() -> None:
     wallet = Account.from_key("0x" + "4a" * 32)
     made = wallet.sign_message(encode_defunct(text="ünicode and\nlines"))
     assert (
-        signing.signer(signing.text_digest("ünicode and\nlines"), Signature.from_hex("0x" + made.signature.hex()))
+        signing.signer(
+            signing.text_digest("ünicode and\nlines"),
+            Signature.from_hex("0x" + made.signature.hex()),
+        )
         == wallet.address
     )
 
 
 @given(st.decimals(min_value=0, max_value=10**12, places=8), st.integers(0, 5))
-def test_a_figure_on_the_wire_has_no_trailing_zero_and_loses_nothing(value: Decimal, zeros: int) -> None:
+def test_a_figure_on_the_wire_has_no_trailing_zero_and_loses_nothing(
+    value: Decimal, zeros: int
+) -> None:
     text = actions.wire(value)
     assert Decimal(text) == value
     assert "E" not in text
@@ -151,7 +176,9 @@ def test_a_figure_on_the_wire_has_no_trailing_zero_and_loses_nothing(value: Deci
 @given(st.integers(0, 2**30))
 def test_a_figure_on_the_wire_is_the_sdks_where_a_float_holds_it(n: int) -> None:
     rng = random.Random(n)  # noqa: S311 - examples
-    value = Decimal(rng.randrange(10**7)).scaleb(-rng.randint(0, 6))  # beyond about 15 digits the SDK's floats round
+    value = Decimal(rng.randrange(10**7)).scaleb(
+        -rng.randint(0, 6)
+    )  # beyond about 15 digits the SDK's floats round
     assert actions.wire(value) == sdk.float_to_wire(float(value))
 
 
@@ -184,7 +211,9 @@ def test_abuse_08_a_testnet_signature_is_somebody_elses_on_mainnet() -> None:
     made = signing.sign(KEY, signing.l1_digest("testnet", hashed))
     assert signing.signer(signing.l1_digest("mainnet", hashed), made) != SIGNER
     approval = {"agent": "0x" + "11" * 20, "name": "x", "nonce": 1, "signature_chain_id": "0x1"}
-    on_testnet = signing.sign(KEY, signing.user_digest(actions.approve_agent("testnet", **approval)))  # type: ignore[arg-type]
+    on_testnet = signing.sign(
+        KEY, signing.user_digest(actions.approve_agent("testnet", **approval))
+    )  # type: ignore[arg-type]
     digest = signing.user_digest(actions.approve_agent("mainnet", **approval))  # type: ignore[arg-type]
     assert signing.signer(digest, on_testnet) != SIGNER
 

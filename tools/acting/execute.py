@@ -29,10 +29,20 @@ class Execute(OneMandate):
 
     target: Address
     data: HexData
-    approve_amount: Usdc = Field(default=ZERO, description="USDC the target may pull in this call, as a decimal string")
-    approval_id: str | None = Field(default=None, max_length=64, description="an approved item, when the owner had to be asked")
-    why: str | None = Field(default=None, max_length=2_000, description="reason the owner reads when the action needs approval")
-    dry_run: bool = Field(default=False, description="true: the checks alone; nothing is reserved or asked")
+    approve_amount: Usdc = Field(
+        default=ZERO, description="USDC the target may pull in this call, as a decimal string"
+    )
+    approval_id: str | None = Field(
+        default=None, max_length=64, description="an approved item, when the owner had to be asked"
+    )
+    why: str | None = Field(
+        default=None,
+        max_length=2_000,
+        description="reason the owner reads when the action needs approval",
+    )
+    dry_run: bool = Field(
+        default=False, description="true: the checks alone; nothing is reserved or asked"
+    )
 
 
 class ExecuteOut(Gives):
@@ -47,7 +57,9 @@ class ExecuteOut(Gives):
     checks: list[dict[str, Any]] | None = None
     simulation: dict[str, Any] | None = None
     approval_id: str | None = None
-    action_hash: str | None = Field(default=None, description="names this action to mandate_reconcile")
+    action_hash: str | None = Field(
+        default=None, description="names this action to mandate_reconcile"
+    )
     status: str | None = None
     approval: dict[str, Any] | None = None
     dry_run: bool | None = None
@@ -67,7 +79,9 @@ class ExecuteFacts:
 async def gather_execute(deps: Deps, caller: Caller, asked: Execute) -> ExecuteFacts:
     """Read the vault and simulate the call before the transaction."""
     if asked.approve_amount < ZERO:
-        raise Refused(refusal("invalid_number", value=str(asked.approve_amount), why="it is negative"))
+        raise Refused(
+            refusal("invalid_number", value=str(asked.approve_amount), why="it is negative")
+        )
     target = deps.chains.address(asked.target)
     m = await peek(deps, caller, asked.public_id)
     chain = chain_of(deps, m)
@@ -102,7 +116,9 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
         if check.refusal is not None:
             raise Refused(check.refusal)
     if m.vault_address is None:
-        raise Refused(refusal("wrong_status", status=m.status.value, action="acting through its vault"))
+        raise Refused(
+            refusal("wrong_status", status=m.status.value, action="acting through its vault")
+        )
     if m.agent_address is None:
         raise Refused(refusal("not_configured", what=f"the agent's address on chain {m.chain_id}"))
     approved = _approval(uow, ask, book, wanted, key, decoded)
@@ -110,40 +126,66 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
         return approved
     until = ask.now + timedelta(seconds=ask.config.reservation_s)
     approval_id = approved.approval_id if approved else None
-    uow.reservations.put(Reservation(m.public_id, key, asked.approve_amount, ask.now, until, approval_id))
+    uow.reservations.put(
+        Reservation(m.public_id, key, asked.approve_amount, ask.now, until, approval_id)
+    )
     call = chain.vault_call(m.vault_address, "execute", target, asked.data, asked.approve_amount)
     body = replace(call, sender=m.agent_address).as_json() | {
-        "decoded": decoded, "checks": [c.as_json() for c in checks], "simulation": simulation,
-        "approval_id": approval_id, "action_hash": key, "reserved_until": timestamp(until),
-    }  # fmt: skip
+        "decoded": decoded,
+        "checks": [c.as_json() for c in checks],
+        "simulation": simulation,
+        "approval_id": approval_id,
+        "action_hash": key,
+        "reserved_until": timestamp(until),
+    }
     return Reply(200, body)
 
 
 def _decoded(m: Mandate, wanted: Wanted) -> dict[str, Any]:
     entry = m.contract_target(wanted.target, wanted.selector)
-    named = {"market": entry.market, "label": entry.label} if entry else {"market": None, "label": None}
+    named = (
+        {"market": entry.market, "label": entry.label} if entry else {"market": None, "label": None}
+    )
     return {"target": wanted.target, "selector": wanted.selector} | named
 
 
 def _simulated(told: Simulation | None) -> dict[str, Any] | None:
     if told is None:
         return None
-    revert = {"name": told.revert.name, "args": dict(told.revert.args), "code": told.revert.code} if told.revert else None
+    revert = (
+        {"name": told.revert.name, "args": dict(told.revert.args), "code": told.revert.code}
+        if told.revert
+        else None
+    )
     return {"ok": told.ok, "revert": revert, "gas": told.gas}
 
 
-def _dry(book: Book, wanted: Wanted, checks: list[Check], key: str, decoded: Any, simulation: Any) -> Reply:
+def _dry(
+    book: Book, wanted: Wanted, checks: list[Check], key: str, decoded: Any, simulation: Any
+) -> Reply:
     body = {
-        "dry_run": True, "action_hash": key, "decoded": decoded, "checks": [c.as_json() for c in checks], "simulation": simulation,
-        "needs_approval": needs_approval(book, wanted.amount), "remaining": remaining(book).as_json(),
-    }  # fmt: skip
+        "dry_run": True,
+        "action_hash": key,
+        "decoded": decoded,
+        "checks": [c.as_json() for c in checks],
+        "simulation": simulation,
+        "needs_approval": needs_approval(book, wanted.amount),
+        "remaining": remaining(book).as_json(),
+    }
     return Reply(200, body)
 
 
 def _approval(
-    uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts], book: Book, wanted: Wanted, key: str, decoded: dict[str, Any]
+    uow: UnitOfWork,
+    ask: Ask[Execute, ExecuteFacts],
+    book: Book,
+    wanted: Wanted,
+    key: str,
+    decoded: dict[str, Any],
 ) -> Approval | Reply | None:
-    """The approved item that covers the action, nothing where none is needed, or the answer that it waits."""
+    """The approved item that covers the action, nothing where none is needed, or the answer that
+    it waits.
+    """
     public_id, now = book.mandate.public_id, ask.now
     items = uow.approvals.of_action(public_id, key)
     if ask.asked.approval_id is not None:
@@ -161,43 +203,91 @@ def _approval(
             return _waits(item, key, now)
         if shown == "declined" and item.decided_at and now < quiet_until(book, item.decided_at):
             raise Refused(
-                refusal("owner_declined", retry_at=quiet_until(book, item.decided_at), detail={"approval": item.as_json(now)})
+                refusal(
+                    "owner_declined",
+                    retry_at=quiet_until(book, item.decided_at),
+                    detail={"approval": item.as_json(now)},
+                )
             )
     return _asked(uow, ask, book, wanted, key, decoded)
 
 
 def _asked(
-    uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts], book: Book, wanted: Wanted, key: str, decoded: dict[str, Any]
+    uow: UnitOfWork,
+    ask: Ask[Execute, ExecuteFacts],
+    book: Book,
+    wanted: Wanted,
+    key: str,
+    decoded: dict[str, Any],
 ) -> Reply:
     """Make a pending item; at most ten wait for one mandate (spec 3.2)."""
     waiting = uow.approvals.pending(book.mandate.public_id, ask.now)
     if len(waiting) >= ask.config.pending_approvals_max:
         first = min(a.expires_at for a in waiting)
         why = f"{len(waiting)} approvals wait for the owner already."
-        raise Refused(refusal("rate_limited", why=why, retry_at=first, remaining={"pending_approvals": 0}))
+        raise Refused(
+            refusal("rate_limited", why=why, retry_at=first, remaining={"pending_approvals": 0})
+        )
     place = {"market": decoded["market"], "address": wanted.target, "selector": wanted.selector}
     expires = ask.now + timedelta(seconds=ask.config.approval_valid_s)
     item = Approval(
-        ask.ids.short("ap_"), book.mandate.public_id, "pending", place, ask.asked.data, key, wanted.amount, ask.asked.why,
-        ask.now, expires,
-    )  # fmt: skip
+        ask.ids.short("ap_"),
+        book.mandate.public_id,
+        "pending",
+        place,
+        ask.asked.data,
+        key,
+        wanted.amount,
+        ask.asked.why,
+        ask.now,
+        expires,
+    )
     uow.approvals.add(item)
     return _waits(item, key, ask.now)
 
 
 def _waits(item: Approval, key: str, now: datetime) -> Reply:
-    return Reply(202, {"status": "pending_approval", "approval": item.as_json(now), "action_hash": key})
+    return Reply(
+        202, {"status": "pending_approval", "approval": item.as_json(now), "action_hash": key}
+    )
 
 
 OPERATIONS: Final = (
     Operation(
-        "mandate_execute_call", "Get calldata to act", "Checked calldata of the vault's execute(target, data, approveAmount) for you to "
+        name="mandate_execute_call",
+        title="Get calldata to act",
+        summary="Checked calldata of the vault's execute(target, data, approveAmount) for you to "
         "sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks.",
-        "agent", ("GET", "/wallet/mandates/{public_id}/execute-call"), Execute, ExecuteOut, execute_call,
-        gather=gather_execute, writes=True, on_mcp=True,
-        statuses={200: "Calldata, or with dry_run the checks", 202: "Held for the owner: pending_approval, no calldata"},
-        refusals=("not_found", "invalid_number", "invalid_address", "mandate_not_accepted", "mandate_paused", "mandate_stopped",
-                  "mandate_ended", "target_not_allowed", "over_per_tx_cap", "over_daily_cap", "over_budget", "below_stop_line",
-                  "owner_declined", "approval_expired", "rate_limited", "wrong_status", "not_configured"),
+        auth="agent",
+        route=("GET", "/wallet/mandates/{public_id}/execute-call"),
+        takes=Execute,
+        gives=ExecuteOut,
+        handler=execute_call,
+        gather=gather_execute,
+        writes=True,
+        on_mcp=True,
+        statuses={
+            200: "Calldata, or with dry_run the checks",
+            202: "Held for the owner: pending_approval, no calldata",
+        },
+        refusals=(
+            "not_found",
+            "invalid_number",
+            "invalid_address",
+            "mandate_not_accepted",
+            "mandate_paused",
+            "mandate_stopped",
+            "mandate_ended",
+            "target_not_allowed",
+            "over_per_tx_cap",
+            "over_daily_cap",
+            "over_budget",
+            "below_stop_line",
+            "owner_declined",
+            "approval_expired",
+            "rate_limited",
+            "wrong_status",
+            "not_configured",
+        ),
     ),
-)  # fmt: skip
+)

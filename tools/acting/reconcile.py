@@ -49,7 +49,9 @@ async def gather(deps: Deps, caller: Caller, asked: ReconcileIn) -> Facts:
     if asked.tx_hash is None or chain is None or not chain.rpc_set:
         return Facts()
     receipt = await chain.receipt(asked.tx_hash.lower())
-    return Facts(receipt=receipt, more=receipt is None and await chain.waiting(asked.tx_hash.lower()))
+    return Facts(
+        receipt=receipt, more=receipt is None and await chain.waiting(asked.tx_hash.lower())
+    )
 
 
 def reconcile(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
@@ -63,23 +65,33 @@ def reconcile(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
 
 
 def _by_tx(uow: UnitOfWork, m: Mandate, tx_hash: str, facts: Facts) -> Reply:
-    """What the chain says; where it was not asked or forgot, what the ledger holds and no reorganisation took away."""
+    """What the chain says; where it was not asked or forgot, what the ledger holds and no
+    reorganisation took away.
+    """
     rows = uow.ledger.by_tx(m.public_id, tx_hash)
     receipt, shown = facts.receipt, [e.as_json() for e in rows]
     if receipt is not None:
         told = {"number": receipt.block.number, "hash": receipt.block.hash, "depth": receipt.depth}
-        return Reply(200, {"outcome": "landed" if receipt.ok else "reverted", "block": told, "events": shown})
+        return Reply(
+            200, {"outcome": "landed" if receipt.ok else "reverted", "block": told, "events": shown}
+        )
     if facts.more:
         return Reply(200, {"outcome": "pending", "block": None, "events": shown})
     proven = [e for e in rows if e.reported_by is Reporter.CHAIN]
-    stands = [e for e in proven if e.log_index is not None and taken_away(uow, m.public_id, tx_hash, e.log_index) is None]
+    stands = [
+        e
+        for e in proven
+        if e.log_index is not None and taken_away(uow, m.public_id, tx_hash, e.log_index) is None
+    ]
     refused = any(isinstance(e.payload.get("refusal"), dict) for e in proven)
     outcome = "landed" if stands else "reverted" if refused else "not_seen"
     return Reply(200, {"outcome": outcome, "block": None, "events": shown})
 
 
 def _by_key(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts], agent_id: str) -> Reply:
-    claim = uow.idempotency.find(f"{agent_id}:event:{ask.asked.public_id}", ask.asked.idempotency_key or "")
+    claim = uow.idempotency.find(
+        f"{agent_id}:event:{ask.asked.public_id}", ask.asked.idempotency_key or ""
+    )
     if claim is None:
         return Reply(200, {"outcome": "not_seen", "block": None, "events": []})
     if claim.status is None:
@@ -87,26 +99,42 @@ def _by_key(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts], agent_id: str) -> Rep
     stored = dict(claim.response or {})
     events = [stored["event"]] if "event" in stored else []
     return Reply(
-        200, {"outcome": "landed", "block": None, "events": events, "response": {"status": claim.status, "body": stored}}
+        200,
+        {
+            "outcome": "landed",
+            "block": None,
+            "events": events,
+            "response": {"status": claim.status, "body": stored},
+        },
     )
 
 
 def _by_action(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
-    """Pending while its calldata may still be sent; landed where a newer row tells of its execution.
+    """Pending while its calldata may still be sent; landed where a newer row tells of its
+    execution.
 
-    The vault's log names target, selector and approved amount, not the calldata: two actions that share the three
-    share the executions shown.
+    The vault's log names target, selector and approved amount, not the calldata: two actions that
+    share the three share the executions shown.
     """
     public_id, key = ask.asked.public_id, ask.asked.action_hash or ""
     ran = [e for e in uow.ledger.newest(public_id, LOOKS_BACK) if executes(e, key)]
     events = [e.as_json() for e in ran]
     for held in uow.reservations.live(public_id, ask.now):
         if held.action_hash == key:
-            told = {"outcome": "pending", "block": None, "events": events, "reserved_until": timestamp(held.expires_at)}
+            told = {
+                "outcome": "pending",
+                "block": None,
+                "events": events,
+                "reserved_until": timestamp(held.expires_at),
+            }
             return Reply(200, told)
     if ran:
-        return Reply(200, {"outcome": "landed", "block": {"number": ran[0].block_number}, "events": events})
-    waits = any(a.shown(ask.now) in ("pending", "approved") for a in uow.approvals.of_action(public_id, key))
+        return Reply(
+            200, {"outcome": "landed", "block": {"number": ran[0].block_number}, "events": events}
+        )
+    waits = any(
+        a.shown(ask.now) in ("pending", "approved") for a in uow.approvals.of_action(public_id, key)
+    )
     return Reply(200, {"outcome": "pending" if waits else "not_seen", "block": None, "events": []})
 
 
@@ -120,15 +148,26 @@ def executes(event: Event, key: str) -> bool:
     except Refused:
         return False
     return key.startswith(
-        action_hash_of(str(told.get("target")), str(told.get("selector")), approved, "").rpartition(":")[0] + ":"
+        action_hash_of(str(told.get("target")), str(told.get("selector")), approved, "").rpartition(
+            ":"
+        )[0]
+        + ":"
     )
 
 
 OPERATIONS: Final = (
     Operation(
-        "mandate_reconcile", "Ask what happened", "After a lost answer: was the transaction, key or action landed, reverted, pending, "
+        name="mandate_reconcile",
+        title="Ask what happened",
+        summary="After a lost answer: was the transaction, key or action landed, reverted, pending, "
         "or not seen? Ask this instead of sending again.",
-        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}/reconcile"), ReconcileIn, ReconcileOut, reconcile, gather=gather,
-        on_mcp=True, refusals=("not_found", "chain_unavailable"),
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/reconcile"),
+        takes=ReconcileIn,
+        gives=ReconcileOut,
+        handler=reconcile,
+        gather=gather,
+        on_mcp=True,
+        refusals=("not_found", "chain_unavailable"),
     ),
-)  # fmt: skip
+)

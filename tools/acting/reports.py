@@ -1,4 +1,6 @@
-"""What an agent reports: events and refused attempts. A rule break is stored and flagged, never dropped."""
+"""What an agent reports: events and refused attempts. A rule break is stored and flagged, never
+dropped.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,18 @@ from tools.call.fields import OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
 PAYLOAD_KEYS: Final = frozenset(
-    {"position", "mark", "target", "next_at", "text", "why", "fee_kind", "resource", "preview", "direction"}
+    {
+        "position",
+        "mark",
+        "target",
+        "next_at",
+        "text",
+        "why",
+        "fee_kind",
+        "resource",
+        "preview",
+        "direction",
+    }
 )
 
 
@@ -34,14 +47,25 @@ TEXT_MAX: Final = 2_000
 ATTEMPTED_MAX: Final = 4_000
 
 
-REASONS: Final = ("TargetNotAllowed", "OverPerTxCap", "OverDailyCap", "MandateStopped", "MandateEnded", "server_guard")
+REASONS: Final = (
+    "TargetNotAllowed",
+    "OverPerTxCap",
+    "OverDailyCap",
+    "MandateStopped",
+    "MandateEnded",
+    "server_guard",
+)
 
 
 class EventIn(OneMandate):
     """One event (spec 2.4)."""
 
-    kind: Literal["buy", "sell", "move", "fee", "resolve", "note"] = Field(description="what happened")
-    amount_usdc: Usdc | None = Field(default=None, description="a positive magnitude; resolve may be negative")
+    kind: Literal["buy", "sell", "move", "fee", "resolve", "note"] = Field(
+        description="what happened"
+    )
+    amount_usdc: Usdc | None = Field(
+        default=None, description="a positive magnitude; resolve may be negative"
+    )
     tx_hash: TxHash | None = None
     chain_id: int | None = Field(default=None, ge=1, le=2**53)
     payload: dict[str, Any] | None = Field(
@@ -62,10 +86,25 @@ class EventOut(Gives):
 class RefusedIn(OneMandate):
     """A refused attempt (spec 2.5)."""
 
-    reason: Literal["TargetNotAllowed", "OverPerTxCap", "OverDailyCap", "MandateStopped", "MandateEnded", "server_guard"]
-    source: str | None = Field(default=None, max_length=200, description="where the refusal came from, for example execute-call")
-    check: str | None = Field(default=None, max_length=200, description="the check or code that failed")
-    attempted: dict[str, Any] | None = Field(default=None, description="what was attempted: target, selector, amount_usdc")
+    reason: Literal[
+        "TargetNotAllowed",
+        "OverPerTxCap",
+        "OverDailyCap",
+        "MandateStopped",
+        "MandateEnded",
+        "server_guard",
+    ]
+    source: str | None = Field(
+        default=None,
+        max_length=200,
+        description="where the refusal came from, for example execute-call",
+    )
+    check: str | None = Field(
+        default=None, max_length=200, description="the check or code that failed"
+    )
+    attempted: dict[str, Any] | None = Field(
+        default=None, description="what was attempted: target, selector, amount_usdc"
+    )
     tx_hash: TxHash | None = None
 
 
@@ -114,7 +153,11 @@ def _amount(asked: EventIn) -> Usdc | None:
     if amount is None and asked.kind != "note":
         raise invalid("amount_usdc", f"a {asked.kind} has an amount")
     if amount is not None and amount < ZERO and asked.kind != "resolve":
-        raise Refused(refusal("invalid_number", value=str(amount), why="it is negative, and only a resolve may be"))
+        raise Refused(
+            refusal(
+                "invalid_number", value=str(amount), why="it is negative, and only a resolve may be"
+            )
+        )
     return amount
 
 
@@ -122,20 +165,40 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     """Store one event and judge it."""
     asked = ask.asked
     payload = clean_payload(asked.payload)
-    # The row is locked so that parallel reports are judged one after the other, each seeing the ones before.
+    # The row is locked so that parallel reports are judged one after the other, each seeing the
+    # ones before.
     m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
     new = NewEvent(
-        Kind(asked.kind), Reporter.AGENT, ask.now, _amount(asked), asked.tx_hash, asked.chain_id or m.chain_id, payload=payload
+        kind=Kind(asked.kind),
+        reported_by=Reporter.AGENT,
+        occurred_at=ask.now,
+        amount_usdc=_amount(asked),
+        tx_hash=asked.tx_hash,
+        chain_id=asked.chain_id or m.chain_id,
+        payload=payload,
     )
-    if ask.switches.paid_read_enforcement and new.amount_usdc is not None and is_paid_read(asked.kind, payload):
+    if (
+        ask.switches.paid_read_enforcement
+        and new.amount_usdc is not None
+        and is_paid_read(asked.kind, payload)
+    ):
         _afford(uow, ask, new.amount_usdc)
     same = tuple(uow.ledger.by_tx(m.public_id, asked.tx_hash)) if asked.tx_hash else ()
     book = load_book(uow, ask, m, events=0)
     broken = violations(book, new, same)
-    event = uow.ledger.append(m.public_id, replace(new, payload=flagged(new, broken)), event_id=ask.ids.short("ev_"), now=ask.now)
+    event = uow.ledger.append(
+        m.public_id,
+        replace(new, payload=flagged(new, broken)),
+        event_id=ask.ids.short("ev_"),
+        now=ask.now,
+    )
     if event is None:
         raise LookupError("an agent's row is never a duplicate log")
-    body = {"event": event.as_json(), "violation": bool(broken), "remaining": remaining(book).as_json()}
+    body = {
+        "event": event.as_json(),
+        "violation": bool(broken),
+        "remaining": remaining(book).as_json(),
+    }
     return Reply(202 if broken else 201, body)
 
 
@@ -149,7 +212,8 @@ def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:
     afford(amount, budget=policy.credit_budget_daily, spent=used(states, ask.now), now=ask.now)
 
 
-# -- refused attempts ------------------------------------------------------------------------------------------------
+# -- refused attempts
+# ------------------------------------------------------------------------------------------------
 
 
 async def gather_refusal(deps: Deps, caller: Caller, asked: RefusedIn) -> Facts:
@@ -166,9 +230,18 @@ async def gather_refusal(deps: Deps, caller: Caller, asked: RefusedIn) -> Facts:
 
 def proves(receipt: Receipt | None, m: Mandate) -> bool:
     """True only for a reverted call from the agent's wallet to the vault (spec 2.5)."""
-    if receipt is None or receipt.ok or m.agent_address is None or m.vault_address is None or receipt.to is None:
+    if (
+        receipt is None
+        or receipt.ok
+        or m.agent_address is None
+        or m.vault_address is None
+        or receipt.to is None
+    ):
         return False
-    return receipt.sender.lower() == m.agent_address.lower() and receipt.to.lower() == m.vault_address.lower()
+    return (
+        receipt.sender.lower() == m.agent_address.lower()
+        and receipt.to.lower() == m.vault_address.lower()
+    )
 
 
 def _known(uow: UnitOfWork, m: Mandate, tx_hash: str) -> Event | None:
@@ -181,7 +254,11 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     asked = ask.asked
     m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
     if asked.tx_hash is not None and (known := _known(uow, m, asked.tx_hash)) is not None:
-        told = {"event": known.as_json(), "proven": known.reported_by is Reporter.CHAIN, "known": True}
+        told = {
+            "event": known.as_json(),
+            "proven": known.reported_by is Reporter.CHAIN,
+            "known": True,
+        }
         return Reply(200, told)
     if asked.attempted is not None and len(json.dumps(asked.attempted)) > ATTEMPTED_MAX:
         raise invalid("attempted", f"at most {ATTEMPTED_MAX} characters of JSON")
@@ -189,24 +266,29 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     day = ask.now.date().isoformat()
     if state.refusals_day == day and state.refusals_count >= ask.config.refusals_per_day:
         why = f"{ask.config.refusals_per_day} refused attempts are recorded today."
-        raise Refused(refusal("rate_limited", why=why, retry_at=midnight(ask.now), remaining={"refusals": 0}))
+        raise Refused(
+            refusal("rate_limited", why=why, retry_at=midnight(ask.now), remaining={"refusals": 0})
+        )
     receipt = ask.facts.receipt
     proven = proves(receipt, m)
     block: dict[str, Any] = {
-        "reason": asked.reason, "source": asked.source or "agent", "reason_source": "agent", "check": asked.check,
-    }  # fmt: skip
+        "reason": asked.reason,
+        "source": asked.source or "agent",
+        "reason_source": "agent",
+        "check": asked.check,
+    }
     if asked.attempted is not None:
         block["attempted"] = asked.attempted
     if proven and receipt is not None and receipt.revert is not None:
         block["proof"] = {"error": receipt.revert.name, "args": dict(receipt.revert.args)}
     # No block number and no log index: such a row never moves the chain reader's resume point.
     new = NewEvent(
-        Kind.NOTE,
-        Reporter.CHAIN if proven else Reporter.AGENT,
-        ask.now,
-        None,
-        asked.tx_hash,
-        m.chain_id,
+        kind=Kind.NOTE,
+        reported_by=Reporter.CHAIN if proven else Reporter.AGENT,
+        occurred_at=ask.now,
+        amount_usdc=None,
+        tx_hash=asked.tx_hash,
+        chain_id=m.chain_id,
         payload={"refusal": block},
     )
     event = uow.ledger.append(m.public_id, new, event_id=ask.ids.short("ev_"), now=ask.now)
@@ -222,19 +304,45 @@ def scope(caller: Caller, asked: EventIn) -> str:
 
 OPERATIONS: Final = (
     Operation(
-        "mandate_report_event", "Report an event", "Report one buy, sell, move, fee, resolve or note. A rule break is stored and flagged "
+        name="mandate_report_event",
+        title="Report an event",
+        summary="Report one buy, sell, move, fee, resolve or note. A rule break is stored and flagged "
         "(violation: true), never dropped.",
-        "agent", ("POST", "/wallet/mandates/{public_id}/events"), EventIn, EventOut, report_event, writes=True, on_mcp=True,
-        guards_secrets=True, idempotency=scope, statuses={201: "Stored", 202: "Stored and flagged: violation is true"},
-        refusals=("not_found", "mandate_not_accepted", "invalid_number", "secret_not_accepted", "mandate_budget_exceeded",
-                  "idempotency_key_reused", "idempotency_in_flight"),
+        auth="agent",
+        route=("POST", "/wallet/mandates/{public_id}/events"),
+        takes=EventIn,
+        gives=EventOut,
+        handler=report_event,
+        writes=True,
+        on_mcp=True,
+        guards_secrets=True,
+        idempotency=scope,
+        statuses={201: "Stored", 202: "Stored and flagged: violation is true"},
+        refusals=(
+            "not_found",
+            "mandate_not_accepted",
+            "invalid_number",
+            "secret_not_accepted",
+            "mandate_budget_exceeded",
+            "idempotency_key_reused",
+            "idempotency_in_flight",
+        ),
     ),
     Operation(
-        "mandate_report_refusal", "Report a refused attempt", "Record an attempt that was refused. With tx_hash the receipt is read: a "
+        name="mandate_report_refusal",
+        title="Report a refused attempt",
+        summary="Record an attempt that was refused. With tx_hash the receipt is read: a "
         "reverted call from your wallet to the vault proves it.",
-        "agent", ("POST", "/wallet/mandates/{public_id}/refusals"), RefusedIn, RefusedOut, report_refusal,
-        gather=gather_refusal, writes=True, on_mcp=True, guards_secrets=True,
+        auth="agent",
+        route=("POST", "/wallet/mandates/{public_id}/refusals"),
+        takes=RefusedIn,
+        gives=RefusedOut,
+        handler=report_refusal,
+        gather=gather_refusal,
+        writes=True,
+        on_mcp=True,
+        guards_secrets=True,
         statuses={200: "This transaction was reported already", 201: "Stored"},
         refusals=("not_found", "mandate_not_accepted", "secret_not_accepted", "rate_limited"),
     ),
-)  # fmt: skip
+)

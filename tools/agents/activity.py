@@ -25,7 +25,9 @@ EVER: Final = 2**62
 Key = tuple[int, str, int]
 
 
-"""Where an item stands: its time in micros, its source, its number there. Newest first is falling order."""
+"""Where an item stands: its time in micros, its source, its number there. Newest first is falling
+order.
+"""
 
 
 class ActivityIn(OneAgent):
@@ -38,7 +40,8 @@ class ActivityIn(OneAgent):
 def activity(uow: UnitOfWork, ask: Ask[ActivityIn, None]) -> Reply:
     """Newest first; a page continues where the last one ended, whatever was added since.
 
-    The person who registered the agent sees the rows of mandates of its own only; the agent sees all it works under.
+    The person who registered the agent sees the rows of mandates of its own only; the agent sees
+    all it works under.
     """
     asked, caller = ask.asked, ask.caller
     agent = own_agent(uow, caller, asked.agent_id)
@@ -49,12 +52,18 @@ def activity(uow: UnitOfWork, ask: Ask[ActivityIn, None]) -> Reply:
     most = asked.limit + 1
     before, before_n = _below(at, BALANCES)
     changed = uow.transfers.events(agent.agent_id, before=before, before_n=before_n, limit=most)
-    found: list[tuple[Key, dict[str, Any]]] = [((micros(b.created_at), BALANCES, b.n), of_balance(b)) for b in changed]
-    for public_id, newest in uow.mandates.busy_of_agent(agent.agent_id, caller.user_id if caller.role == "owner" else None):
+    found: list[tuple[Key, dict[str, Any]]] = [
+        ((micros(b.created_at), BALANCES, b.n), of_balance(b)) for b in changed
+    ]
+    for public_id, newest in uow.mandates.busy_of_agent(
+        agent.agent_id, caller.user_id if caller.role == "owner" else None
+    ):
         if len(found) >= most and newest < found[most - 1][0][0]:
             break  # this ledger and those behind it are older than the whole page
         rows = uow.ledger.before(public_id, *_below(at, f"e:{public_id}"), most)
-        found += [((micros(e.created_at), f"e:{public_id}", e.seq), of_event(public_id, e)) for e in rows]
+        found += [
+            ((micros(e.created_at), f"e:{public_id}", e.seq), of_event(public_id, e)) for e in rows
+        ]
         found = sorted(found, key=lambda item: item[0], reverse=True)[:most]
     page = found[: asked.limit]
     more = cursor_of(*page[-1][0]) if len(found) > asked.limit else None
@@ -71,7 +80,11 @@ def _below(at: Key, source: str) -> tuple[int, int]:
 
 def of_event(public_id: str, event: Event) -> dict[str, Any]:
     """A ledger row; a paid read carries its reference."""
-    told: dict[str, Any] = {"at": timestamp(event.created_at), "public_id": public_id, "event": event.as_json()}
+    told: dict[str, Any] = {
+        "at": timestamp(event.created_at),
+        "public_id": public_id,
+        "event": event.as_json(),
+    }
     if is_paid_read(event.kind, event.payload):
         return {"type": "paid_read", **told, "reference": reference(event)}
     return {"type": "event", **told}
@@ -80,20 +93,39 @@ def of_event(public_id: str, event: Event) -> dict[str, Any]:
 def reference(event: Event) -> dict[str, Any]:
     """What was read, as far as the report says."""
     told = event.payload
-    return {"resource": told.get("resource"), "fee_kind": told.get("fee_kind"), "tx_hash": event.tx_hash}
+    return {
+        "resource": told.get("resource"),
+        "fee_kind": told.get("fee_kind"),
+        "tx_hash": event.tx_hash,
+    }
 
 
 def of_balance(b: BalanceEvent) -> dict[str, Any]:
     """A balance change and its cause."""
     d = b.delta
     change = {"chain_id": d.chain_id, "asset": d.asset, "state": d.state, "delta": units(d.delta)}
-    return {"type": "balance", "at": timestamp(b.created_at), **change, "ref_kind": d.ref_kind, "ref_id": d.ref_id}
+    return {
+        "type": "balance",
+        "at": timestamp(b.created_at),
+        **change,
+        "ref_kind": d.ref_kind,
+        "ref_id": d.ref_id,
+    }
 
 
 OPERATIONS: Final = (
     Operation(
-        "agent_activity", "Read the activity", "Events, balance changes and paid reads in one feed, newest first.",
-        "owner_or_agent", ("GET", "/wallet/agents/{agent_id}/activity"), ActivityIn, Page, activity, on_mcp=True,
-        guards_secrets=True, family="agents", refusals=("not_found",),
+        name="agent_activity",
+        title="Read the activity",
+        summary="Events, balance changes and paid reads in one feed, newest first.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/agents/{agent_id}/activity"),
+        takes=ActivityIn,
+        gives=Page,
+        handler=activity,
+        on_mcp=True,
+        guards_secrets=True,
+        family="agents",
+        refusals=("not_found",),
     ),
-)  # fmt: skip
+)

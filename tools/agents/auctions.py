@@ -1,4 +1,6 @@
-"""The auction ledger: what the house's auction reserves, releases and delivers for an agent (spec 3.4)."""
+"""The auction ledger: what the house's auction reserves, releases and delivers for an agent (spec
+3.4).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from tools.call.operation import Ask, Gives, Operation, Reply
 ASSET: Final = "USDT"
 
 
-REF_KINDS: Final = {"placed": "auction_bid", "closed": "auction_bid_close", "delivered": "auction_bid_delivered"}
+REF_KINDS: Final = {
+    "placed": "auction_bid",
+    "closed": "auction_bid_close",
+    "delivered": "auction_bid_delivered",
+}
 
 
 class BidEvent(OneAgent):
@@ -48,7 +54,13 @@ def book(uow: UnitOfWork, ask: Ask[BidEvent, None]) -> Reply:
     """Book a bid's event once."""
     asked = ask.asked
     if asked.amount <= ZERO:
-        raise Refused(refusal("invalid_number", value=str(asked.amount), why="a bid's event moves more than nothing"))
+        raise Refused(
+            refusal(
+                "invalid_number",
+                value=str(asked.amount),
+                why="a bid's event moves more than nothing",
+            )
+        )
     agent = uow.identities.agent(asked.agent_id, lock=True)
     if agent is None:
         raise not_found("agent")
@@ -61,14 +73,24 @@ def book(uow: UnitOfWork, ask: Ask[BidEvent, None]) -> Reply:
     elif before != delta.delta:
         why = f"This event of bid {asked.bid_id} is booked with {units(abs(before))}."
         raise Refused(refusal("conflict", why=why))
-    return Reply(200 if before is not None else 201, _told(uow, asked, delta, agent.agent_id) | {"known": before is not None})
+    return Reply(
+        200 if before is not None else 201,
+        _told(uow, asked, delta, agent.agent_id) | {"known": before is not None},
+    )
 
 
 def delta_of(asked: BidEvent, chain_id: int) -> Delta:
     """The balance event of spec 3.4."""
     state = "delivered" if asked.event == "delivered" else "reserved"
     amount = -asked.amount.micros if asked.event == "closed" else asked.amount.micros
-    return Delta(chain_id, ASSET, state, amount, REF_KINDS[asked.event], f"{asked.bid_id}:{asked.seq}")
+    return Delta(
+        chain_id=chain_id,
+        asset=ASSET,
+        state=state,
+        delta=amount,
+        ref_kind=REF_KINDS[asked.event],
+        ref_id=f"{asked.bid_id}:{asked.seq}",
+    )
 
 
 def _booked(uow: UnitOfWork, delta: Delta, agent_id: str) -> int | None:
@@ -108,10 +130,19 @@ def _told(uow: UnitOfWork, asked: BidEvent, delta: Delta, agent_id: str) -> dict
 
 OPERATIONS: Final = (
     Operation(
-        "keeper_auction_event", "Book a bid's event", "Reserve, release or deliver for a bid of an agent; the same event books once.",
-        "keeper", ("POST", "/wallet/agents/{agent_id}/auction-events"), BidEvent, BidEventOut, book, writes=True,
-        idempotent=True, guards_secrets=True, family="keeper",
+        name="keeper_auction_event",
+        title="Book a bid's event",
+        summary="Reserve, release or deliver for a bid of an agent; the same event books once.",
+        auth="keeper",
+        route=("POST", "/wallet/agents/{agent_id}/auction-events"),
+        takes=BidEvent,
+        gives=BidEventOut,
+        handler=book,
+        writes=True,
+        idempotent=True,
+        guards_secrets=True,
+        family="keeper",
         statuses={200: "Booked before", 201: "Booked"},
         refusals=("not_found", "conflict", "invalid_number", "secret_not_accepted"),
     ),
-)  # fmt: skip
+)

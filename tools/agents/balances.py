@@ -52,14 +52,24 @@ def deposit_address(uow: UnitOfWork, ask: Ask[DepositIn, None]) -> Reply:
     """Read or set the agent's wallet on file for a chain."""
     agent = own_agent(uow, ask.caller, ask.asked.agent_id)
     chain_id, given = ask.asked.chain_id, ask.asked.address
-    on_file = uow.transfers.deposit_address(agent.agent_id, chain_id) or (agent.address or "").lower() or None
+    on_file = (
+        uow.transfers.deposit_address(agent.agent_id, chain_id)
+        or (agent.address or "").lower()
+        or None
+    )
     if given is None:
         if on_file is None:
             raise not_found("deposit address")
         return Reply(200, {"agent_id": agent.agent_id, "chain_id": chain_id, "address": on_file})
     address = wallet_of(ask, given).lower()
-    if on_file is not None and on_file != address and uow.mandates.live_vault_naming(agent.agent_id, chain_id):
-        raise Refused(refusal("conflict", why="A live vault names the address on file; stop it first."))
+    if (
+        on_file is not None
+        and on_file != address
+        and uow.mandates.live_vault_naming(agent.agent_id, chain_id)
+    ):
+        raise Refused(
+            refusal("conflict", why="A live vault names the address on file; stop it first.")
+        )
     uow.transfers.set_deposit_address(agent.agent_id, chain_id, address, ask.now)
     refresh_row(uow, agent.agent_id, ask)
     return Reply(200, {"agent_id": agent.agent_id, "chain_id": chain_id, "address": address})
@@ -67,14 +77,32 @@ def deposit_address(uow: UnitOfWork, ask: Ask[DepositIn, None]) -> Reply:
 
 OPERATIONS: Final = (
     Operation(
-        "agent_balances", "Read balances", "Idle, reserved, in transit and delivered per chain and asset.",
-        "owner_or_agent", ("GET", "/wallet/agents/{agent_id}/balances"), OneAgent, BalancesOut, balances, on_mcp=True,
-        family="agents", refusals=("not_found",),
+        name="agent_balances",
+        title="Read balances",
+        summary="Idle, reserved, in transit and delivered per chain and asset.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/agents/{agent_id}/balances"),
+        takes=OneAgent,
+        gives=BalancesOut,
+        handler=balances,
+        on_mcp=True,
+        family="agents",
+        refusals=("not_found",),
     ),
     Operation(
-        "agent_deposit_address", "Read or set the deposit address", "Your wallet on file for a chain; without address it is read.",
-        "owner_or_agent", ("POST", "/wallet/agents/{agent_id}/deposit-address"), DepositIn, DepositOut, deposit_address,
-        writes=True, idempotent=True, on_mcp=True, guards_secrets=True, family="agents",
+        name="agent_deposit_address",
+        title="Read or set the deposit address",
+        summary="Your wallet on file for a chain; without address it is read.",
+        auth="owner_or_agent",
+        route=("POST", "/wallet/agents/{agent_id}/deposit-address"),
+        takes=DepositIn,
+        gives=DepositOut,
+        handler=deposit_address,
+        writes=True,
+        idempotent=True,
+        on_mcp=True,
+        guards_secrets=True,
+        family="agents",
         refusals=("not_found", "conflict", "invalid_address"),
     ),
-)  # fmt: skip
+)

@@ -26,7 +26,13 @@ def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Reply:
     most = ask.asked.limit
     found = uow.mandates.offers(agent.agent_id, after=ask.asked.cursor, limit=most + 1)
     rows = [{"mandate": m.attributes(), "exposure": _worst(uow, ask, m)} for m in found[:most]]
-    return Reply(200, {"items": rows, "next_cursor": mandate_after(found[most - 1]) if len(found) > most else None})
+    return Reply(
+        200,
+        {
+            "items": rows,
+            "next_cursor": mandate_after(found[most - 1]) if len(found) > most else None,
+        },
+    )
 
 
 def _worst(uow: UnitOfWork, ask: Ask[Any, Any], m: Any) -> dict[str, Any]:
@@ -35,8 +41,16 @@ def _worst(uow: UnitOfWork, ask: Ask[Any, Any], m: Any) -> dict[str, Any]:
 
 OPERATIONS: Final = (
     Operation(
-        "agent_offers", "Read offers", "Mandates waiting for you to accept, and open-board ones.",
-        "owner_or_agent", ("GET", "/wallet/agents/{agent_id}/offers"), OffersIn, Page, offers, on_mcp=True, family="agents",
+        name="agent_offers",
+        title="Read offers",
+        summary="Mandates waiting for you to accept, and open-board ones.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/agents/{agent_id}/offers"),
+        takes=OffersIn,
+        gives=Page,
+        handler=offers,
+        on_mcp=True,
+        family="agents",
         refusals=("not_found",),
     ),
-)  # fmt: skip
+)

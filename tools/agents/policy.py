@@ -62,7 +62,10 @@ class PolicyOut(Gives):
 
 def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, Any]:
     policy = uow.policies.get(agent_id)
-    log = [{"changed_at": timestamp(at), "changes": dict(c)} for at, c in uow.policies.changes(agent_id)]
+    log = [
+        {"changed_at": timestamp(at), "changes": dict(c)}
+        for at, c in uow.policies.changes(agent_id)
+    ]
     updated = policy.updated_at if policy else None
     told = (policy or Policy()).as_json()
     return {
@@ -103,13 +106,31 @@ def write_policy(uow: UnitOfWork, ask: Ask[PolicyIn, None]) -> Reply:
 
 OPERATIONS: Final = (
     Operation(
-        "agent_policy", "Read the policy", "The limits the owner set for the agent, and the last 10 changes.",
-        "owner_or_agent", ("GET", "/wallet/agents/{agent_id}/policy"), OneAgent, PolicyOut, read_policy, on_mcp=True,
-        family="agents", refusals=("not_found",),
+        name="agent_policy",
+        title="Read the policy",
+        summary="The limits the owner set for the agent, and the last 10 changes.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/agents/{agent_id}/policy"),
+        takes=OneAgent,
+        gives=PolicyOut,
+        handler=read_policy,
+        on_mcp=True,
+        family="agents",
+        refusals=("not_found",),
     ),
     Operation(
-        "owner_agent_policy_put", "Write the policy", "Replace the whole policy; only its owner can.",
-        "owner", ("PUT", "/wallet/agents/{agent_id}/policy"), PolicyIn, PolicyOut, write_policy, writes=True, idempotent=True,
-        guards_secrets=True, family="agents", refusals=("not_found", "invalid_number"),
+        name="owner_agent_policy_put",
+        title="Write the policy",
+        summary="Replace the whole policy; only its owner can.",
+        auth="owner",
+        route=("PUT", "/wallet/agents/{agent_id}/policy"),
+        takes=PolicyIn,
+        gives=PolicyOut,
+        handler=write_policy,
+        writes=True,
+        idempotent=True,
+        guards_secrets=True,
+        family="agents",
+        refusals=("not_found", "invalid_number"),
     ),
-)  # fmt: skip
+)

@@ -98,7 +98,8 @@ def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = Fa
 
 
 def wallet_of(ask: Ask[Any, Any], text: str) -> str:
-    """An address that can sign: not the zero address, and none of the contracts that the service works with.
+    """An address that can sign: not the zero address, and none of the contracts that the service
+    works with.
 
     Errors: `invalid_address`.
     """
@@ -121,7 +122,13 @@ def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
     key_id, key = ask.ids.short("k_"), ask.ids.token("ak_")
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ask.now)
     refresh_row(uow, agent.agent_id, ask)
-    told = {"agent_id": agent.agent_id, "name": name, "key": key, "key_id": key_id, "address": address}
+    told = {
+        "agent_id": agent.agent_id,
+        "name": name,
+        "key": key,
+        "key_id": key_id,
+        "address": address,
+    }
     return Reply(201, told)
 
 
@@ -147,9 +154,14 @@ def _row(uow: UnitOfWork, agent: Agent) -> dict[str, Any]:
 def list_agents(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Reply:
     """Your agents, newest first, with their keys but not their secrets."""
     most = ask.asked.limit
-    found = uow.identities.agents_of(ask.caller.user_id or "", after=ask.asked.cursor, limit=most + 1)
+    found = uow.identities.agents_of(
+        ask.caller.user_id or "", after=ask.asked.cursor, limit=most + 1
+    )
     rows = [_row(uow, a) for a in found[:most]]
-    return Reply(200, {"items": rows, "next_cursor": agent_after(found[most - 1]) if len(found) > most else None})
+    return Reply(
+        200,
+        {"items": rows, "next_cursor": agent_after(found[most - 1]) if len(found) > most else None},
+    )
 
 
 def add_key(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
@@ -175,18 +187,28 @@ def me(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
         agents = uow.identities.agents_of(caller.user_id or "", after=None, limit=50)
         mandates = uow.mandates.of_owner(caller.user_id or "", after=None, limit=50)
         told: dict[str, Any] = {
-            "agent_id": None, "name": None, "owner": {"address": caller.address}, "address": caller.address,
-            "agents": [_row(uow, a) for a in agents], "policy": None,
-        }  # fmt: skip
+            "agent_id": None,
+            "name": None,
+            "owner": {"address": caller.address},
+            "address": caller.address,
+            "agents": [_row(uow, a) for a in agents],
+            "policy": None,
+        }
     else:
         owner = uow.identities.user(caller.owner_id or "")
         policy = uow.policies.get(caller.user_id or "")
         mandates = uow.mandates.of_agent(caller.user_id or "", after=None, limit=50)
         told = {
-            "agent_id": caller.user_id, "name": caller.name, "owner": {"address": owner.address} if owner else None,
-            "address": caller.address, "agents": None,
-            "policy": {"exists": policy is not None, "accepts_mandates": bool(policy and policy.accepts_mandates)},
-        }  # fmt: skip
+            "agent_id": caller.user_id,
+            "name": caller.name,
+            "owner": {"address": owner.address} if owner else None,
+            "address": caller.address,
+            "agents": None,
+            "policy": {
+                "exists": policy is not None,
+                "accepts_mandates": bool(policy and policy.accepts_mandates),
+            },
+        }
     short = [
         {
             "public_id": m.public_id,
@@ -201,26 +223,70 @@ def me(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
 
 OPERATIONS: Final = (
     Operation(
-        "owner_agent_register", "Register an agent", "Register an agent; its key is shown once.",
-        "owner", ("POST", "/wallet/agents"), Register, Registered, register, writes=True, guards_secrets=True, family="agents",
-        statuses={201: "The agent and its key"}, refusals=("invalid_address",),
+        name="owner_agent_register",
+        title="Register an agent",
+        summary="Register an agent; its key is shown once.",
+        auth="owner",
+        route=("POST", "/wallet/agents"),
+        takes=Register,
+        gives=Registered,
+        handler=register,
+        writes=True,
+        guards_secrets=True,
+        family="agents",
+        statuses={201: "The agent and its key"},
+        refusals=("invalid_address",),
     ),
     Operation(
-        "owner_agents", "List your agents", "Your agents with their keys, newest first.",
-        "owner", ("GET", "/wallet/agents"), ListIn, Page, list_agents, family="agents",
+        name="owner_agents",
+        title="List your agents",
+        summary="Your agents with their keys, newest first.",
+        auth="owner",
+        route=("GET", "/wallet/agents"),
+        takes=ListIn,
+        gives=Page,
+        handler=list_agents,
+        family="agents",
     ),
     Operation(
-        "owner_agent_key_add", "Add a key", "Mint a key; two can live, so that one is rotated without a gap.",
-        "owner", ("POST", "/wallet/agents/{agent_id}/keys"), OneAgent, NewKey, add_key, writes=True, guards_secrets=True,
-        family="agents", statuses={201: "The key, shown once"}, refusals=("not_found", "conflict"),
+        name="owner_agent_key_add",
+        title="Add a key",
+        summary="Mint a key; two can live, so that one is rotated without a gap.",
+        auth="owner",
+        route=("POST", "/wallet/agents/{agent_id}/keys"),
+        takes=OneAgent,
+        gives=NewKey,
+        handler=add_key,
+        writes=True,
+        guards_secrets=True,
+        family="agents",
+        statuses={201: "The key, shown once"},
+        refusals=("not_found", "conflict"),
     ),
     Operation(
-        "owner_agent_key_revoke", "Revoke a key", "The key stops working at once.",
-        "owner", ("DELETE", "/wallet/agents/{agent_id}/keys/{key_id}"), OneKey, Revoked, revoke_key, writes=True,
-        destructive=True, family="agents", refusals=("not_found",),
+        name="owner_agent_key_revoke",
+        title="Revoke a key",
+        summary="The key stops working at once.",
+        auth="owner",
+        route=("DELETE", "/wallet/agents/{agent_id}/keys/{key_id}"),
+        takes=OneKey,
+        gives=Revoked,
+        handler=revoke_key,
+        writes=True,
+        destructive=True,
+        family="agents",
+        refusals=("not_found",),
     ),
     Operation(
-        "agents_me", "Who am I", "Your agent identity, policy state and mandates.",
-        "owner_or_agent", ("GET", "/wallet/agents/me"), Nothing, Me, me, on_mcp=True, family="agents",
+        name="agents_me",
+        title="Who am I",
+        summary="Your agent identity, policy state and mandates.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/agents/me"),
+        takes=Nothing,
+        gives=Me,
+        handler=me,
+        on_mcp=True,
+        family="agents",
     ),
-)  # fmt: skip
+)

@@ -20,7 +20,9 @@ class TransferIn(Takes):
     """One transfer of yours (contract 7)."""
 
     chain_id: int = Field(ge=1, le=2**53)
-    asset: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9.]{1,15}$", description="symbol, for example USDC")
+    asset: str = Field(
+        pattern=r"^[A-Za-z][A-Za-z0-9.]{1,15}$", description="symbol, for example USDC"
+    )
     amount: Usdc = Field(description="amount as a decimal string, at most 6 decimals")
     tx_hash: TxHash
     direction: Literal["in", "out"]
@@ -47,15 +49,26 @@ def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Reply:
     """Store a report and move the balances, in one transaction."""
     asked = ask.asked
     if asked.amount <= ZERO:
-        raise Refused(refusal("invalid_number", value=str(asked.amount), why="a transfer moves more than nothing"))
+        raise Refused(
+            refusal(
+                "invalid_number", value=str(asked.amount), why="a transfer moves more than nothing"
+            )
+        )
     # The lock keeps two outbound reports from seeing the same idle balance.
     agent = uow.identities.agent(ask.caller.user_id or "", lock=True)
     if agent is None:
         raise not_found("agent")
     new = Report(
-        asked.chain_id, asked.tx_hash.lower(), agent.agent_id, asked.asset.upper(), asked.amount.micros, asked.direction,
-        "agent", REPORTED, ask.now,
-    )  # fmt: skip
+        asked.chain_id,
+        asked.tx_hash.lower(),
+        agent.agent_id,
+        asked.asset.upper(),
+        asked.amount.micros,
+        asked.direction,
+        "agent",
+        REPORTED,
+        ask.now,
+    )
     if _stands(uow, new):
         raise _duplicate(new)
     policy = uow.policies.get(agent.agent_id)
@@ -68,12 +81,18 @@ def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Reply:
 
 
 def _stands(uow: UnitOfWork, new: Report) -> bool:
-    """True where the transaction is reported already; a failed claim of another agent does not stand in the way."""
+    """True where the transaction is reported already; a failed claim of another agent does not
+    stand in the way.
+    """
     known = uow.transfers.get(new.chain_id, new.tx_hash)
     if known is None:
         return False
     before = uow.transfers.events_of(new.agent_id, REF_REPORT, new.tx_hash)
-    return known.status != FAILED or known.agent_id == new.agent_id or any(e.delta.chain_id == new.chain_id for e in before)
+    return (
+        known.status != FAILED
+        or known.agent_id == new.agent_id
+        or any(e.delta.chain_id == new.chain_id for e in before)
+    )
 
 
 def _duplicate(new: Report) -> Refused:
@@ -87,12 +106,27 @@ def scope(caller: Caller, asked: Any) -> str:
 
 OPERATIONS: Final = (
     Operation(
-        "transfer_report", "Report a transfer", "Report a transfer of your wallet; it is in_transit until the chain confirms it.",
-        "agent", ("POST", "/wallet/transfers/report"), TransferIn, TransferOut, report, writes=True, on_mcp=True,
-        guards_secrets=True, family="transfers", idempotency=scope, statuses={201: "The report"},
+        name="transfer_report",
+        title="Report a transfer",
+        summary="Report a transfer of your wallet; it is in_transit until the chain confirms it.",
+        auth="agent",
+        route=("POST", "/wallet/transfers/report"),
+        takes=TransferIn,
+        gives=TransferOut,
+        handler=report,
+        writes=True,
+        on_mcp=True,
+        guards_secrets=True,
+        family="transfers",
+        idempotency=scope,
+        statuses={201: "The report"},
         refusals=(
-            "duplicate_transfer", "insufficient_idle", "invalid_number", "secret_not_accepted", "idempotency_key_reused",
+            "duplicate_transfer",
+            "insufficient_idle",
+            "invalid_number",
+            "secret_not_accepted",
+            "idempotency_key_reused",
             "idempotency_in_flight",
         ),
     ),
-)  # fmt: skip
+)

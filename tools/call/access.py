@@ -19,7 +19,11 @@ def sees(caller: Caller, m: Mandate) -> bool:
         return m.owner_id == caller.user_id
     if caller.role != "agent":
         return caller.role == "keeper"
-    on_board = m.open_board and m.agent_id is None and m.status in (Status.DRAFT, Status.SIGNED, Status.WORKING)
+    on_board = (
+        m.open_board
+        and m.agent_id is None
+        and m.status in (Status.DRAFT, Status.SIGNED, Status.WORKING)
+    )
     return m.agent_id == caller.user_id or on_board
 
 
@@ -34,10 +38,13 @@ def seen_mandate(uow: UnitOfWork, caller: Caller, public_id: str, *, lock: bool 
     return m
 
 
-def own_agent_mandate(uow: UnitOfWork, caller: Caller, public_id: str, *, lock: bool = False) -> Mandate:
+def own_agent_mandate(
+    uow: UnitOfWork, caller: Caller, public_id: str, *, lock: bool = False
+) -> Mandate:
     """The mandate of the calling agent.
 
-    Errors: `not_found`; `mandate_not_accepted` for an offer of the open board, which is seen but nobody's yet.
+    Errors: `not_found`; `mandate_not_accepted` for an offer of the open board, which is seen but
+    nobody's yet.
     """
     m = seen_mandate(uow, caller, public_id, lock=lock)
     if m.agent_id != caller.user_id:

@@ -38,7 +38,9 @@ def chain_of(deps: Deps, m: Mandate) -> Chain | None:
 
 
 async def vault_now(chain: Chain | None, m: Mandate) -> VaultState | None:
-    """The vault at the newest block; None where it cannot be read. A read never fails because of the chain."""
+    """The vault at the newest block; None where it cannot be read. A read never fails because of
+    the chain.
+    """
     if chain is None or not chain.rpc_set or m.vault_address is None:
         return None
     try:
@@ -56,15 +58,19 @@ def signed_digest(chain: Chain, m: Mandate) -> str | None:
 
 
 async def signature_now(chain: Chain | None, m: Mandate) -> SignerCheck | None:
-    """Recompute who signed. A contract wallet was asked at a block that is kept, so that rotating its keys later does
-    not change what history says (contract 4).
+    """Recompute who signed. A contract wallet was asked at a block that is kept, so that rotating
+    its keys later does not change what history says (contract 4).
     """
     if chain is None or m.signed is None:
         return None
     if m.signed.signer_type != "eoa":
         return SignerCheck(m.signed.signer_type, m.signed.checked_block)
     digest = signed_digest(chain, m)
-    return None if digest is None else await chain.check_signature(digest, m.signed.signature, m.owner_address)
+    return (
+        None
+        if digest is None
+        else await chain.check_signature(digest, m.signed.signature, m.owner_address)
+    )
 
 
 async def gather_mandate(deps: Deps, caller: Caller, asked: Any) -> Facts:
@@ -75,12 +81,19 @@ async def gather_mandate(deps: Deps, caller: Caller, asked: Any) -> Facts:
 
 
 def terms_status(m: Mandate, chain: Chain | None, facts: Facts) -> dict[str, Any] | None:
-    """`{signed, version, digest_matches, signer_matches}` for every non-draft mandate; computed, never stored."""
+    """`{signed, version, digest_matches, signer_matches}` for every non-draft mandate; computed,
+    never stored.
+    """
     if m.status is Status.DRAFT:
         return None
     s = m.signed
     if s is None or chain is None:
-        return {"signed": s is not None, "version": s.version if s else None, "digest_matches": None, "signer_matches": None}
+        return {
+            "signed": s is not None,
+            "version": s.version if s else None,
+            "digest_matches": None,
+            "signer_matches": None,
+        }
     allowed, guard = chain.targets_hash(m.allowed_targets), chain.guard_hash(m.allowed_targets)
     return {
         "signed": True,
@@ -108,11 +121,19 @@ def named_chain(ask: Ask[Any, Any], m: Mandate) -> Chain:
     return ask.chains.get(m.chain_id)
 
 
-def load_book(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, facts: Facts | None = None, *, events: int = CHAIN_EVENTS) -> Book:
+def load_book(
+    uow: UnitOfWork,
+    ask: Ask[Any, Any],
+    m: Mandate,
+    facts: Facts | None = None,
+    *,
+    events: int = CHAIN_EVENTS,
+) -> Book:
     """Everything the derivations look at, by a bounded number of queries."""
     facts = facts or Facts()
     vault, asks = m.vault_address, m.approval_above_usdc is not None
-    # Calldata is only handed out for a vault, and only where the owner is asked can an approval be open.
+    # Calldata is only handed out for a vault, and only where the owner is asked can an approval be
+    # open.
     staged = uow.chainlog.staged_of(m.chain_id, vault, m.public_id) if vault else []
     return Book(
         mandate=m,
@@ -122,9 +143,17 @@ def load_book(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, facts: Facts | No
         switches=ask.switches,
         events=tuple(uow.ledger.newest(m.public_id, events)) if events else (),
         chain=facts.vault,
-        approvals=(*uow.approvals.pending(m.public_id, ask.now), *uow.approvals.approved(m.public_id, ask.now)) if asks else (),
+        approvals=(
+            *uow.approvals.pending(m.public_id, ask.now),
+            *uow.approvals.approved(m.public_id, ask.now),
+        )
+        if asks
+        else (),
         reservations=tuple(uow.reservations.live(m.public_id, ask.now)) if vault else (),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
-        provisional=tuple({**s.body, "confirmed_on_chain": False, "block": s.block_number, "tx_hash": s.tx_hash} for s in staged),
+        provisional=tuple(
+            {**s.body, "confirmed_on_chain": False, "block": s.block_number, "tx_hash": s.tx_hash}
+            for s in staged
+        ),
         terms_status=terms_status(m, chain_in(ask, m), facts),
     )

@@ -19,15 +19,23 @@ def hashed(credential: str) -> str:
 Header = Literal["agent_key", "bearer"]
 
 
-def resolve(uow: UnitOfWork, header: Header, credential: str, now: Any, *, on_mcp: bool = False) -> Caller | None:
-    """Turn a credential into a caller; None for one that is unknown, revoked or out of date (contract 2).
+def resolve(
+    uow: UnitOfWork, header: Header, credential: str, now: Any, *, on_mcp: bool = False
+) -> Caller | None:
+    """Turn a credential into a caller; None for one that is unknown, revoked or out of date
+    (contract 2).
 
-    Shapes: an agent key travels as X-Service-User-Key, and as a Bearer on MCP only; an owner session never on MCP.
+    Shapes: an agent key travels as X-Service-User-Key, and as a Bearer on MCP only; an owner
+    session never on MCP.
     """
     digest = hashed(credential)
     if header == "agent_key" or (on_mcp and credential.startswith("ak_")):
         agent = uow.identities.agent_by_key(digest) if credential.startswith("ak_") else None
-        return None if agent is None else Caller("agent", agent.agent_id, agent.owner_id, agent.address, agent.name, digest)
+        return (
+            None
+            if agent is None
+            else Caller("agent", agent.agent_id, agent.owner_id, agent.address, agent.name, digest)
+        )
     if on_mcp:
         return None
     if credential.startswith(("kk_", "dk_")):
@@ -35,7 +43,11 @@ def resolve(uow: UnitOfWork, header: Header, credential: str, now: Any, *, on_mc
         wanted: Literal["keeper", "admin"] = "keeper" if credential.startswith("kk_") else "admin"
         return Caller(wanted, credential=digest) if role == wanted else None
     live = uow.identities.session(digest, now) if credential.startswith("ws_") else None
-    return None if live is None else Caller("owner", live.user_id, live.user_id, live.address, None, digest)
+    return (
+        None
+        if live is None
+        else Caller("owner", live.user_id, live.user_id, live.address, None, digest)
+    )
 
 
 def slide(uow: UnitOfWork, credential: str, now: Any, config: Config) -> None:
@@ -43,4 +55,6 @@ def slide(uow: UnitOfWork, credential: str, now: Any, config: Config) -> None:
     live = uow.identities.session(credential, now)
     if live is None or live.expires_at - now > timedelta(seconds=config.session_s) / 2:
         return
-    uow.identities.slide(credential, min(now + timedelta(seconds=config.session_s), live.longest_at))
+    uow.identities.slide(
+        credential, min(now + timedelta(seconds=config.session_s), live.longest_at)
+    )

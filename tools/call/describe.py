@@ -22,9 +22,13 @@ def _flat(schema: Any, definitions: Mapping[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
-        return _flat({**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}}, definitions)
+        return _flat(
+            {**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}}, definitions
+        )
     plain = {
-        k: v for k, v in schema.items() if k not in ("title", "$defs") and not (k == "default" and not isinstance(v, (str, int)))
+        k: v
+        for k, v in schema.items()
+        if k not in ("title", "$defs") and not (k == "default" and not isinstance(v, (str, int)))
     }
     branches = plain.get("anyOf")
     if isinstance(branches, list):
@@ -36,7 +40,9 @@ def _flat(schema: Any, definitions: Mapping[str, Any]) -> Any:
             nullable = {**inner, "type": [kind, "null"]} if isinstance(kind, str) else inner
             return nullable | rest
     return {
-        k: {n: _flat(v, definitions) for n, v in value.items()} if k == "properties" else _flat(value, definitions)
+        k: {n: _flat(v, definitions) for n, v in value.items()}
+        if k == "properties"
+        else _flat(value, definitions)
         for k, value in plain.items()
     }
 
@@ -58,12 +64,22 @@ def takes_schema(op: Operation) -> dict[str, Any]:
 
 @cache
 def tool_input(op: Operation) -> dict[str, Any]:
-    """The same for an MCP tool: nothing nullable that may be left out, and the idempotency key as an argument."""
+    """The same for an MCP tool: nothing nullable that may be left out, and the idempotency key as
+    an argument.
+    """
     schema = takes_schema(op)
     properties = {n: _tool_field(p) for n, p in schema["properties"].items()}
     if op.idempotency is not None:
-        properties["idempotency_key"] = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$", "description": KEY_HELP}
-    told: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        properties["idempotency_key"] = {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9._:-]{1,128}$",
+            "description": KEY_HELP,
+        }
+    told: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
     if schema.get("required"):
         told["required"] = schema["required"]
     return told
@@ -71,7 +87,11 @@ def tool_input(op: Operation) -> dict[str, Any]:
 
 def _tool_field(field: Mapping[str, Any]) -> dict[str, Any]:
     kind = field.get("type")
-    told = {k: v for k, v in field.items() if k not in ("default", "examples") or (k == "default" and v is not None)}
+    told = {
+        k: v
+        for k, v in field.items()
+        if k not in ("default", "examples") or (k == "default" and v is not None)
+    }
     if isinstance(kind, list) and "null" in kind:
         told["type"] = next(k for k in kind if k != "null")
     told.setdefault("description", "see skill.md")
@@ -79,7 +99,9 @@ def _tool_field(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hints(op: Operation) -> dict[str, bool]:
-    """What a host may assume of a tool, all four said, as a host's own defaults are the worst case."""
+    """What a host may assume of a tool, all four said, as a host's own defaults are the worst
+    case.
+    """
     return {
         "readOnlyHint": not op.writes,
         "destructiveHint": op.destructive,
@@ -99,7 +121,9 @@ def gives_schema(op: Operation) -> dict[str, Any]:
 
 @cache
 def tool_output(op: Operation) -> dict[str, Any]:
-    """The answer, or `refusal`: clients validate it on errors too. Nested values are left open, to stay short."""
+    """The answer, or `refusal`: clients validate it on errors too. Nested values are left open, to
+    stay short.
+    """
     properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
     properties["refusal"] = {"type": "object"}
     return {"type": "object", "properties": properties}
@@ -124,7 +148,10 @@ def refusal_schema() -> dict[str, Any]:
             "error": {"type": "string", "enum": sorted(REFUSALS)},
             "reason": text,
             "retry_safe": {"type": "boolean"},
-            "who_fixes": {"type": "string", "enum": ["agent", "owner", "keeper", "operator", "venue", "nobody"]},
+            "who_fixes": {
+                "type": "string",
+                "enum": ["agent", "owner", "keeper", "operator", "venue", "nobody"],
+            },
             "next": {"type": "array", "items": step},
             "remaining": {"type": "object"},
             "retry_at": {"type": "string", "format": "date-time"},

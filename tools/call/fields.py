@@ -25,13 +25,19 @@ Limit = Annotated[int, Field(ge=1, le=200, description="rows a page")]
 Cursor = Annotated[str | None, Field(max_length=512, description="next_cursor of the page before")]
 
 
-TxHash = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{64}$", description="transaction hash, 0x and 64 hex digits")]
+TxHash = Annotated[
+    str, Field(pattern=r"^0x[0-9a-fA-F]{64}$", description="transaction hash, 0x and 64 hex digits")
+]
 
 
-HexData = Annotated[str, Field(pattern=r"^0x([0-9a-fA-F]{2})*$", max_length=65_536, description="calldata, 0x hex")]
+HexData = Annotated[
+    str, Field(pattern=r"^0x([0-9a-fA-F]{2})*$", max_length=65_536, description="calldata, 0x hex")
+]
 
 
-Address = Annotated[str, Field(max_length=64, description="address, lower case or with its EIP-55 checksum")]
+Address = Annotated[
+    str, Field(max_length=64, description="address, lower case or with its EIP-55 checksum")
+]
 
 
 class OneMandate(Takes):

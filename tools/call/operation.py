@@ -42,8 +42,8 @@ class Gives(BaseModel):
 class Caller:
     """Who calls: a role, and the user id behind the credential (None for nobody, keeper and admin).
 
-    `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet. `peer` is the network
-    address that the call came from, None where there is none.
+    `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet.
+    `peer` is the network address that the call came from, None where there is none.
     """
 
     role: Role
@@ -119,14 +119,18 @@ Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
 Effect = Callable[[Deps, Caller, Any], Awaitable[Reply]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Operation:
-    """One thing the service does: an MCP tool, a route, an OpenAPI path and a line of skill.md are made from it.
+    """One thing the service does: an MCP tool, a route, an OpenAPI path and a line of skill.md are
+    made from it.
 
-    `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before it, with none open.
-    An operation with an outside effect has `effect` in place of `handler` and opens its own transactions.
-    `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes, with their meaning.
-    `hash_fields` names the inputs in which 64 hex digits belong; where it is set, they are refused in every other one.
+    `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before
+    it, with none open. An operation with an outside effect has `effect` in place of `handler` and
+    opens its own transactions.
+    `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
+    with their meaning.
+    `hash_fields` names the inputs in which 64 hex digits belong; where it is set, they are refused
+    in every other one.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -171,4 +175,8 @@ class Operation:
 
 def reconcile_step(public_id: str) -> NextStep:
     """The next step where something may have been sent: ask, do not send again."""
-    return NextStep("Ask what happened before sending again", "mandate_reconcile", f"GET /wallet/mandates/{public_id}/reconcile")
+    return NextStep(
+        "Ask what happened before sending again",
+        "mandate_reconcile",
+        f"GET /wallet/mandates/{public_id}/reconcile",
+    )

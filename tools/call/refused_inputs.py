@@ -75,18 +75,32 @@ _SECRET_PARTS: Final = (
 )
 
 
-_SECRET_ENDS: Final = ("secret", "seed", "password", "privkey", "apitoken", "accesstoken", "authtoken", "bearertoken")
+_SECRET_ENDS: Final = (
+    "secret",
+    "seed",
+    "password",
+    "privkey",
+    "apitoken",
+    "accesstoken",
+    "authtoken",
+    "bearertoken",
+)
 
 
 def refuse_secrets(value: Any, path: str = "") -> None:
-    """Refuse a body with a secret-shaped field at any depth, whatever its case and separators (contract 7).
+    """Refuse a body with a secret-shaped field at any depth, whatever its case and separators
+    (contract 7).
 
     Errors: `secret_not_accepted`; it names the field and never repeats the value.
     """
     if isinstance(value, Mapping):
         for name, inner in value.items():
             plain = re.sub(r"[^a-z0-9]", "", str(name).lower())
-            if plain in _SECRET_NAMES or plain.endswith(_SECRET_ENDS) or any(part in plain for part in _SECRET_PARTS):
+            if (
+                plain in _SECRET_NAMES
+                or plain.endswith(_SECRET_ENDS)
+                or any(part in plain for part in _SECRET_PARTS)
+            ):
                 raise Refused(refusal("secret_not_accepted", field=f"{path}{name}"[:80]))
             refuse_secrets(inner, f"{path}{name}.")
     elif isinstance(value, list):
@@ -97,8 +111,11 @@ def refuse_secrets(value: Any, path: str = "") -> None:
 _KEY_SHAPED: Final = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{64}(?![0-9a-fA-F])")
 
 
-def refuse_secret_values(value: Any, hash_fields: frozenset[str], path: str = "", name: str = "") -> None:
-    """Refuse a text that holds 64 hex digits, the form of a private key, in a field where no hash belongs (contract 7).
+def refuse_secret_values(
+    value: Any, hash_fields: frozenset[str], path: str = "", name: str = ""
+) -> None:
+    """Refuse a text that holds 64 hex digits, the form of a private key, in a field where no hash
+    belongs (contract 7).
 
     Errors: `secret_not_accepted`; it names the field and never repeats the value.
     """

@@ -16,7 +16,18 @@ from pydantic import ValidationError
 from domain.refusals import Refused, invalid, refusal
 from storage.rows.work import Claim
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Ask, Auth, Caller, Deps, Handler, Operation, Reply, Role, Surface, Takes
+from tools.call.operation import (
+    Ask,
+    Auth,
+    Caller,
+    Deps,
+    Handler,
+    Operation,
+    Reply,
+    Role,
+    Surface,
+    Takes,
+)
 from tools.call.refused_inputs import refuse_secret_values, refuse_secrets, refuse_unwritable
 from tools.call.switches import switches
 
@@ -50,7 +61,9 @@ _ROLES: Final[Mapping[Auth, frozenset[Role]]] = {
 
 
 def request_hash(op: Operation, arguments: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON of the body: sorted keys, path parameters and key left out (spec 2.17)."""
+    """SHA-256 of the canonical JSON of the body: sorted keys, path parameters and key left out
+    (spec 2.17).
+    """
     body = {k: v for k, v in arguments.items() if k not in op.path_names and k != "idempotency_key"}
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -88,7 +101,12 @@ def refused_reply(refused: Refused) -> Reply:
 
 
 async def _run(
-    op: Operation, deps: Deps, caller: Caller, arguments: Mapping[str, Any], key: str | None, surface: Surface
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    arguments: Mapping[str, Any],
+    key: str | None,
+    surface: Surface,
 ) -> Reply:
     if surface == "mcp" and op.behind_door and not await door_is_open(deps):
         raise Refused(refusal("door_off"))
@@ -106,7 +124,14 @@ async def _run(
     return reply
 
 
-async def _perform(op: Operation, deps: Deps, caller: Caller, asked: Any, arguments: Mapping[str, Any], key: str | None) -> Reply:
+async def _perform(
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    asked: Any,
+    arguments: Mapping[str, Any],
+    key: str | None,
+) -> Reply:
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
     if op.effect is not None:
@@ -121,7 +146,15 @@ async def _perform(op: Operation, deps: Deps, caller: Caller, asked: Any, argume
 
     def work(uow: UnitOfWork) -> Reply:
         ask: Ask[Any, Any] = Ask(
-            caller, asked, facts, now, deps.ids, deps.chains, deps.config, switches(uow, deps.defaults), deps.sign_in
+            caller,
+            asked,
+            facts,
+            now,
+            deps.ids,
+            deps.chains,
+            deps.config,
+            switches(uow, deps.defaults),
+            deps.sign_in,
         )
         if op.idempotency is None or key is None:
             return handler(uow, ask)
@@ -130,8 +163,17 @@ async def _perform(op: Operation, deps: Deps, caller: Caller, asked: Any, argume
     return await (deps.store.write(work) if op.writes else deps.store.read(work))
 
 
-def _once(uow: UnitOfWork, op: Operation, ask: Ask[Any, Any], arguments: Mapping[str, Any], key: str, handler: Handler) -> Reply:
-    """Claim, write, complete in one transaction; a refusal rolls the claim back with the rest (spec 4.1)."""
+def _once(
+    uow: UnitOfWork,
+    op: Operation,
+    ask: Ask[Any, Any],
+    arguments: Mapping[str, Any],
+    key: str,
+    handler: Handler,
+) -> Reply:
+    """Claim, write, complete in one transaction; a refusal rolls the claim back with the rest
+    (spec 4.1).
+    """
     if op.idempotency is None:
         raise TypeError(f"{op.name} takes no idempotency key")
     scope, digest = op.idempotency(ask.caller, ask.asked), request_hash(op, arguments)
@@ -143,15 +185,30 @@ def _once(uow: UnitOfWork, op: Operation, ask: Ask[Any, Any], arguments: Mapping
     return reply
 
 
-async def _effect_once(op: Operation, deps: Deps, caller: Caller, asked: Any, arguments: Mapping[str, Any], key: str) -> Reply:
-    """Claim, act outside, complete: two transactions, because nothing may stay open while somebody else is asked.
+async def _effect_once(
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    asked: Any,
+    arguments: Mapping[str, Any],
+    key: str,
+) -> Reply:
+    """Claim, act outside, complete: two transactions, because nothing may stay open while somebody
+    else is asked.
 
-    A claim whose process died is taken over after a minute; an effect is safe to begin again by its own record.
+    A claim whose process died is taken over after a minute; an effect is safe to begin again by its
+    own record.
     """
     if op.effect is None or op.idempotency is None:
         raise TypeError(f"{op.name} has no effect, or takes no idempotency key")
-    scope, digest, now = op.idempotency(caller, asked), request_hash(op, arguments), deps.clock.now()
-    claim = await deps.store.write(lambda uow: uow.idempotency.claim(scope, key, digest, now, abandoned_after=ABANDONED))
+    scope, digest, now = (
+        op.idempotency(caller, asked),
+        request_hash(op, arguments),
+        deps.clock.now(),
+    )
+    claim = await deps.store.write(
+        lambda uow: uow.idempotency.claim(scope, key, digest, now, abandoned_after=ABANDONED)
+    )
     if not claim.new:
         return _stored(claim, digest, now)
     try:
@@ -159,7 +216,9 @@ async def _effect_once(op: Operation, deps: Deps, caller: Caller, asked: Any, ar
     except BaseException:
         await deps.store.write(lambda uow: uow.idempotency.release(scope, key))
         raise
-    await deps.store.write(lambda uow: uow.idempotency.complete(scope, key, reply.status, dict(reply.body)))
+    await deps.store.write(
+        lambda uow: uow.idempotency.complete(scope, key, reply.status, dict(reply.body))
+    )
     return reply
 
 
@@ -178,7 +237,9 @@ async def door_is_open(deps: Deps) -> bool:
 
 
 def check_role(op: Operation, caller: Caller) -> None:
-    """Refuse a caller whose role the operation does not take: 401 for nobody, 403 for somebody else."""
+    """Refuse a caller whose role the operation does not take: 401 for nobody, 403 for somebody
+    else.
+    """
     if caller.role in _ROLES[op.auth]:
         return
     if caller.role == "nobody":

@@ -14,7 +14,8 @@ ADDRESSES: Final = 10_000
 
 
 def network_of(peer: str) -> str:
-    """What counts as one address: an IPv4 address, or the /64 that one IPv6 host may choose from freely."""
+    """What counts as one address: an IPv4 address, or the /64 that one IPv6 host may choose from
+    freely."""
     try:
         address = ip_address(peer.partition("%")[0])
     except ValueError:
@@ -50,7 +51,9 @@ class Throttle:
             again = times[0] + SPAN
             wait = max(1, -((now - again) // timedelta(seconds=1)))
             why = f"One address may ask this {at_most} times a minute."
-            raise Refused(refusal("rate_limited", why=why, retry_at=again, detail={"retry_after_s": wait}))
+            raise Refused(
+                refusal("rate_limited", why=why, retry_at=again, detail={"retry_after_s": wait})
+            )
         times.append(now)
         while len(self._asked) > self._most:
             self._asked.popitem(last=False)

@@ -44,38 +44,67 @@ def row_of(log: VaultLog, m: Mandate) -> NewEvent | None:
     if log.name == "Deposited":
         kind, amount, payload = Kind.DEPOSIT, a["amount"], {"from": a["from"]}
     elif log.name == "Executed":
-        told = _called(m, a) | {"spent": _money(a["spent"]), "received": _money(a["returned"]), "approved": _money(a["approved"])}
-        kind, amount, payload = Kind.MOVE, a["spent"] or a["returned"], {"executed": told | {"agent": a["agent"]}}
+        told = _called(m, a) | {
+            "spent": _money(a["spent"]),
+            "received": _money(a["returned"]),
+            "approved": _money(a["approved"]),
+        }
+        kind, amount, payload = (
+            Kind.MOVE,
+            a["spent"] or a["returned"],
+            {"executed": told | {"agent": a["agent"]}},
+        )
         payload["direction"] = "out" if a["spent"] else "in"
     elif log.name == "Unwound":
-        told = _called(m, a) | {"spent": _money(0), "received": _money(a["returned"]), "by": a["by"]}
+        told = _called(m, a) | {
+            "spent": _money(0),
+            "received": _money(a["returned"]),
+            "by": a["by"],
+        }
         kind, amount, payload = Kind.MOVE, a["returned"], {"unwound": told, "direction": "in"}
     elif log.name == "Withdrawn":
         kind, amount = Kind.WITHDRAW, a["amount"]
     elif log.name == "AgentPaid":
         kind, amount, payload = Kind.PAYOUT, a["amount"], {"agent": a["agent"]}
     elif log.name == "Stopped":
-        kind, payload = Kind.STOP, {"reason": STOP_REASONS.get(a["reason"], "unknown"), "by": a["by"]}
+        kind, payload = (
+            Kind.STOP,
+            {"reason": STOP_REASONS.get(a["reason"], "unknown"), "by": a["by"]},
+        )
     elif log.name == "Settled":
         result = a["totalReturned"] - a["totalSpent"]
-        told = {"spent": a["totalSpent"], "returned": a["totalReturned"], "gain": a["gain"], "agent_fee": a["agentFee"]}
-        kind, amount, payload = Kind.RESOLVE, result, {"settled": {n: _money(v) for n, v in told.items()}}
+        told = {
+            "spent": a["totalSpent"],
+            "returned": a["totalReturned"],
+            "gain": a["gain"],
+            "agent_fee": a["agentFee"],
+        }
+        kind, amount, payload = (
+            Kind.RESOLVE,
+            result,
+            {"settled": {n: _money(v) for n, v in told.items()}},
+        )
     elif log.name in ("AgentSet", "AgentRevoked"):
-        payload = {"control": {"what": "resumed" if log.name == "AgentSet" else "paused", "agent": a["agent"]}}
+        payload = {
+            "control": {
+                "what": "resumed" if log.name == "AgentSet" else "paused",
+                "agent": a["agent"],
+            }
+        }
     elif log.name == "Marked":
         payload = {"marked": {n: _money(a[n]) for n in ("cash", "positions", "floor")}}
     else:
         return None
     return NewEvent(
-        kind,
-        Reporter.CHAIN,
-        log.block.at,
-        None if amount is None else Usdc(amount),
-        log.tx_hash,
-        m.chain_id,
-        log.log_index,
-        log.block.number,
-        {**payload, "log_index": log.log_index},
+        kind=kind,
+        reported_by=Reporter.CHAIN,
+        occurred_at=log.block.at,
+        amount_usdc=None if amount is None else Usdc(amount),
+        tx_hash=log.tx_hash,
+        chain_id=m.chain_id,
+        log_index=log.log_index,
+        block_number=log.block.number,
+        payload={**payload, "log_index": log.log_index},
     )
 
 
@@ -85,7 +114,9 @@ def _money(units: int) -> str:
 
 def _called(m: Mandate, args: Mapping[str, Any]) -> dict[str, Any]:
     entry = m.contract_target(args["target"], args["selector"])
-    named = {"market": entry.market, "label": entry.label} if entry else {"market": None, "label": None}
+    named = (
+        {"market": entry.market, "label": entry.label} if entry else {"market": None, "label": None}
+    )
     return {"target": args["target"], "selector": args["selector"]} | named
 
 
@@ -104,7 +135,8 @@ def take_log(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Event | 
         original = taken_away(uow, m.public_id, log.tx_hash, log.log_index)
         if original is None:
             return None
-        # The log was gone and came back: one log is one row, so what it says is restated without its place.
+        # The log was gone and came back: one log is one row, so what it says is restated without
+        # its place.
         kept = {k: v for k, v in new.payload.items() if k != "log_index"}
         again = replace(new, log_index=None, payload={**kept, "restates": original.event_id})
         event = uow.ledger.append(m.public_id, again, event_id=desk.ids.short("ev_"), now=desk.now)
@@ -114,10 +146,14 @@ def take_log(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Event | 
     return event
 
 
-def taken_away(uow: UnitOfWork, public_id: str, tx_hash: str, log_index: int | None) -> Event | None:
+def taken_away(
+    uow: UnitOfWork, public_id: str, tx_hash: str, log_index: int | None
+) -> Event | None:
     """The row of a log that a reorganisation took away and nothing has restated since."""
     rows = uow.ledger.by_tx(public_id, tx_hash)
-    original = next((e for e in rows if e.log_index == log_index and e.reported_by is Reporter.CHAIN), None)
+    original = next(
+        (e for e in rows if e.log_index == log_index and e.reported_by is Reporter.CHAIN), None
+    )
     if original is None:
         return None
     told = [e.payload.get("reverses") for e in rows]
@@ -128,10 +164,16 @@ def taken_away(uow: UnitOfWork, public_id: str, tx_hash: str, log_index: int | N
 
 def _judged(uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent) -> NewEvent:
     book = Book(
-        m, uow.ledger.state(m.public_id), desk.now, desk.config, desk.switches,
-        approvals=tuple(uow.approvals.of_target(m.public_id, str(new.payload["executed"]["target"]))),
+        m,
+        uow.ledger.state(m.public_id),
+        desk.now,
+        desk.config,
+        desk.switches,
+        approvals=tuple(
+            uow.approvals.of_target(m.public_id, str(new.payload["executed"]["target"]))
+        ),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
-    )  # fmt: skip
+    )
     same = tuple(uow.ledger.by_tx(m.public_id, new.tx_hash or ""))
     return replace(new, payload=flagged(new, violations(book, new, same)))
 
@@ -154,10 +196,17 @@ def _moved(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Mandate:
 
 
 def _released(uow: UnitOfWork, m: Mandate, log: VaultLog) -> None:
-    """An execution ends its reservation and uses its approval up; the log names target, selector and approved amount."""
+    """An execution ends its reservation and uses its approval up; the log names target, selector
+    and approved amount.
+    """
     told = log.args
-    same = [r for r in uow.reservations.of_mandate(m.public_id) if r.action_hash.startswith(_prefix(told))]
-    # One that still counts comes before one that ran out unsent, else it would count twice till it runs out too.
+    same = [
+        r
+        for r in uow.reservations.of_mandate(m.public_id)
+        if r.action_hash.startswith(_prefix(told))
+    ]
+    # One that still counts comes before one that ran out unsent, else it would count twice till it
+    # runs out too.
     for held in sorted(same, key=lambda r: r.expires_at <= log.block.at)[:1]:
         uow.reservations.release(m.public_id, held.action_hash)
         if held.approval_id:
@@ -170,7 +219,9 @@ def _released(uow: UnitOfWork, m: Mandate, log: VaultLog) -> None:
 
 
 def _prefix(told: Mapping[str, Any]) -> str:
-    return action_hash_of(str(told["target"]), str(told["selector"]), Usdc(told["approved"]), "").rpartition(":")[0]
+    return action_hash_of(
+        str(told["target"]), str(told["selector"]), Usdc(told["approved"]), ""
+    ).rpartition(":")[0]
 
 
 def _use(uow: UnitOfWork, m: Mandate, approval_id: str) -> None:
@@ -194,8 +245,12 @@ def ingest(uow: UnitOfWork, desk: Desk, chain_id: int, logs: Iterable[VaultLog])
     return added
 
 
-def take_receipt(uow: UnitOfWork, ask: Ask[Any, Any], chain: Chain, m: Mandate, receipt: Receipt) -> Mandate:
-    """Take the vault's logs of one transaction in at once, if they are deep enough; the reader brings them otherwise."""
+def take_receipt(
+    uow: UnitOfWork, ask: Ask[Any, Any], chain: Chain, m: Mandate, receipt: Receipt
+) -> Mandate:
+    """Take the vault's logs of one transaction in at once, if they are deep enough; the reader
+    brings them otherwise.
+    """
     if m.vault_address is None or receipt.depth < chain.confirmations:
         return m
     desk = Desk(ask.now, ask.ids, ask.config, ask.switches)

@@ -46,11 +46,14 @@ class Moment:
     config: Config
 
 
-# -- rolling up --------------------------------------------------------------------------------------------------------
+# -- rolling up
+# --------------------------------------------------------------------------------------------------------
 
 
 def stored(uow: UnitOfWork, m: Mandate) -> Record:
-    """Where a mandate's roll-up stands; from the first row on where it was made for another agent."""
+    """Where a mandate's roll-up stands; from the first row on where it was made for another
+    agent.
+    """
     last = uow.hall.last_day(m.public_id)
     if last is None or last.agent_id != m.agent_id:
         return EMPTY
@@ -66,7 +69,9 @@ def roll_on(uow: UnitOfWork, m: Mandate) -> tuple[Record, list[Day], bool]:
 
 
 def roll_up(uow: UnitOfWork, public_id: str) -> bool:
-    """Store a mandate's next days; True while more rows are left. Two keepers that do it at once store the same."""
+    """Store a mandate's next days; True while more rows are left. Two keepers that do it at once
+    store the same.
+    """
     m = uow.mandates.get(public_id, lock=True)
     if m is None or m.agent_id is None:
         return False
@@ -81,7 +86,9 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
 
 
 def standings(uow: UnitOfWork, agent_id: str, *, ahead: bool) -> list[Standing]:
-    """An agent's mandates and their stored days; `ahead` reads on to rows that are not rolled up yet, storing nothing."""
+    """An agent's mandates and their stored days; `ahead` reads on to rows that are not rolled up
+    yet, storing nothing.
+    """
     by_mandate: dict[str, dict[str, Day]] = {}
     for row in uow.hall.days_of_agent(agent_id, "", EVER):
         by_mandate.setdefault(row.public_id, {})[row.day] = Day.from_json(row.body["day"])
@@ -98,7 +105,9 @@ def standings(uow: UnitOfWork, agent_id: str, *, ahead: bool) -> list[Standing]:
     return found
 
 
-def computed(uow: UnitOfWork, agent: Agent, known: Sequence[Standing], totals: Sequence[Total], ask: Asked) -> HallAgent:
+def computed(
+    uow: UnitOfWork, agent: Agent, known: Sequence[Standing], totals: Sequence[Total], ask: Asked
+) -> HallAgent:
     """An agent's row as of now."""
     policy: Policy | None = uow.policies.get(agent.agent_id)
     ready = agent.address is not None or uow.transfers.has_deposit_address(agent.agent_id)
@@ -106,13 +115,21 @@ def computed(uow: UnitOfWork, agent: Agent, known: Sequence[Standing], totals: S
     row = hall_row(subject, known, totals, ask.now, ask.config)
     working = [s for s in known if s.mandate.status is Status.WORKING]
     return HallAgent(
-        agent.agent_id, subject.accepts_mandates, row["ranked"], facts(row, totals, len(working), ask.now), len(working),
-        sum(s.worth or 0 for s in working), ask.now, row,
-    )  # fmt: skip
+        agent.agent_id,
+        subject.accepts_mandates,
+        row["ranked"],
+        facts(row, totals, len(working), ask.now),
+        len(working),
+        sum(s.worth or 0 for s in working),
+        ask.now,
+        row,
+    )
 
 
 def refresh_row(uow: UnitOfWork, agent_id: str, ask: Asked) -> None:
-    """Store an agent's row out of the days that are rolled up: in the transaction that changes what it shows."""
+    """Store an agent's row out of the days that are rolled up: in the transaction that changes
+    what it shows.
+    """
     agent = uow.identities.agent(agent_id)
     if agent is not None:
         known = standings(uow, agent_id, ahead=False)

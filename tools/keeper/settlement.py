@@ -24,7 +24,9 @@ class SettledOut(Gives):
 
 
 async def settle(deps: Deps, caller: Caller, asked: OneMandate) -> Reply:
-    """Send settle() and payAgent() where they are due; the record becomes settled from the vault's logs alone."""
+    """Send settle() and payAgent() where they are due; the record becomes settled from the vault's
+    logs alone.
+    """
     m = await deps.store.read(lambda uow: uow.mandates.get(asked.public_id))
     if m is None:
         raise Refused(refusal("not_found", what="mandate"))
@@ -33,11 +35,19 @@ async def settle(deps: Deps, caller: Caller, asked: OneMandate) -> Reply:
     chain = deps.chains.get(m.chain_id)
     vault = (await chain.vault_states([m.vault_address]))[m.vault_address]
     if not vault.stopped and not (m.ends_at is not None and vault.block.at >= m.ends_at):
-        raise Refused(refusal("wrong_status", status=m.status.value, action="settling it before its vault is closed"))
+        raise Refused(
+            refusal(
+                "wrong_status",
+                status=m.status.value,
+                action="settling it before its vault is closed",
+            )
+        )
     sent: list[str] = []
     if not vault.settled:
         if not vault.withdrawable:
-            raise Refused(refusal("withdraw_locked", until=vault.lock_until, retry_at=vault.lock_until))
+            raise Refused(
+                refusal("withdraw_locked", until=vault.lock_until, retry_at=vault.lock_until)
+            )
         m = await send_for(deps, chain, m, "settle", sent)
     vault = (await chain.vault_states([vault.address]))[vault.address]
     owed = vault.fee_owed
@@ -46,10 +56,13 @@ async def settle(deps: Deps, caller: Caller, asked: OneMandate) -> Reply:
     return Reply(200, {"mandate": m.attributes(), "transactions": sent, "fee_paid": str(owed)})
 
 
-async def send_for(deps: Deps, chain: Chain, m: Mandate, function: VaultFunction, sent: list[str], *args: Any) -> Mandate:
+async def send_for(
+    deps: Deps, chain: Chain, m: Mandate, function: VaultFunction, sent: list[str], *args: Any
+) -> Mandate:
     """Send a vault call with the keeper's key, and take its logs in.
 
-    The claim is the vault's own once-only; the effect is a transaction; completing is taking its logs in.
+    The claim is the vault's own once-only; the effect is a transaction; completing is taking its
+    logs in.
     Errors: `not_configured` without a key.
     """
     if deps.keeper is None:
@@ -61,7 +74,15 @@ async def send_for(deps: Deps, chain: Chain, m: Mandate, function: VaultFunction
     def complete(uow: Any) -> Mandate:
         current = uow.mandates.get(m.public_id, lock=True)
         ask: Ask[Any, Any] = Ask(
-            Caller("keeper"), None, None, now, deps.ids, deps.chains, deps.config, switches(uow, deps.defaults), deps.sign_in
+            Caller("keeper"),
+            None,
+            None,
+            now,
+            deps.ids,
+            deps.chains,
+            deps.config,
+            switches(uow, deps.defaults),
+            deps.sign_in,
         )
         return take_receipt(uow, ask, chain, current, receipt) if receipt.ok else current
 
@@ -69,16 +90,36 @@ async def send_for(deps: Deps, chain: Chain, m: Mandate, function: VaultFunction
 
 
 def due(m: Mandate, vault: VaultState) -> bool:
-    """True where the keeper has something to send: a closed vault that is not settled, or a fee that is not paid."""
+    """True where the keeper has something to send: a closed vault that is not settled, or a fee
+    that is not paid.
+    """
     closed = vault.stopped or (m.ends_at is not None and vault.block.at >= m.ends_at)
-    return closed and vault.exists and ((not vault.settled and vault.withdrawable) or vault.fee_owed > Usdc(0))
+    return (
+        closed
+        and vault.exists
+        and ((not vault.settled and vault.withdrawable) or vault.fee_owed > Usdc(0))
+    )
 
 
 OPERATIONS: Final = (
     Operation(
-        "keeper_settle", "Settle a mandate", "Settle once, from chain facts only: sends settle() and payAgent() where they are due.",
-        "keeper", ("POST", "/wallet/mandates/{public_id}/settle"), OneMandate, SettledOut, effect=settle, writes=True,
-        idempotent=True, family="keeper",
-        refusals=("not_found", "wrong_status", "withdraw_locked", "not_configured", "chain_unavailable"),
+        name="keeper_settle",
+        title="Settle a mandate",
+        summary="Settle once, from chain facts only: sends settle() and payAgent() where they are due.",
+        auth="keeper",
+        route=("POST", "/wallet/mandates/{public_id}/settle"),
+        takes=OneMandate,
+        gives=SettledOut,
+        effect=settle,
+        writes=True,
+        idempotent=True,
+        family="keeper",
+        refusals=(
+            "not_found",
+            "wrong_status",
+            "withdraw_locked",
+            "not_configured",
+            "chain_unavailable",
+        ),
     ),
-)  # fmt: skip
+)

@@ -44,9 +44,17 @@ def read(uow: UnitOfWork, ask: Ask[ApprovalsIn, None]) -> Reply:
     if ask.asked.approval_id is not None:
         item = uow.approvals.get(m.public_id, ask.asked.approval_id)
         fits = item is not None and ask.asked.status in (None, item.shown(ask.now))
-        return Reply(200, {"items": [item.as_json(ask.now)] if item is not None and fits else [], "next_cursor": None})
+        return Reply(
+            200,
+            {
+                "items": [item.as_json(ask.now)] if item is not None and fits else [],
+                "next_cursor": None,
+            },
+        )
     most = ask.asked.limit
-    items = uow.approvals.page(m.public_id, status=ask.asked.status, after=ask.asked.cursor, limit=most + 1, now=ask.now)
+    items = uow.approvals.page(
+        m.public_id, status=ask.asked.status, after=ask.asked.cursor, limit=most + 1, now=ask.now
+    )
     more = item_after(items[most - 1]) if len(items) > most else None
     return Reply(200, {"items": [i.as_json(ask.now) for i in items[:most]], "next_cursor": more})
 
@@ -61,24 +69,52 @@ def decide(uow: UnitOfWork, ask: Ask[Decision, None]) -> Reply:
     after = decided(item, ask.asked.decision, ask.asked.note, ask.now)
     if after is not item:
         uow.approvals.save(after)
-        told: dict[str, Any] = {"approval_id": item.approval_id, "status": after.status, "clause": 6}
+        told: dict[str, Any] = {
+            "approval_id": item.approval_id,
+            "status": after.status,
+            "clause": 6,
+        }
         if after.status == "declined":
             told["reason"] = "owner_declined"
-        payload = {"approval": told, "target": dict(item.target)} | ({"text": after.note} if after.note else {})
-        row = NewEvent(Kind.NOTE, Reporter.OWNER, ask.now, item.approve_amount_usdc, chain_id=m.chain_id, payload=payload)
+        payload = {"approval": told, "target": dict(item.target)} | (
+            {"text": after.note} if after.note else {}
+        )
+        row = NewEvent(
+            kind=Kind.NOTE,
+            reported_by=Reporter.OWNER,
+            occurred_at=ask.now,
+            amount_usdc=item.approve_amount_usdc,
+            chain_id=m.chain_id,
+            payload=payload,
+        )
         uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
     return Reply(200, {"approval": after.as_json(ask.now)})
 
 
 OPERATIONS: Final = (
     Operation(
-        "mandate_approvals", "Read approval items", "Actions that were held for the owner, with their status.",
-        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}/approvals"), ApprovalsIn, Page, read, on_mcp=True,
+        name="mandate_approvals",
+        title="Read approval items",
+        summary="Actions that were held for the owner, with their status.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/approvals"),
+        takes=ApprovalsIn,
+        gives=Page,
+        handler=read,
+        on_mcp=True,
         refusals=("not_found",),
     ),
     Operation(
-        "owner_approval_decide", "Decide an approval", "Approve or decline a held action.",
-        "owner", ("POST", "/wallet/mandates/{public_id}/approvals/{approval_id}"), Decision, Decided, decide, writes=True,
-        idempotent=True, refusals=("not_found", "conflict", "approval_expired"),
+        name="owner_approval_decide",
+        title="Decide an approval",
+        summary="Approve or decline a held action.",
+        auth="owner",
+        route=("POST", "/wallet/mandates/{public_id}/approvals/{approval_id}"),
+        takes=Decision,
+        gives=Decided,
+        handler=decide,
+        writes=True,
+        idempotent=True,
+        refusals=("not_found", "conflict", "approval_expired"),
     ),
-)  # fmt: skip
+)

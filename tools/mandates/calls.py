@@ -77,7 +77,9 @@ def _open(book: Book, action: str) -> None:
 
 
 def _over(m: Mandate, vault: VaultState | None) -> bool:
-    """True where the vault takes no stop any more; the record decides where the vault was not read."""
+    """True where the vault takes no stop any more; the record decides where the vault was not
+    read.
+    """
     if vault is not None and vault.exists:
         return vault.stopped or vault.settled
     return m.status is Status.SETTLED
@@ -98,7 +100,10 @@ def stop_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     if _over(m, ask.facts.vault):
         raise Refused(refusal("mandate_stopped"))
     call = named_chain(ask, m).vault_call(vault, "stop")
-    return Reply(200, {"call": _for(m, call), "message": "Ends the agent's authority for good and revokes it."})
+    return Reply(
+        200,
+        {"call": _for(m, call), "message": "Ends the agent's authority for good and revokes it."},
+    )
 
 
 def pause_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -107,7 +112,10 @@ def pause_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     vault = _vault(m, "pausing it")
     _open(load_book(uow, ask, m, ask.facts, events=0), "pausing it")
     call = named_chain(ask, m).vault_call(vault, "revokeAgent")
-    return Reply(200, {"call": _for(m, call), "message": "Takes the agent's authority away until you resume."})
+    return Reply(
+        200,
+        {"call": _for(m, call), "message": "Takes the agent's authority away until you resume."},
+    )
 
 
 def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -135,7 +143,9 @@ def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     state = lock(book)
     if book.chain is not None and book.chain.exists and not book.chain.withdrawable:
         until = book.chain.lock_until
-        raise Refused(refusal("withdraw_locked", until=state["until"], retry_at=until, detail={"lock": state}))
+        raise Refused(
+            refusal("withdraw_locked", until=state["until"], retry_at=until, detail={"lock": state})
+        )
     call = named_chain(ask, m).vault_call(vault, "withdrawAll")
     message = "Stops and settles first where that has not happened, then pays everything but the agent's earned fee."
     return Reply(200, {"call": _for(m, call), "lock": state, "message": message})
@@ -148,7 +158,11 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
     target = ask.chains.address(ask.asked.target)
     book = load_book(uow, ask, m, ask.facts, events=0)
     if not _closed(book):
-        raise Refused(refusal("wrong_status", status=m.status.value, action="unwinding before its vault is closed"))
+        raise Refused(
+            refusal(
+                "wrong_status", status=m.status.value, action="unwinding before its vault is closed"
+            )
+        )
     if ask.caller.role == "agent":
         # A stop revokes the agent; past the end it may still close what it opened.
         if m.status in (Status.STOPPED, Status.SETTLED) or _over(m, book.chain):
@@ -160,8 +174,16 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
     if m.contract_target(target, selector) is None and not (settled and ask.caller.role == "owner"):
         raise Refused(refusal("target_not_allowed", target=target, selector=selector))
     sender = m.owner_address if ask.caller.role == "owner" else m.agent_address
-    call = replace(named_chain(ask, m).vault_call(vault, "unwind", target, ask.asked.data), sender=sender)
-    return Reply(200, {"call": call.as_json(), "message": "Closes a position; no USDC may leave the vault in it."})
+    call = replace(
+        named_chain(ask, m).vault_call(vault, "unwind", target, ask.asked.data), sender=sender
+    )
+    return Reply(
+        200,
+        {
+            "call": call.as_json(),
+            "message": "Closes a position; no USDC may leave the vault in it.",
+        },
+    )
 
 
 def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -171,17 +193,38 @@ def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     if m.status is not Status.STOPPED:
         m = replace(m, status=moved(m, Action.STOP), stopped_at=ask.now)
         uow.mandates.save(m)
-        row = NewEvent(Kind.STOP, Reporter.OWNER, ask.now, chain_id=m.chain_id, payload={"reason": "owner", "record_only": True})
+        row = NewEvent(
+            kind=Kind.STOP,
+            reported_by=Reporter.OWNER,
+            occurred_at=ask.now,
+            chain_id=m.chain_id,
+            payload={"reason": "owner", "record_only": True},
+        )
         uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
     live = m.vault_address is not None and not _over(m, ask.facts.vault)
-    call = chain.vault_call(m.vault_address, "stop") if live and chain is not None and m.vault_address else None
-    message = "The vault is still live: send stop_call to revoke the agent on chain too." if live else "The vault is stopped."
-    told = {"mandate": m.attributes(), "chain_live": live, "stop_call": _for(m, call) if call else None, "message": message}
+    call = (
+        chain.vault_call(m.vault_address, "stop")
+        if live and chain is not None and m.vault_address
+        else None
+    )
+    message = (
+        "The vault is still live: send stop_call to revoke the agent on chain too."
+        if live
+        else "The vault is stopped."
+    )
+    told = {
+        "mandate": m.attributes(),
+        "chain_live": live,
+        "stop_call": _for(m, call) if call else None,
+        "message": message,
+    }
     return Reply(200, told)
 
 
 def forfeit(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
-    """The agent gives its role up: calldata of the vault's `stop()`, which the agent may call itself."""
+    """The agent gives its role up: calldata of the vault's `stop()`, which the agent may call
+    itself.
+    """
     m = own_agent_mandate(uow, ask.caller, ask.asked.public_id)
     vault, state = _vault(m, "forfeiting it"), ask.facts.vault
     if _over(m, state):
@@ -190,7 +233,14 @@ def forfeit(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     if state.paused if state is not None and state.exists else m.paused:
         raise Refused(refusal("mandate_paused"))
     call = replace(named_chain(ask, m).vault_call(vault, "stop"), sender=m.agent_address)
-    return Reply(200, {"call": call.as_json(), "message": "Sign and send it: your role ends for good.", "chain_live": True})
+    return Reply(
+        200,
+        {
+            "call": call.as_json(),
+            "message": "Sign and send it: your role ends for good.",
+            "chain_live": True,
+        },
+    )
 
 
 def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -203,7 +253,11 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     state = book.chain
     if state is None or not state.stopped:
         steps.append(
-            {"step": "stop", "text": "Stop the vault and revoke the agent.", "call": _for(m, chain.vault_call(vault, "stop"))}
+            {
+                "step": "stop",
+                "text": "Stop the vault and revoke the agent.",
+                "call": _for(m, chain.vault_call(vault, "stop")),
+            }
         )
     for key, position in book.state.open_positions.items():
         place = book.state.positions[key]
@@ -211,12 +265,17 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
             leaving = Usdc(position.value).share_up(ask.config.spread_bps)
             steps.append(
                 {
-                    "step": "unwind", "text": "Close this position: ask unwind-call with the market's exit calldata.",
-                    "position": key, "market": place.market, "target": place.address,
-                    "value_est": str(Usdc(position.value)), "exit_cost_est": str(leaving), "call": None,
+                    "step": "unwind",
+                    "text": "Close this position: ask unwind-call with the market's exit calldata.",
+                    "position": key,
+                    "market": place.market,
+                    "target": place.address,
+                    "value_est": str(Usdc(position.value)),
+                    "exit_cost_est": str(leaving),
+                    "call": None,
                     "route": f"GET /wallet/mandates/{m.public_id}/unwind-call",
                 }
-            )  # fmt: skip
+            )
     if state is None or not state.settled:
         steps.append(
             {
@@ -225,7 +284,13 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
                 "call": _for(m, chain.vault_call(vault, "settle")),
             }
         )
-    steps.append({"step": "withdraw", "text": "Take everything out.", "call": _for(m, chain.vault_call(vault, "withdrawAll"))})
+    steps.append(
+        {
+            "step": "withdraw",
+            "text": "Take everything out.",
+            "call": _for(m, chain.vault_call(vault, "withdrawAll")),
+        }
+    )
     cost, left = exit_cost(book), leave_now(book)
     told = {
         "steps": [{"n": n, **s} for n, s in enumerate(steps, start=1)],
@@ -243,9 +308,13 @@ class VaultTx(ByTx):
 
 
 LOG_OF: Final = {
-    "stop": "Stopped", "pause": "AgentRevoked", "resume": "AgentSet", "withdraw": "Withdrawn", "unwind": "Unwound",
+    "stop": "Stopped",
+    "pause": "AgentRevoked",
+    "resume": "AgentSet",
+    "withdraw": "Withdrawn",
+    "unwind": "Unwound",
     "deposit": "Deposited",
-}  # fmt: skip
+}
 
 
 def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
@@ -260,12 +329,18 @@ def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
         raise Refused(refusal("vault_mismatch", why=f"it is no {ask.asked.kind}"))
     chain = named_chain(ask, m)
     m = take_receipt(uow, ask, chain, m, receipt)
-    told = {"recorded": receipt.depth >= chain.confirmations, "depth": receipt.depth, "confirmations": chain.confirmations}
+    told = {
+        "recorded": receipt.depth >= chain.confirmations,
+        "depth": receipt.depth,
+        "confirmations": chain.confirmations,
+    }
     return Reply(200, {"mandate": m.attributes(), **told})
 
 
 class VaultTxOut(MandateOnly):
-    """The mandate; `recorded` is false while the transaction is too young, till then the reads show it as provisional."""
+    """The mandate; `recorded` is false while the transaction is too young, till then the reads
+    show it as provisional.
+    """
 
     recorded: bool
     depth: int
@@ -277,49 +352,126 @@ _READS: Final = ("not_found", "wrong_status", "not_configured")
 
 OPERATIONS: Final = (
     Operation(
-        "mandate_unwind_call", "Get calldata to unwind", "Calldata of unwind(target, data) on a closed mandate; you sign it.",
-        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}/unwind-call"), Unwind, VaultCallOut, unwind_call,
-        gather=gather_mandate, on_mcp=True,
-        refusals=(*_READS, "invalid_address", "target_not_allowed", "mandate_stopped", "mandate_paused"),
+        name="mandate_unwind_call",
+        title="Get calldata to unwind",
+        summary="Calldata of unwind(target, data) on a closed mandate; you sign it.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/unwind-call"),
+        takes=Unwind,
+        gives=VaultCallOut,
+        handler=unwind_call,
+        gather=gather_mandate,
+        on_mcp=True,
+        refusals=(
+            *_READS,
+            "invalid_address",
+            "target_not_allowed",
+            "mandate_stopped",
+            "mandate_paused",
+        ),
     ),
     Operation(
-        "mandate_forfeit", "Give up your role", "Calldata of the vault's stop(), which you may send yourself; final.",
-        "agent", ("POST", "/wallet/mandates/{public_id}/forfeit"), OneMandate, VaultCallOut, forfeit, gather=gather_mandate,
-        on_mcp=True, destructive=True, idempotent=True, refusals=(*_READS, "mandate_stopped", "mandate_paused"),
+        name="mandate_forfeit",
+        title="Give up your role",
+        summary="Calldata of the vault's stop(), which you may send yourself; final.",
+        auth="agent",
+        route=("POST", "/wallet/mandates/{public_id}/forfeit"),
+        takes=OneMandate,
+        gives=VaultCallOut,
+        handler=forfeit,
+        gather=gather_mandate,
+        on_mcp=True,
+        destructive=True,
+        idempotent=True,
+        refusals=(*_READS, "mandate_stopped", "mandate_paused"),
     ),
     Operation(
-        "owner_stop", "Stop in the record", "Stop the mandate in the record; the answer holds the call that stops the vault.",
-        "owner", ("POST", "/wallet/mandates/{public_id}/stop"), OneMandate, StopOut, stop, gather=gather_mandate, writes=True,
-        destructive=True, idempotent=True, refusals=("not_found", "wrong_status", "conflict"),
+        name="owner_stop",
+        title="Stop in the record",
+        summary="Stop the mandate in the record; the answer holds the call that stops the vault.",
+        auth="owner",
+        route=("POST", "/wallet/mandates/{public_id}/stop"),
+        takes=OneMandate,
+        gives=StopOut,
+        handler=stop,
+        gather=gather_mandate,
+        writes=True,
+        destructive=True,
+        idempotent=True,
+        refusals=("not_found", "wrong_status", "conflict"),
     ),
     Operation(
-        "owner_stop_call", "Get the stop call", "Calldata of the vault's stop(), which also revokes the agent.",
-        "owner", ("GET", "/wallet/mandates/{public_id}/stop-call"), OneMandate, VaultCallOut, stop_call,
-        gather=gather_mandate, refusals=(*_READS, "mandate_stopped"),
+        name="owner_stop_call",
+        title="Get the stop call",
+        summary="Calldata of the vault's stop(), which also revokes the agent.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/stop-call"),
+        takes=OneMandate,
+        gives=VaultCallOut,
+        handler=stop_call,
+        gather=gather_mandate,
+        refusals=(*_READS, "mandate_stopped"),
     ),
     Operation(
-        "owner_pause_call", "Get the pause call", "Calldata of revokeAgent().",
-        "owner", ("GET", "/wallet/mandates/{public_id}/pause-call"), OneMandate, VaultCallOut, pause_call,
-        gather=gather_mandate, refusals=_READS,
+        name="owner_pause_call",
+        title="Get the pause call",
+        summary="Calldata of revokeAgent().",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/pause-call"),
+        takes=OneMandate,
+        gives=VaultCallOut,
+        handler=pause_call,
+        gather=gather_mandate,
+        refusals=_READS,
     ),
     Operation(
-        "owner_resume_call", "Get the resume call", "Calldata of setAgent(agent), only while paused.",
-        "owner", ("GET", "/wallet/mandates/{public_id}/resume-call"), OneMandate, VaultCallOut, resume_call,
-        gather=gather_mandate, refusals=(*_READS, "not_paused", "mandate_ended", "mandate_not_accepted"),
+        name="owner_resume_call",
+        title="Get the resume call",
+        summary="Calldata of setAgent(agent), only while paused.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/resume-call"),
+        takes=OneMandate,
+        gives=VaultCallOut,
+        handler=resume_call,
+        gather=gather_mandate,
+        refusals=(*_READS, "not_paused", "mandate_ended", "mandate_not_accepted"),
     ),
     Operation(
-        "owner_withdraw_call", "Get the withdrawal call", "Calldata of withdrawAll(), or why it is locked and until when.",
-        "owner", ("GET", "/wallet/mandates/{public_id}/withdraw-call"), OneMandate, VaultCallOut, withdraw_call,
-        gather=gather_mandate, refusals=(*_READS, "withdraw_locked"),
+        name="owner_withdraw_call",
+        title="Get the withdrawal call",
+        summary="Calldata of withdrawAll(), or why it is locked and until when.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/withdraw-call"),
+        takes=OneMandate,
+        gives=VaultCallOut,
+        handler=withdraw_call,
+        gather=gather_mandate,
+        refusals=(*_READS, "withdraw_locked"),
     ),
     Operation(
-        "owner_close_all_plan", "Plan the way out", "Ordered steps for stop-and-close-everything with exit cost estimates.",
-        "owner", ("GET", "/wallet/mandates/{public_id}/close-all-plan"), OneMandate, PlanOut, close_all_plan,
-        gather=gather_mandate, refusals=_READS,
+        name="owner_close_all_plan",
+        title="Plan the way out",
+        summary="Ordered steps for stop-and-close-everything with exit cost estimates.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/close-all-plan"),
+        takes=OneMandate,
+        gives=PlanOut,
+        handler=close_all_plan,
+        gather=gather_mandate,
+        refusals=_READS,
     ),
     Operation(
-        "owner_vault_tx", "Record a vault transaction", "Record a stop, pause, resume, withdraw, unwind or deposit transaction.",
-        "owner", ("POST", "/wallet/mandates/{public_id}/vault-tx"), VaultTx, VaultTxOut, vault_tx, gather=gather_receipt,
-        writes=True, idempotent=True, refusals=(*_READS, "vault_mismatch", "chain_unavailable", "conflict"),
+        name="owner_vault_tx",
+        title="Record a vault transaction",
+        summary="Record a stop, pause, resume, withdraw, unwind or deposit transaction.",
+        auth="owner",
+        route=("POST", "/wallet/mandates/{public_id}/vault-tx"),
+        takes=VaultTx,
+        gives=VaultTxOut,
+        handler=vault_tx,
+        gather=gather_receipt,
+        writes=True,
+        idempotent=True,
+        refusals=(*_READS, "vault_mismatch", "chain_unavailable", "conflict"),
     ),
-)  # fmt: skip
+)

@@ -1,4 +1,6 @@
-"""Drafts: from a purpose note, from typed fields, corrected, assigned, proposed, accepted, cancelled."""
+"""Drafts: from a purpose note, from typed fields, corrected, assigned, proposed, accepted,
+cancelled.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,20 @@ class Terms(Takes):
     purpose: str = Field(default="", max_length=NOTE_MAX, description="the owner's purpose note")
     per_tx_cap_usdc: Usdc | None = None
     daily_cap_usdc: Usdc | None = None
-    stop_floor_bps: int = Field(default=2000, ge=0, le=10_000, description="how much of the budget may be lost, in 1/10000")
+    stop_floor_bps: int = Field(
+        default=2000, ge=0, le=10_000, description="how much of the budget may be lost, in 1/10000"
+    )
     target_bps: int | None = Field(default=None, ge=1, le=1_000_000)
     horizon_days: int = Field(default=30, ge=1, le=MAX_HORIZON_DAYS)
-    payout_rule: dict[str, Any] | None = Field(default=None, description="{kind: share_of_verified_gain, bps: 0..5000}")
-    allowed_targets: list[dict[str, Any]] | None = Field(default=None, max_length=64, description="entries of contract 3")
-    markets: list[str] | None = Field(default=None, max_length=24, description="market ids, resolved into allowed_targets")
+    payout_rule: dict[str, Any] | None = Field(
+        default=None, description="{kind: share_of_verified_gain, bps: 0..5000}"
+    )
+    allowed_targets: list[dict[str, Any]] | None = Field(
+        default=None, max_length=64, description="entries of contract 3"
+    )
+    markets: list[str] | None = Field(
+        default=None, max_length=24, description="market ids, resolved into allowed_targets"
+    )
     approval_above_usdc: Usdc | None = None
     on_floor: Literal["keep", "close"] = "keep"
     chain_id: int | None = Field(default=None, ge=1, le=2**53)
@@ -63,7 +73,9 @@ class Correct(Terms):
 class Note(Takes):
     """A purpose note in plain words."""
 
-    note: str = Field(max_length=NOTE_MAX, description="what the money is for, how much, how long, in plain words")
+    note: str = Field(
+        max_length=NOTE_MAX, description="what the money is for, how much, how long, in plain words"
+    )
     save: bool = Field(default=False, description="store the draft; needs an owner session")
 
 
@@ -97,7 +109,8 @@ class MandateOut(Gives):
 def caps(terms: Terms) -> tuple[Usdc, Usdc]:
     """(per action, per day) with 0 < per action <= per day <= budget <= 1e12 (contract 3).
 
-    The Standard preset takes 10% and 30% of the budget, or less where the other cap was given lower.
+    The Standard preset takes 10% and 30% of the budget, or less where the other cap was given
+    lower.
     """
     budget = terms.budget_usdc
     if not ZERO < budget <= BUDGET_MAX:
@@ -117,7 +130,9 @@ def caps(terms: Terms) -> tuple[Usdc, Usdc]:
         raise invalid("daily_cap_usdc", "it is not above the budget")
     above = terms.approval_above_usdc
     if above is not None and above <= ZERO:
-        raise invalid("approval_above_usdc", "it is above 0, or null for an agent that acts on its own")
+        raise invalid(
+            "approval_above_usdc", "it is above 0, or null for an agent that acts on its own"
+        )
     return per_tx, per_day
 
 
@@ -128,7 +143,9 @@ def payout(terms: Terms) -> tuple[str, int]:
         return "share_of_verified_gain", 1000
     kind, bps = rule.get("kind", "share_of_verified_gain"), rule.get("bps", 1000)
     if kind != "share_of_verified_gain" or set(rule) - {"kind", "bps"}:
-        raise invalid("payout_rule", "its kind is share_of_verified_gain, its fields are kind and bps")
+        raise invalid(
+            "payout_rule", "its kind is share_of_verified_gain, its fields are kind and bps"
+        )
     if type(bps) is not int or not 0 <= bps <= 5000:
         raise invalid("payout_rule.bps", "a whole number from 0 to 5000")
     return kind, bps
@@ -168,7 +185,10 @@ def address_on_file(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> str | No
     if m.agent_id is None:
         return None
     agent = uow.identities.agent(m.agent_id)
-    return _checksummed(ask, uow.transfers.deposit_address(m.agent_id, m.chain_id) or (agent.address if agent else None))
+    return _checksummed(
+        ask,
+        uow.transfers.deposit_address(m.agent_id, m.chain_id) or (agent.address if agent else None),
+    )
 
 
 def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Terms) -> Mandate:
@@ -205,14 +225,29 @@ def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Terms) -> Ma
     )
 
 
-def _blank(ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Terms) -> Mandate:
-    return Mandate(public_id, owner_id, owner_address, terms.budget_usdc, terms.horizon_days, terms.stop_floor_bps, ask.now)
+def _blank(
+    ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Terms
+) -> Mandate:
+    return Mandate(
+        public_id,
+        owner_id,
+        owner_address,
+        terms.budget_usdc,
+        terms.horizon_days,
+        terms.stop_floor_bps,
+        ask.now,
+    )
 
 
 def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, Any]:
     """A mandate's attributes with clauses and worst case."""
     book = load_book(uow, ask, m, events=0)
-    return {"public_id": m.public_id, "mandate": m.attributes(), "clauses": clauses(m, ask.switches), "exposure": exposure(book)}
+    return {
+        "public_id": m.public_id,
+        "mandate": m.attributes(),
+        "clauses": clauses(m, ask.switches),
+        "exposure": exposure(book),
+    }
 
 
 def create(uow: UnitOfWork, ask: Ask[Terms, None]) -> Reply:
@@ -221,7 +256,9 @@ def create(uow: UnitOfWork, ask: Ask[Terms, None]) -> Reply:
     return Reply(201, shown(uow, ask, m))
 
 
-def _new(uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str, owner_address: str, terms: Terms) -> Mandate:
+def _new(
+    uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str, owner_address: str, terms: Terms
+) -> Mandate:
     m = applied(uow, ask, _blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms), terms)
     uow.mandates.add(m)
     return m
@@ -232,7 +269,12 @@ def propose(uow: UnitOfWork, ask: Ask[Propose, None]) -> Reply:
     owner = uow.identities.user(ask.caller.owner_id or "")
     if owner is None:
         raise not_found("owner")
-    m = applied(uow, ask, _blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, ask.asked), ask.asked)
+    m = applied(
+        uow,
+        ask,
+        _blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, ask.asked),
+        ask.asked,
+    )
     m = replace(m, proposed_by_agent_id=ask.caller.user_id)
     uow.mandates.add(m)
     return Reply(201, shown(uow, ask, m))
@@ -277,7 +319,9 @@ def cancel(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
 
 
 def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
-    """Accept a mandate that names the caller, or one of the open board; of two racing agents one wins."""
+    """Accept a mandate that names the caller, or one of the open board; of two racing agents one
+    wins.
+    """
     m = uow.mandates.get(ask.asked.public_id, lock=True)
     me = ask.caller.user_id
     if m is not None and m.open_board and m.agent_id not in (None, me):
@@ -287,15 +331,28 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
     if m.accepted_at is not None:
         return Reply(200, shown(uow, ask, m))
     moved(m, Action.ACCEPT)
-    name, address = _agent_in(uow, me or "", m.chain_id) if m.agent_id is None else (m.agent_name, m.agent_address)
+    name, address = (
+        _agent_in(uow, me or "", m.chain_id)
+        if m.agent_id is None
+        else (m.agent_name, m.agent_address)
+    )
     if address is None and m.signed is not None:
-        raise invalid("agent_id", f"you have no address on chain {m.chain_id}: POST your deposit-address first")
-    # Terms that name nobody are signed for the zero address; a draft's must be signed for this agent.
+        raise invalid(
+            "agent_id",
+            f"you have no address on chain {m.chain_id}: POST your deposit-address first",
+        )
+    # Terms that name nobody are signed for the zero address; a draft's must be signed for this
+    # agent.
     frame = m.frame if m.agent_id is not None or m.status is not Status.DRAFT else None
     changed = replace(
-        m, agent_id=me, agent_name=name, agent_address=_checksummed(ask, address), accepted_at=ask.now, frame=frame,
+        m,
+        agent_id=me,
+        agent_name=name,
+        agent_address=_checksummed(ask, address),
+        accepted_at=ask.now,
+        frame=frame,
         paused_at=ask.now if m.agent_id is None and m.vault_address else m.paused_at,
-    )  # fmt: skip
+    )
     uow.mandates.save(changed)
     return Reply(200, shown(uow, ask, changed))
 
@@ -343,39 +400,99 @@ _BAD: Final = ("invalid_number", "not_found", "agent_not_accepting", "invalid_ad
 
 OPERATIONS: Final = (
     Operation(
-        "mandate_draft", "Read a purpose note", "Turn a purpose note in plain words into a draft, with what was understood "
+        name="mandate_draft",
+        title="Read a purpose note",
+        summary="Turn a purpose note in plain words into a draft, with what was understood "
         "and what was assumed. Stores nothing unless an owner saves it.",
-        "open", ("POST", "/wallet/mandates/draft"), Note, DraftOut, draft, writes=True, on_mcp=True,
-        statuses={200: "The draft, not stored", 201: "The draft, stored"}, refusals=("unauthenticated", "forbidden"),
+        auth="open",
+        route=("POST", "/wallet/mandates/draft"),
+        takes=Note,
+        gives=DraftOut,
+        handler=draft,
+        writes=True,
+        on_mcp=True,
+        statuses={200: "The draft, not stored", 201: "The draft, stored"},
+        refusals=("unauthenticated", "forbidden"),
     ),
     Operation(
-        "owner_mandate_create", "Create a draft", "Create a draft mandate from typed fields.",
-        "owner", ("POST", "/wallet/mandates"), Terms, MandateOut, create, writes=True,
-        statuses={201: "The draft"}, refusals=_BAD,
+        name="owner_mandate_create",
+        title="Create a draft",
+        summary="Create a draft mandate from typed fields.",
+        auth="owner",
+        route=("POST", "/wallet/mandates"),
+        takes=Terms,
+        gives=MandateOut,
+        handler=create,
+        writes=True,
+        statuses={201: "The draft"},
+        refusals=_BAD,
     ),
     Operation(
-        "mandate_propose", "Propose a mandate", "Propose a draft to the owner who registered you; the owner decides.",
-        "agent", ("POST", "/wallet/mandates/propose"), Propose, MandateOut, propose, writes=True, on_mcp=True,
-        statuses={201: "The draft, for the owner to read"}, refusals=_BAD,
+        name="mandate_propose",
+        title="Propose a mandate",
+        summary="Propose a draft to the owner who registered you; the owner decides.",
+        auth="agent",
+        route=("POST", "/wallet/mandates/propose"),
+        takes=Propose,
+        gives=MandateOut,
+        handler=propose,
+        writes=True,
+        on_mcp=True,
+        statuses={201: "The draft, for the owner to read"},
+        refusals=_BAD,
     ),
     Operation(
-        "owner_mandate_correct", "Correct a draft", "Replace the terms of a draft; refused once it is signed.",
-        "owner", ("PUT", "/wallet/mandates/{public_id}"), Correct, MandateOut, correct, writes=True, idempotent=True,
+        name="owner_mandate_correct",
+        title="Correct a draft",
+        summary="Replace the terms of a draft; refused once it is signed.",
+        auth="owner",
+        route=("PUT", "/wallet/mandates/{public_id}"),
+        takes=Correct,
+        gives=MandateOut,
+        handler=correct,
+        writes=True,
+        idempotent=True,
         refusals=(*_BAD, "mandate_signed", "wrong_status", "conflict"),
     ),
     Operation(
-        "owner_mandate_assign", "Designate the agent", "Name the agent on a draft.",
-        "owner", ("POST", "/wallet/mandates/{public_id}/assign"), Assign, MandateOut, assign, writes=True, idempotent=True,
+        name="owner_mandate_assign",
+        title="Designate the agent",
+        summary="Name the agent on a draft.",
+        auth="owner",
+        route=("POST", "/wallet/mandates/{public_id}/assign"),
+        takes=Assign,
+        gives=MandateOut,
+        handler=assign,
+        writes=True,
+        idempotent=True,
         refusals=("not_found", "agent_not_accepting", "mandate_signed", "wrong_status", "conflict"),
     ),
     Operation(
-        "owner_mandate_cancel", "Cancel a mandate", "Cancel a draft, or a signed mandate that has no vault yet.",
-        "owner", ("POST", "/wallet/mandates/{public_id}/cancel"), OneMandate, MandateOut, cancel, writes=True,
-        destructive=True, idempotent=True, refusals=("not_found", "wrong_status", "conflict"),
+        name="owner_mandate_cancel",
+        title="Cancel a mandate",
+        summary="Cancel a draft, or a signed mandate that has no vault yet.",
+        auth="owner",
+        route=("POST", "/wallet/mandates/{public_id}/cancel"),
+        takes=OneMandate,
+        gives=MandateOut,
+        handler=cancel,
+        writes=True,
+        destructive=True,
+        idempotent=True,
+        refusals=("not_found", "wrong_status", "conflict"),
     ),
     Operation(
-        "mandate_accept", "Accept a mandate", "Accept a mandate that names you, or one of the open board.",
-        "agent", ("POST", "/wallet/mandates/{public_id}/accept"), OneMandate, MandateOut, accept, writes=True,
-        idempotent=True, on_mcp=True, refusals=("not_found", "conflict", "wrong_status", "agent_not_accepting"),
+        name="mandate_accept",
+        title="Accept a mandate",
+        summary="Accept a mandate that names you, or one of the open board.",
+        auth="agent",
+        route=("POST", "/wallet/mandates/{public_id}/accept"),
+        takes=OneMandate,
+        gives=MandateOut,
+        handler=accept,
+        writes=True,
+        idempotent=True,
+        on_mcp=True,
+        refusals=("not_found", "conflict", "wrong_status", "agent_not_accepting"),
     ),
-)  # fmt: skip
+)

@@ -21,7 +21,9 @@ class ListIn(Takes):
     """Which mandates."""
 
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = None
-    proposed: bool = Field(default=False, description="drafts that your own agents proposed; owners only")
+    proposed: bool = Field(
+        default=False, description="drafts that your own agents proposed; owners only"
+    )
     limit: Limit = 50
     cursor: Cursor = None
 
@@ -56,11 +58,16 @@ def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Reply:
     a, caller = ask.asked, ask.caller
     who = caller.user_id or ""
     if caller.role == "owner":
-        found = uow.mandates.of_owner(who, after=a.cursor, limit=a.limit + 1, proposed_only=a.proposed, status=a.status)
+        found = uow.mandates.of_owner(
+            who, after=a.cursor, limit=a.limit + 1, proposed_only=a.proposed, status=a.status
+        )
     else:
         found = uow.mandates.of_agent(who, after=a.cursor, limit=a.limit + 1, status=a.status)
     rows = [summary(load_book(uow, ask, m, events=0)) for m in found[: a.limit]]
-    return Reply(200, {"items": rows, "next_cursor": after(found[a.limit - 1]) if len(found) > a.limit else None})
+    return Reply(
+        200,
+        {"items": rows, "next_cursor": after(found[a.limit - 1]) if len(found) > a.limit else None},
+    )
 
 
 def read_mandate(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -95,22 +102,51 @@ def _rows(uow: UnitOfWork, public_id: str, asked: PageIn) -> tuple[list[Any], st
 
 OPERATIONS: Final = (
     Operation(
-        "mandate_list", "List mandates", "Mandates you own, or those assigned to your key, newest first.",
-        "owner_or_agent", ("GET", "/wallet/mandates"), ListIn, Page, list_mandates, on_mcp=True,
+        name="mandate_list",
+        title="List mandates",
+        summary="Mandates you own, or those assigned to your key, newest first.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates"),
+        takes=ListIn,
+        gives=Page,
+        handler=list_mandates,
+        on_mcp=True,
     ),
     Operation(
-        "mandate_get", "Read a mandate", "One mandate whole: progress, limits with what remains, clauses, fees, the newest events and steps.",
-        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}"), OneMandate, MandateView, read_mandate, gather=gather_mandate,
-        on_mcp=True, refusals=("not_found",),
-    ),
-    Operation(
-        "mandate_events", "Read the ledger", "The mandate's whole ledger, newest first, paged.",
-        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}/events"), PageIn, Page, read_events, on_mcp=True,
+        name="mandate_get",
+        title="Read a mandate",
+        summary="One mandate whole: progress, limits with what remains, clauses, fees, the newest events and steps.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}"),
+        takes=OneMandate,
+        gives=MandateView,
+        handler=read_mandate,
+        gather=gather_mandate,
+        on_mcp=True,
         refusals=("not_found",),
     ),
     Operation(
-        "mandate_steps", "Read the record", "The mandate's whole record of steps, newest first, paged.",
-        "owner_or_agent", ("GET", "/wallet/mandates/{public_id}/steps"), PageIn, Page, read_steps, on_mcp=True,
+        name="mandate_events",
+        title="Read the ledger",
+        summary="The mandate's whole ledger, newest first, paged.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/events"),
+        takes=PageIn,
+        gives=Page,
+        handler=read_events,
+        on_mcp=True,
         refusals=("not_found",),
     ),
-)  # fmt: skip
+    Operation(
+        name="mandate_steps",
+        title="Read the record",
+        summary="The mandate's whole record of steps, newest first, paged.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/steps"),
+        takes=PageIn,
+        gives=Page,
+        handler=read_steps,
+        on_mcp=True,
+        refusals=("not_found",),
+    ),
+)

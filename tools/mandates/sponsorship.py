@@ -1,4 +1,6 @@
-"""Gas sponsorship for owners' smart accounts: an ERC-7677 service in front of the operator's paymaster."""
+"""Gas sponsorship for owners' smart accounts: an ERC-7677 service in front of the operator's
+paymaster.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Sponsor(Takes):
     jsonrpc: Literal["2.0"]
     id: int | str | None = None
     method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"]
-    params: list[Any] = Field(min_length=3, max_length=4, description="[userOperation, entryPoint, chainId, context]")
+    params: list[Any] = Field(
+        min_length=3, max_length=4, description="[userOperation, entryPoint, chainId, context]"
+    )
 
 
 class Sponsored(Gives):
@@ -39,14 +43,19 @@ class Sponsored(Gives):
 async def sponsor(deps: Deps, caller: Caller, asked: Sponsor) -> Reply:
     """Pass a request on, for calls that only set up, fund, steer or leave a vault of ours.
 
-    Errors: `not_configured` while it is off or no paymaster is set, `target_not_allowed` for any other call.
+    Errors: `not_configured` while it is off or no paymaster is set, `target_not_allowed` for any
+    other call.
     """
     chain = deps.chains.get(asked.chain_id)
     on = await deps.store.read(lambda uow: switches(uow, deps.defaults).gas_sponsorship)
     if not on or not chain.sponsors:
         raise Refused(refusal("not_configured", what=f"gas sponsorship on chain {asked.chain_id}"))
     op, entry_point, told_chain = asked.params[0], asked.params[1], asked.params[2]
-    if not isinstance(op, dict) or not isinstance(op.get("callData"), str) or len(op["callData"]) > 65_536:
+    if (
+        not isinstance(op, dict)
+        or not isinstance(op.get("callData"), str)
+        or len(op["callData"]) > 65_536
+    ):
         raise invalid("params.0", "a user operation with callData")
     if not isinstance(entry_point, str) or told_chain != hex(asked.chain_id):
         raise invalid("params.2", "the chain id of the path, as 0x hex")
@@ -57,20 +66,34 @@ async def sponsor(deps: Deps, caller: Caller, asked: Sponsor) -> Reply:
 
 
 def _only_ours(chain: Chain, vaults: set[str], call_data: str) -> None:
-    """Refuse to pay for anything but the factory, known vaults, and allowances of USDC for those."""
+    """Refuse to pay for anything but the factory, known vaults, and allowances of USDC for
+    those.
+    """
     calls = chain.inner_calls(call_data)
     if not calls or len(calls) > BATCH_MAX:
-        raise Refused(refusal("target_not_allowed", target="an account call of an unknown form", selector=call_data[:10]))
+        raise Refused(
+            refusal(
+                "target_not_allowed",
+                target="an account call of an unknown form",
+                selector=call_data[:10],
+            )
+        )
     for call in calls:
         selector = selector_of(call.data)
         ours = call.to == chain.factory or call.to.lower() in vaults
-        allowance = call.to == chain.usdc and selector == APPROVE and ("0x" + call.data[34:74]).lower() in vaults
+        allowance = (
+            call.to == chain.usdc
+            and selector == APPROVE
+            and ("0x" + call.data[34:74]).lower() in vaults
+        )
         if call.value or not (ours or allowance):
             raise Refused(refusal("target_not_allowed", target=call.to, selector=selector))
 
 
 def capabilities(ask: Ask[Any, Any], chain: Chain) -> dict[str, Any] | None:
-    """What a wallet is told of sponsorship (EIP-5792 `paymasterService`); None while there is none."""
+    """What a wallet is told of sponsorship (EIP-5792 `paymasterService`); None while there is
+    none.
+    """
     if not ask.switches.gas_sponsorship or not chain.sponsors:
         return None
     return {"paymasterService": {"url": f"{ask.config.base_url}/wallet/paymaster/{chain.chain_id}"}}
@@ -78,8 +101,16 @@ def capabilities(ask: Ask[Any, Any], chain: Chain) -> dict[str, Any] | None:
 
 OPERATIONS: Final = (
     Operation(
-        "gas_sponsor", "Sponsor gas", "ERC-7677 paymaster service for calls that set up, fund, steer or leave a vault; off by default.",
-        "open", ("POST", "/wallet/paymaster/{chain_id}"), Sponsor, Sponsored, effect=sponsor, family="chain", open_world=True,
+        name="gas_sponsor",
+        title="Sponsor gas",
+        summary="ERC-7677 paymaster service for calls that set up, fund, steer or leave a vault; off by default.",
+        auth="open",
+        route=("POST", "/wallet/paymaster/{chain_id}"),
+        takes=Sponsor,
+        gives=Sponsored,
+        effect=sponsor,
+        family="chain",
+        open_world=True,
         refusals=("not_configured", "target_not_allowed", "invalid_address", "chain_unavailable"),
     ),
-)  # fmt: skip
+)

@@ -13,7 +13,9 @@ from tools.call.access import seen_mandate
 from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 
-WEEK_FIELD: Final[Any] = Field(default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week")
+WEEK_FIELD: Final[Any] = Field(
+    default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week"
+)
 
 
 class StatementIn(OneMandate):
@@ -55,7 +57,13 @@ class AllOut(Gives):
 def _span(uow: UnitOfWork, m: Mandate, period: Week, *, events: bool) -> Span:
     ledger = uow.ledger
     rows = ledger.between(m.public_id, period.start, period.end) if events else []
-    return Span(m, period, ledger.state_before(m.public_id, period.start), ledger.state_before(m.public_id, period.end), rows)
+    return Span(
+        m,
+        period,
+        ledger.state_before(m.public_id, period.start),
+        ledger.state_before(m.public_id, period.end),
+        rows,
+    )
 
 
 def one(uow: UnitOfWork, ask: Ask[StatementIn, None]) -> Reply:
@@ -68,18 +76,35 @@ def one(uow: UnitOfWork, ask: Ask[StatementIn, None]) -> Reply:
 def every(uow: UnitOfWork, ask: Ask[AllIn, None]) -> Reply:
     """The week across all non-draft mandates."""
     period = week(ask.asked.week) if ask.asked.week else last_full_week(ask.now)
-    spans = [_span(uow, m, period, events=False) for m in uow.mandates.non_draft_of_owner(ask.caller.user_id or "")]
+    spans = [
+        _span(uow, m, period, events=False)
+        for m in uow.mandates.non_draft_of_owner(ask.caller.user_id or "")
+    ]
     return Reply(200, together(spans, period))
 
 
 OPERATIONS: Final = (
     Operation(
-        "owner_statement", "Read a weekly statement", "Worth, flows, result, fees, allowed against used, breaches and steps of a week.",
-        "owner", ("GET", "/wallet/mandates/{public_id}/statement"), StatementIn, StatementOut, one, family="statements",
+        name="owner_statement",
+        title="Read a weekly statement",
+        summary="Worth, flows, result, fees, allowed against used, breaches and steps of a week.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/statement"),
+        takes=StatementIn,
+        gives=StatementOut,
+        handler=one,
+        family="statements",
         refusals=("not_found",),
     ),
     Operation(
-        "owner_statement_all", "Read the week across mandates", "Totals and one row a mandate.",
-        "owner", ("GET", "/wallet/me/statement"), AllIn, AllOut, every, family="statements",
+        name="owner_statement_all",
+        title="Read the week across mandates",
+        summary="Totals and one row a mandate.",
+        auth="owner",
+        route=("GET", "/wallet/me/statement"),
+        takes=AllIn,
+        gives=AllOut,
+        handler=every,
+        family="statements",
     ),
-)  # fmt: skip
+)

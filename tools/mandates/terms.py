@@ -41,7 +41,11 @@ class TermsOut(Gives):
 class Sign(OneMandate):
     """The owner's signature over the digest."""
 
-    signature: str = Field(pattern=r"^0x([0-9a-fA-F]{2})+$", max_length=16_384, description="0x hex; EOA, ERC-1271 or ERC-6492")
+    signature: str = Field(
+        pattern=r"^0x([0-9a-fA-F]{2})+$",
+        max_length=16_384,
+        description="0x hex; EOA, ERC-1271 or ERC-6492",
+    )
 
 
 class MandateOnly(Gives):
@@ -55,7 +59,9 @@ def terms_of(chain: Chain, m: Mandate) -> tuple[dict[str, Any], str]:
     """(typed data, digest) of a draft whose frame is fixed."""
     if m.frame is None:
         raise ValueError("the frame is not fixed")
-    told = message(m, m.frame, chain.targets_hash(m.allowed_targets), chain.guard_hash(m.allowed_targets))
+    told = message(
+        m, m.frame, chain.targets_hash(m.allowed_targets), chain.guard_hash(m.allowed_targets)
+    )
     data = typed_data(told, "2", m.chain_id, chain.factory or OPEN_AGENT)
     return data, chain.digest(data)
 
@@ -70,7 +76,9 @@ def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
     chain = named_chain(ask, m)
     if m.signed is not None:
-        data = typed_data(m.signed.message, m.signed.version, m.signed.chain_id, m.signed.verifying_contract)
+        data = typed_data(
+            m.signed.message, m.signed.version, m.signed.chain_id, m.signed.verifying_contract
+        )
         return Reply(200, _terms_body(uow, ask, m, data, chain.digest(data), m.signed.version))
     moved(m, Action.SIGN)
     on_file = address_on_file(uow, ask, m)
@@ -84,7 +92,9 @@ def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
     return Reply(200, _terms_body(uow, ask, m, data, digest, "2"))
 
 
-def _terms_body(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, data: Any, digest: str, version: str) -> dict[str, Any]:
+def _terms_body(
+    uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, data: Any, digest: str, version: str
+) -> dict[str, Any]:
     worst = exposure(load_book(uow, ask, m, events=0))
     return {
         "typed_data": data,
@@ -99,7 +109,12 @@ def _signable(m: Mandate, chain: Chain) -> None:
     """What the typed data needs and the draft may lack."""
     faults: list[tuple[str, str]] = []
     if m.agent_id is not None and m.agent_address is None:
-        faults.append(("agent_id", f"the agent has no address on chain {m.chain_id}: POST its deposit-address"))
+        faults.append(
+            (
+                "agent_id",
+                f"the agent has no address on chain {m.chain_id}: POST its deposit-address",
+            )
+        )
     if m.agent_id is None and not m.open_board:
         faults.append(("agent_id", "name an agent, or put the mandate on the open board"))
     if chain.factory is not None and m.payout_bps > MAX_FEE_BPS_ON_CHAIN:
@@ -139,13 +154,26 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
     if m.frame is None or stale(m, ask.now):
         raise Refused(refusal("terms_expired"))
     if address_on_file(uow, ask, m) != m.agent_address:
-        raise Refused(refusal("conflict", why="The agent's wallet changed since the terms were asked for; ask for them again."))
+        raise Refused(
+            refusal(
+                "conflict",
+                why="The agent's wallet changed since the terms were asked for; ask for them again.",
+            )
+        )
     _signable(m, chain)
     data, digest = terms_of(chain, m)
     if ask.facts.digest != digest:
-        raise Refused(refusal("conflict", why="The terms were changed while the signature was being checked."))
+        raise Refused(
+            refusal("conflict", why="The terms were changed while the signature was being checked.")
+        )
     if ask.facts.proof is None:
-        raise Refused(refusal("invalid_signature", signer=m.owner_address, why="it is not this wallet's over these terms"))
+        raise Refused(
+            refusal(
+                "invalid_signature",
+                signer=m.owner_address,
+                why="it is not this wallet's over these terms",
+            )
+        )
     proof = ask.facts.proof
     signed = Signed(
         "2",
@@ -160,7 +188,11 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
     m = replace(m, status=status, signed=signed, signed_at=ask.now, ends_at=ends)
     uow.mandates.save(m)
     row = NewEvent(
-        Kind.SIGNED, Reporter.OWNER, ask.now, chain_id=m.chain_id, payload={"digest": digest, "signer_type": proof.signer_type}
+        kind=Kind.SIGNED,
+        reported_by=Reporter.OWNER,
+        occurred_at=ask.now,
+        chain_id=m.chain_id,
+        payload={"digest": digest, "signer_type": proof.signer_type},
     )
     uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
     return Reply(200, {"mandate": m.attributes()})
@@ -178,15 +210,39 @@ def signed_terms(m: Mandate, action: str) -> Signed:
 
 OPERATIONS: Final = (
     Operation(
-        "owner_terms", "Read the terms to sign", "The EIP-712 typed data, its digest, the clauses and the worst case.",
-        "owner", ("GET", "/wallet/mandates/{public_id}/terms"), OneMandate, TermsOut, read_terms, writes=True, idempotent=True,
+        name="owner_terms",
+        title="Read the terms to sign",
+        summary="The EIP-712 typed data, its digest, the clauses and the worst case.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/terms"),
+        takes=OneMandate,
+        gives=TermsOut,
+        handler=read_terms,
+        writes=True,
+        idempotent=True,
         refusals=("not_found", "wrong_status", "not_configured", "conflict"),
     ),
     Operation(
-        "owner_sign", "Sign the terms", "Store the owner's signature on the terms.",
-        "owner", ("POST", "/wallet/mandates/{public_id}/sign"), Sign, MandateOnly, sign, gather=check_sign, writes=True,
+        name="owner_sign",
+        title="Sign the terms",
+        summary="Store the owner's signature on the terms.",
+        auth="owner",
+        route=("POST", "/wallet/mandates/{public_id}/sign"),
+        takes=Sign,
+        gives=MandateOnly,
+        handler=sign,
+        gather=check_sign,
+        writes=True,
         idempotent=True,
-        refusals=("not_found", "mandate_signed", "wrong_status", "terms_expired", "invalid_signature", "conflict",
-                  "not_configured", "chain_unavailable"),
+        refusals=(
+            "not_found",
+            "mandate_signed",
+            "wrong_status",
+            "terms_expired",
+            "invalid_signature",
+            "conflict",
+            "not_configured",
+            "chain_unavailable",
+        ),
     ),
-)  # fmt: skip
+)

@@ -65,14 +65,19 @@ async def gather_create(deps: Deps, caller: Caller, asked: OneMandate) -> Facts:
     signed = signed_terms(m, "creating its vault")
     if chain is None or chain.factory is None or not chain.rpc_set or m.status is not Status.SIGNED:
         return Facts()
-    call = replace(chain.create_call(signed.message, m.allowed_targets, signed.signature), sender=m.owner_address)
+    call = replace(
+        chain.create_call(signed.message, m.allowed_targets, signed.signature),
+        sender=m.owner_address,
+    )
     try:
         told = await chain.simulate(call)
         where = await chain.predict_vault(signed.message, m.allowed_targets)
     except Refused:
         return Facts()
     revert = {"name": told.revert.name, "args": dict(told.revert.args)} if told.revert else None
-    return Facts(more={"predicted": where, "simulation": {"ok": told.ok, "revert": revert, "gas": told.gas}})
+    return Facts(
+        more={"predicted": where, "simulation": {"ok": told.ok, "revert": revert, "gas": told.gas}}
+    )
 
 
 def create_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -81,12 +86,23 @@ def create_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     signed = signed_terms(m, "creating its vault")
     chain = named_chain(ask, m)
     if chain.factory is None:
-        return Reply(200, {"configured": False, "message": f"No vault factory is set for chain {m.chain_id}."})
+        return Reply(
+            200,
+            {"configured": False, "message": f"No vault factory is set for chain {m.chain_id}."},
+        )
     if m.status is not Status.SIGNED or m.vault_address is not None:
         raise Refused(refusal("wrong_status", status=m.status.value, action="creating its vault"))
-    call = replace(chain.create_call(signed.message, m.allowed_targets, signed.signature), sender=m.owner_address)
+    call = replace(
+        chain.create_call(signed.message, m.allowed_targets, signed.signature),
+        sender=m.owner_address,
+    )
     more = ask.facts.more or {"predicted": None, "simulation": None}
-    told = {"configured": True, "call": call.as_json(), "predicted_vault": more["predicted"], "simulation": more["simulation"]}
+    told = {
+        "configured": True,
+        "call": call.as_json(),
+        "predicted_vault": more["predicted"],
+        "simulation": more["simulation"],
+    }
     told["capabilities"] = capabilities(ask, chain)
     return Reply(200, told)
 
@@ -115,17 +131,26 @@ def attach(uow: UnitOfWork, ask: Ask[ByTx, Facts]) -> Reply:
     signed = signed_terms(m, "attaching a vault")
     chain = named_chain(ask, m)
     receipt = mined(ask.facts.receipt)
-    digest = chain.digest(typed_data(signed.message, signed.version, signed.chain_id, signed.verifying_contract))
-    made = [g for g in receipt.logs if g.name == "MandateCreated" and g.address == chain.factory and g.args["digest"] == digest]
+    digest = chain.digest(
+        typed_data(signed.message, signed.version, signed.chain_id, signed.verifying_contract)
+    )
+    made = [
+        g
+        for g in receipt.logs
+        if g.name == "MandateCreated" and g.address == chain.factory and g.args["digest"] == digest
+    ]
     if not made:
-        raise Refused(refusal("vault_mismatch", why="it did not create this mandate's vault at our factory"))
+        raise Refused(
+            refusal("vault_mismatch", why="it did not create this mandate's vault at our factory")
+        )
     vault = str(made[0].args["vault"])
     if m.vault_address is not None:
         if m.vault_address.lower() != vault.lower():
             raise Refused(refusal("vault_mismatch", why="another vault is attached"))
         return Reply(200, {"mandate": m.attributes()})
     m = replace(m, status=moved(m, Action.ATTACH), vault_address=vault)
-    # Terms that name nobody leave the vault without an agent until the owner sets the one that accepted.
+    # Terms that name nobody leave the vault without an agent until the owner sets the one that
+    # accepted.
     if signed.message.get("agent") == OPEN_AGENT:
         m = replace(m, paused_at=ask.now)
     uow.mandates.save(m)
@@ -146,45 +171,96 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
         raise Refused(refusal("not_configured", what=f"USDC of chain {m.chain_id}"))
     # A deposit that is mined and not deep enough is in the vault already.
     deposited = Usdc(uow.ledger.state(m.public_id).deposits)
-    room = max(ZERO, m.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO))
+    room = max(
+        ZERO, m.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO)
+    )
     amount = ask.asked.amount
     calls: list[dict[str, Any]] = []
     if amount is not None:
         if amount <= ZERO:
             raise Refused(refusal("invalid_number", value=str(amount), why="it is not above 0"))
         if amount > room:
-            raise Refused(refusal("over_budget", attempted=amount, allowed=room, remaining={"budget": str(room)}))
+            raise Refused(
+                refusal(
+                    "over_budget", attempted=amount, allowed=room, remaining={"budget": str(room)}
+                )
+            )
         approve = replace(chain.approve_call(m.vault_address, amount), sender=m.owner_address)
-        deposit = replace(chain.vault_call(m.vault_address, "deposit", amount), sender=m.owner_address)
+        deposit = replace(
+            chain.vault_call(m.vault_address, "deposit", amount), sender=m.owner_address
+        )
         calls = [{"step": "approve", **approve.as_json()}, {"step": "deposit", **deposit.as_json()}]
     best = {
         "way": "deposit",
         "text": "Send both calls from the owner's wallet. USDC that reaches the vault by a plain transfer is booked by sync().",
-        "sync_call": replace(chain.vault_call(m.vault_address, "sync"), sender=m.owner_address).as_json(),
+        "sync_call": replace(
+            chain.vault_call(m.vault_address, "sync"), sender=m.owner_address
+        ).as_json(),
     }
     told = {
-        "vault_address": m.vault_address, "chain_id": m.chain_id, "usdc": chain.usdc, "room": str(room),
-        "best_way": best, "calls": calls, "amount": None if amount is None else str(amount),
+        "vault_address": m.vault_address,
+        "chain_id": m.chain_id,
+        "usdc": chain.usdc,
+        "room": str(room),
+        "best_way": best,
+        "calls": calls,
+        "amount": None if amount is None else str(amount),
         "capabilities": capabilities(ask, chain),
-    }  # fmt: skip
+    }
     return Reply(200, told)
 
 
 OPERATIONS: Final = (
     Operation(
-        "owner_create_call", "Get the factory call", "Calldata that creates the vault; simulated before you sign it.",
-        "owner", ("GET", "/wallet/mandates/{public_id}/create-call"), OneMandate, CallOut, create_call, gather=gather_create,
+        name="owner_create_call",
+        title="Get the factory call",
+        summary="Calldata that creates the vault; simulated before you sign it.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/create-call"),
+        takes=OneMandate,
+        gives=CallOut,
+        handler=create_call,
+        gather=gather_create,
         refusals=("not_found", "wrong_status", "not_configured"),
     ),
     Operation(
-        "owner_vault_attach", "Attach the vault", "Attach the vault from the creation transaction's chain log.",
-        "owner", ("POST", "/wallet/mandates/{public_id}/vault"), ByTx, MandateOnly, attach, gather=gather_receipt, writes=True,
-        idempotent=True, refusals=("not_found", "wrong_status", "vault_mismatch", "conflict", "not_configured", "chain_unavailable"),
+        name="owner_vault_attach",
+        title="Attach the vault",
+        summary="Attach the vault from the creation transaction's chain log.",
+        auth="owner",
+        route=("POST", "/wallet/mandates/{public_id}/vault"),
+        takes=ByTx,
+        gives=MandateOnly,
+        handler=attach,
+        gather=gather_receipt,
+        writes=True,
+        idempotent=True,
+        refusals=(
+            "not_found",
+            "wrong_status",
+            "vault_mismatch",
+            "conflict",
+            "not_configured",
+            "chain_unavailable",
+        ),
     ),
     Operation(
-        "owner_fund", "Fund the vault", "Vault address, USDC, and the approve and deposit calls for an amount.",
-        "owner", ("GET", "/wallet/mandates/{public_id}/fund"), FundIn, FundOut, fund,
+        name="owner_fund",
+        title="Fund the vault",
+        summary="Vault address, USDC, and the approve and deposit calls for an amount.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/fund"),
+        takes=FundIn,
+        gives=FundOut,
+        handler=fund,
         gather=gather_mandate,
-        refusals=("not_found", "wrong_status", "mandate_ended", "not_configured", "over_budget", "invalid_number"),
+        refusals=(
+            "not_found",
+            "wrong_status",
+            "mandate_ended",
+            "not_configured",
+            "over_budget",
+            "invalid_number",
+        ),
     ),
-)  # fmt: skip
+)

@@ -58,10 +58,14 @@ def read_routes(uow: UnitOfWork, ask: Ask[RoutesIn, None]) -> Reply:
     if a.recipient is not None and token is not None:
         link = transfer_link(token, chain_id, ask.chains.address(a.recipient), a.amount)
     told = {
-        "items": routes(table, amount=a.amount, source_chain=a.source_chain, chain_id=chain_id, asset=asset),
-        "next_cursor": None, "destination": {"chain": chain_id, "asset": asset, "address": token},
-        "link": link, "qr_svg": _qr(link) if link else None,
-    }  # fmt: skip
+        "items": routes(
+            table, amount=a.amount, source_chain=a.source_chain, chain_id=chain_id, asset=asset
+        ),
+        "next_cursor": None,
+        "destination": {"chain": chain_id, "asset": asset, "address": token},
+        "link": link,
+        "qr_svg": _qr(link) if link else None,
+    }
     return Reply(200, told)
 
 
@@ -81,17 +85,38 @@ def _qr(text: str) -> str:
 def read_assets(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     """Assets that can be brought in."""
     table = ask.config.deposit_rails
-    return Reply(200, {"items": [dict(x) for x in table.get("assets", ())], "next_cursor": None, "as_of": table.get("as_of")})
+    return Reply(
+        200,
+        {
+            "items": [dict(x) for x in table.get("assets", ())],
+            "next_cursor": None,
+            "as_of": table.get("as_of"),
+        },
+    )
 
 
 OPERATIONS: Final = (
     Operation(
-        "deposit_routes", "List ways in", "Ways to bring USDC in, as estimates (quoted: false), best first.",
-        "open", ("GET", "/wallet/deposit/routes"), RoutesIn, RoutesOut, read_routes, family="deposit",
+        name="deposit_routes",
+        title="List ways in",
+        summary="Ways to bring USDC in, as estimates (quoted: false), best first.",
+        auth="open",
+        route=("GET", "/wallet/deposit/routes"),
+        takes=RoutesIn,
+        gives=RoutesOut,
+        handler=read_routes,
+        family="deposit",
         refusals=("invalid_number", "invalid_address"),
     ),
     Operation(
-        "deposit_assets", "List assets", "Assets that can be brought in, with their addresses.",
-        "open", ("GET", "/wallet/deposit/assets"), Nothing, AssetsOut, read_assets, family="deposit",
+        name="deposit_assets",
+        title="List assets",
+        summary="Assets that can be brought in, with their addresses.",
+        auth="open",
+        route=("GET", "/wallet/deposit/assets"),
+        takes=Nothing,
+        gives=AssetsOut,
+        handler=read_assets,
+        family="deposit",
     ),
-)  # fmt: skip
+)

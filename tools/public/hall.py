@@ -35,7 +35,9 @@ class HallAgentIn(Takes):
 
 
 class HallAgentOut(Gives):
-    """A Hall row (spec 2.15) with the agent's mandates, charts, paper results and policy changes."""
+    """A Hall row (spec 2.15) with the agent's mandates, charts, paper results and policy
+    changes.
+    """
 
     agent_id: str
     name: str
@@ -76,7 +78,8 @@ class Proof(Gives):
     as_of: str
 
 
-# -- reading -----------------------------------------------------------------------------------------------------------
+# -- reading
+# -----------------------------------------------------------------------------------------------------------
 
 
 def hall(uow: UnitOfWork, ask: Ask[HallIn, None]) -> Reply:
@@ -99,7 +102,10 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
     told["chart"] = chart(totals, told["as_of"][:10])
     # Results on paper have a place of their own, so that none can be taken for a measured one.
     told["paper"] = []
-    told["policy_changes"] = [{"changed_at": timestamp(at), "changes": dict(c)} for at, c in uow.policies.changes(agent.agent_id)]
+    told["policy_changes"] = [
+        {"changed_at": timestamp(at), "changes": dict(c)}
+        for at, c in uow.policies.changes(agent.agent_id)
+    ]
     return Reply(200, told)
 
 
@@ -118,16 +124,39 @@ def proof(uow: UnitOfWork, ask: Ask[ProofIn, None]) -> Reply:
 
 OPERATIONS: Final = (
     Operation(
-        "hall_list", "Read the Hall", "Agents with their measured results in fixed windows, by one fact.",
-        "open", ("GET", "/wallet/hall"), HallIn, Page, hall, on_mcp=True, family="hall",
+        name="hall_list",
+        title="Read the Hall",
+        summary="Agents with their measured results in fixed windows, by one fact.",
+        auth="open",
+        route=("GET", "/wallet/hall"),
+        takes=HallIn,
+        gives=Page,
+        handler=hall,
+        on_mcp=True,
+        family="hall",
     ),
     Operation(
-        "hall_proof", "Read the proof strip", "Four live numbers.",
-        "open", ("GET", "/wallet/hall/proof"), ProofIn, Proof, proof, family="hall",
+        name="hall_proof",
+        title="Read the proof strip",
+        summary="Four live numbers.",
+        auth="open",
+        route=("GET", "/wallet/hall/proof"),
+        takes=ProofIn,
+        gives=Proof,
+        handler=proof,
+        family="hall",
     ),
     Operation(
-        "hall_agent", "Read one agent of the Hall", "One agent's measured record: mandates, chart, policy changes.",
-        "open", ("GET", "/wallet/hall/{agent_id}"), HallAgentIn, HallAgentOut, hall_agent, on_mcp=True, family="hall",
+        name="hall_agent",
+        title="Read one agent of the Hall",
+        summary="One agent's measured record: mandates, chart, policy changes.",
+        auth="open",
+        route=("GET", "/wallet/hall/{agent_id}"),
+        takes=HallAgentIn,
+        gives=HallAgentOut,
+        handler=hall_agent,
+        on_mcp=True,
+        family="hall",
         refusals=("not_found",),
     ),
-)  # fmt: skip
+)

@@ -19,12 +19,22 @@ class MarketsOut(Gives):
 
 def read(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     """List the configured markets."""
-    return Reply(200, {"items": [m.as_json() for m in from_config(ask.config.markets)], "next_cursor": None})
+    return Reply(
+        200, {"items": [m.as_json() for m in from_config(ask.config.markets)], "next_cursor": None}
+    )
 
 
 OPERATIONS: Final = (
     Operation(
-        "markets_list", "List markets", "Markets with their status (live, paper, planned) and who enforces the limit.",
-        "open", ("GET", "/wallet/markets"), Nothing, MarketsOut, read, on_mcp=True, family="markets",
+        name="markets_list",
+        title="List markets",
+        summary="Markets with their status (live, paper, planned) and who enforces the limit.",
+        auth="open",
+        route=("GET", "/wallet/markets"),
+        takes=Nothing,
+        gives=MarketsOut,
+        handler=read,
+        on_mcp=True,
+        family="markets",
     ),
-)  # fmt: skip
+)

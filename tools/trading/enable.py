@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-import anyio
 from pydantic import Field
 
 from domain.ports import Venue
@@ -22,19 +21,16 @@ from domain.trading.own import (
     Link,
     agent_name,
     end_in,
-    listed,
     milliseconds,
-    usable,
 )
-from domain.trading.venue import AgentApproval, ApprovedAgent, Network, Told
+from domain.trading.venue import AgentApproval, Network, Told
 from storage.sql import Duplicate
 from storage.unit_of_work import UnitOfWork
-from tools.call.fields import Address, Nothing
+from tools.call.fields import Address
 from tools.call.operation import Caller, Deps, Gives, Operation, Reply, Takes
 from tools.trading.fields import (
     HASH_FIELDS,
     ChainId,
-    MaybeMoment,
     Moment,
     NetworkName,
     Nonce,
@@ -91,23 +87,6 @@ class RelayOut(Gives):
     network: NetworkName
     agent: RelayedAgent | None
     verify_after: Moment
-
-
-class VerifiedAgent(Gives):
-    """The key as the venue names it."""
-
-    address: str
-    name: str
-    valid_until: Moment
-
-
-class VerifyOut(Gives):
-    """Whether the order key may sign now."""
-
-    enabled: bool
-    agent: VerifiedAgent | None
-    network: NetworkName
-    checked_at: MaybeMoment
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,52 +340,6 @@ def _in_our_words(told: Told) -> Refused:
     )
 
 
-async def verify(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
-    """Ask the venue for the order key, twice where it is not listed yet, and keep what it says."""
-    _, network, found, _ = await live_side(deps, caller)
-    link, venue = linked(found, network), venue_of(deps, network)
-    order, told = await _look(deps, venue, link, "order")
-    await _look(deps, venue, link, "keeper", told)
-    now = deps.clock.now()
-    good = usable(order, told, now)
-    line = listed(order, told) if order is not None and good else None
-    body = {
-        "enabled": good,
-        "agent": None
-        if line is None or order is None
-        else {
-            "address": line.address,
-            "name": line.name,
-            "valid_until": timestamp(min(order.valid_until, line.valid_until or order.valid_until)),
-        },
-        "network": network,
-        "checked_at": timestamp(now),
-    }
-    return Reply(200, body)
-
-
-async def _look(
-    deps: Deps,
-    venue: Venue,
-    link: Link,
-    kind: KeyKind,
-    told: tuple[ApprovedAgent, ...] | None = None,
-) -> tuple[AgentKey | None, tuple[ApprovedAgent, ...]]:
-    """A key and the venue's list, asked once more after a moment where the key is not in it."""
-    key = await deps.store.read(lambda uow: uow.venue.key_in_use(link.link_id, kind))
-    if told is None:
-        told = (await venue.agents(link.wallet, good_for_s=0, fresh=True)).value
-        if key is not None and key.alive(deps.clock.now()) and listed(key, told) is None:
-            await anyio.sleep(deps.config.trading.verify_pause_s)
-            told = (await venue.agents(link.wallet, good_for_s=0, fresh=True)).value
-    if key is not None:
-        found, there, now = key, listed(key, told) is not None, deps.clock.now()
-        await deps.store.write(
-            lambda uow: uow.venue.check_key(found.approval_id, listed=there, now=now)
-        )
-    return key, told
-
-
 _WRITE: Final = (
     "not_linked",
     "venue_unavailable",
@@ -417,16 +350,28 @@ _WRITE: Final = (
 
 OPERATIONS: Final = (
     Operation(
-        "own_enable_relay", "Approve an order key", "Pass your signed approval of an order key on to the venue; nothing else is passed on.",
-        "owner", ("POST", "/wallet/own/enable/relay"), RelayIn, RelayOut, effect=relay, writes=True, guards_secrets=True, hash_fields=HASH_FIELDS,
-        family="own account", open_world=True, idempotency=own_write("/wallet/own/enable/relay"),
-        refusals=("invalid_address", "invalid_signature", "conflict", "agent_slots_full", "account_unfunded",
-                  "secret_not_accepted", *_WRITE),
+        name="own_enable_relay",
+        title="Approve an order key",
+        summary="Pass your signed approval of an order key on to the venue; nothing else is passed on.",
+        auth="owner",
+        route=("POST", "/wallet/own/enable/relay"),
+        takes=RelayIn,
+        gives=RelayOut,
+        effect=relay,
+        writes=True,
+        guards_secrets=True,
+        hash_fields=HASH_FIELDS,
+        family="own account",
+        open_world=True,
+        idempotency=own_write("/wallet/own/enable/relay"),
+        refusals=(
+            "invalid_address",
+            "invalid_signature",
+            "conflict",
+            "agent_slots_full",
+            "account_unfunded",
+            "secret_not_accepted",
+            *_WRITE,
+        ),
     ),
-    Operation(
-        "own_enable_verify", "Check the order key", "Ask the venue whether it names your order key, and keep its answer.",
-        "owner", ("POST", "/wallet/own/enable/verify"), Nothing, VerifyOut, effect=verify, writes=True, idempotent=True,
-        guards_secrets=True, hash_fields=HASH_FIELDS,
-        family="own account", open_world=True, idempotency=own_write("/wallet/own/enable/verify"), refusals=("secret_not_accepted", *_WRITE),
-    ),
-)  # fmt: skip
+)

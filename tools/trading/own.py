@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -13,38 +12,26 @@ from pydantic import Field
 from domain.money import Usdc
 from domain.refusals import NextStep, Refused, invalid, refusal
 from domain.times import timestamp
-from domain.trading.indices import usdc_text
-from domain.trading.modes import effective_mode, live_network
+from domain.trading.modes import live_network
 from domain.trading.own import (
     CHALLENGE_GOOD_FOR,
     CHALLENGES_A_DAY,
     CHALLENGES_OPEN,
     DEFAULT_CHAIN,
     INTENT_LONGEST,
-    KEY_LONGEST,
     TERMS,
-    AgentKey,
-    KeyKind,
     Link,
     LinkChallenge,
-    agent_name,
     link_text,
-    usable,
 )
-from domain.trading.venue import CHAIN_NAMES, ApprovedAgent, Held, Network
 from storage.sql import Duplicate
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
-from tools.trading.builder_fee import StatusOut as BuilderFeeStatus
-from tools.trading.builder_fee import status_of as builder_status
 from tools.trading.fields import (
     HASH_FIELDS,
-    Amount,
-    MaybeMoment,
     Moment,
     NetworkName,
-    live_side,
     own_write,
     signed_in,
     venue_of,
@@ -105,62 +92,6 @@ class LinkOut(Gives):
     network: NetworkName
     linked_at: Moment
     terms_version: int
-
-
-class KeyOut(Gives):
-    """An agent key, as the venue named it last."""
-
-    address: str
-    name: str
-    valid_until: Moment
-    checked_at: MaybeMoment
-
-
-class EnableOut(Gives):
-    """What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
-    name."""
-
-    agent_name: str
-    max_valid_until: Moment
-    hyperliquid_chain: Literal["Mainnet", "Testnet"]
-
-
-class KeeperEnableOut(EnableOut):
-    """The same for the keeper key, whose address the signer gives."""
-
-    agent_address: str
-
-
-class StepOut(Gives):
-    """One thing that is still to do."""
-
-    step: Literal["link", "enable", "verify", "fund", "builder_fee"]
-    text: str
-    route: str | None
-
-
-class StatusOut(Gives):
-    """What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
-    say."""
-
-    linked: bool
-    wallet: str | None
-    network: NetworkName
-    linked_at: MaybeMoment
-    terms_version: int | None
-    enabled: bool
-    order_key: KeyOut | None
-    keeper_key: KeyOut | None
-    enable: EnableOut
-    enable_keeper: KeeperEnableOut | None
-    builder_fee: BuilderFeeStatus
-    abstraction_mode: str | None
-    funded: bool | None
-    equity_usdc: Amount
-    allowlisted: bool
-    mode: Literal["paper", "live"]
-    stale: bool
-    next: list[StepOut]
 
 
 Price = Annotated[
@@ -335,145 +266,6 @@ def _link_state(found: Link) -> dict[str, Any]:
     }
 
 
-# -- status
-# --------------------------------------------------------------------------------------------------
-
-
-async def agents_told(
-    deps: Deps, found: Link, *, good_for_s: int
-) -> Held[tuple[ApprovedAgent, ...]] | None:
-    """The venue's list of a wallet's agents; None where it says nothing and nothing is held."""
-    try:
-        return await venue_of(deps, found.network).agents(found.wallet, good_for_s=good_for_s)
-    except Refused:
-        return None
-
-
-async def equity_of(deps: Deps, found: Link) -> tuple[str | None, Decimal | None]:
-    """How the account holds its margin, and what it is worth in USDC; None where the venue does not
-    say.
-
-    A unified account has its balance in the spot state: read elsewhere it would show 0.
-    """
-    wallet = found.wallet
-    try:
-        venue = venue_of(deps, found.network)
-        mode = (await venue.abstraction(wallet)).value
-        if mode in ("unifiedAccount", "portfolioMargin"):
-            held = await venue.balances(wallet, good_for_s=EQUITY_S)
-            return mode, sum((b.total for b in held.value if b.token == _USDC), Decimal(0))
-        worth = Decimal(0)
-        for dex in (_FIRST_DEX, *deps.config.trading.dexes):
-            account = await venue.account(wallet, dex, lane="house", good_for_s=EQUITY_S)
-            worth += account.value.account_value
-    except Refused:
-        return None, None
-    return mode, worth if mode != "unknown" else None
-
-
-def _key_out(key: AgentKey | None, now: datetime) -> dict[str, Any] | None:
-    if key is None or not key.alive(now):
-        return None
-    return {
-        "address": key.agent,
-        "name": key.name,
-        "valid_until": timestamp(key.valid_until),
-        "checked_at": timestamp(key.checked_at) if key.checked_at else None,
-    }
-
-
-async def status(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
-    """Say what is linked and approved, and what is still to do."""
-    now_on, network, found, allowed = await live_side(deps, caller)
-    user, now = signed_in(caller), deps.clock.now()
-    fee = await builder_status(deps, found, network)
-    told = await agents_told(deps, found, good_for_s=AGENTS_S) if found else None
-    mode, worth = await equity_of(deps, found) if found else (None, None)
-    order, keeper = await _keys(deps, found)
-    enabled = usable(order, told.value if told else None, now)
-    body = {
-        "linked": found is not None,
-        "wallet": found.wallet if found else None,
-        "network": network,
-        "linked_at": timestamp(found.linked_at) if found else None,
-        "terms_version": found.terms_version if found else None,
-        "enabled": enabled,
-        "order_key": _key_out(order, now),
-        "keeper_key": _key_out(keeper, now),
-        "enable": _enable(user, network, "order", now),
-        "enable_keeper": await _keeper_enable(deps, user, found, now),
-        "builder_fee": fee,
-        "abstraction_mode": mode,
-        "funded": None if worth is None else worth > 0,
-        "equity_usdc": usdc_text(worth),
-        "allowlisted": allowed,
-        "mode": effective_mode(now_on, "terminal", allowed=allowed),
-        "stale": found is not None and (told is None or told.stale or worth is None),
-        "next": _next(found, order, enabled, worth, fee, deps.config.trading.builder_address),
-    }
-    return Reply(200, body)
-
-
-async def _keys(deps: Deps, found: Link | None) -> tuple[AgentKey | None, AgentKey | None]:
-    if found is None:
-        return None, None
-    return await deps.store.read(
-        lambda uow: (
-            uow.venue.key_in_use(found.link_id, "order"),
-            uow.venue.key_in_use(found.link_id, "keeper"),
-        )
-    )
-
-
-def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> dict[str, Any]:
-    return {
-        "agent_name": agent_name(user, network, kind),
-        "max_valid_until": timestamp(now + KEY_LONGEST),
-        "hyperliquid_chain": CHAIN_NAMES[network],
-    }
-
-
-async def _keeper_enable(
-    deps: Deps, user: str, found: Link | None, now: datetime
-) -> dict[str, Any] | None:
-    """What to sign for the keeper key; None without a signer."""
-    if deps.signer is None or found is None:
-        return None
-    try:
-        address = await deps.signer.keeper_address(found.network, found.wallet)
-    except Refused:
-        return None
-    return _enable(user, found.network, "keeper", now) | {"agent_address": address}
-
-
-def _next(
-    found: Link | None,
-    order: AgentKey | None,
-    enabled: bool,
-    worth: Decimal | None,
-    fee: dict[str, Any],
-    builder: str | None,
-) -> list[dict[str, Any]]:
-    """The steps that are left, in their order; the builder fee is never required."""
-    steps = []
-    if found is None:
-        return [_step("link", "Link a wallet", "POST /wallet/own/link/challenge")]
-    if order is None:
-        steps.append(_step("enable", "Approve an order key", "POST /wallet/own/enable/relay"))
-    elif not enabled:
-        steps.append(_step("verify", "Check the approval", "POST /wallet/own/enable/verify"))
-    if worth is not None and worth <= 0:
-        steps.append(_step("fund", "Deposit USDC at the venue", None))
-    if builder is not None and not fee["approved"]:
-        text = "Approve the builder fee at the venue, if you want to"
-        steps.append(_step("builder_fee", text, "GET /wallet/builder-fee/config"))
-    return steps
-
-
-def _step(step: str, text: str, route: str | None) -> dict[str, Any]:
-    return {"step": step, "text": text, "route": route}
-
-
 # -- intents
 # -------------------------------------------------------------------------------------------------
 
@@ -515,31 +307,89 @@ def _until(told: str | None, now: datetime) -> datetime | None:
 
 OPERATIONS: Final = (
     Operation(
-        "own_terms", "Read the terms of an own account", "The terms under which you link an account of yours at the venue.",
-        "open", ("GET", "/wallet/own/terms"), Nothing, TermsOut, terms, family="own account",
+        name="own_terms",
+        title="Read the terms of an own account",
+        summary="The terms under which you link an account of yours at the venue.",
+        auth="open",
+        route=("GET", "/wallet/own/terms"),
+        takes=Nothing,
+        gives=TermsOut,
+        handler=terms,
+        family="own account",
     ),
     Operation(
-        "own_link_challenge", "Start linking an own account", "Get a text to sign with the wallet; good for 10 minutes, one try.",
-        "owner", ("POST", "/wallet/own/link/challenge"), ChallengeIn, ChallengeOut, challenge, writes=True, guards_secrets=True, hash_fields=HASH_FIELDS,
-        family="own account", statuses={201: "A text to sign"}, idempotency=own_write("/wallet/own/link/challenge"),
-        refusals=("invalid_address", "terms_changed", "rate_limited", "secret_not_accepted", "idempotency_key_reused",
-                  "idempotency_in_flight"),
+        name="own_link_challenge",
+        title="Start linking an own account",
+        summary="Get a text to sign with the wallet; good for 10 minutes, one try.",
+        auth="owner",
+        route=("POST", "/wallet/own/link/challenge"),
+        takes=ChallengeIn,
+        gives=ChallengeOut,
+        handler=challenge,
+        writes=True,
+        guards_secrets=True,
+        hash_fields=HASH_FIELDS,
+        family="own account",
+        statuses={201: "A text to sign"},
+        idempotency=own_write("/wallet/own/link/challenge"),
+        refusals=(
+            "invalid_address",
+            "terms_changed",
+            "rate_limited",
+            "secret_not_accepted",
+            "idempotency_key_reused",
+            "idempotency_in_flight",
+        ),
     ),
     Operation(
-        "own_link", "Link an own account", "Prove by the signed text that the wallet is yours. No key of yours is stored.",
-        "owner", ("POST", "/wallet/own/link"), LinkIn, LinkOut, effect=link, writes=True, guards_secrets=True, hash_fields=HASH_FIELDS, open_world=True,
-        family="own account", idempotency=own_write("/wallet/own/link"),
-        refusals=("not_found", "challenge_spent", "terms_changed", "invalid_signature", "not_own_account", "already_linked",
-                  "venue_unavailable", "not_configured", "secret_not_accepted", "idempotency_key_reused", "idempotency_in_flight"),
+        name="own_link",
+        title="Link an own account",
+        summary="Prove by the signed text that the wallet is yours. No key of yours is stored.",
+        auth="owner",
+        route=("POST", "/wallet/own/link"),
+        takes=LinkIn,
+        gives=LinkOut,
+        effect=link,
+        writes=True,
+        guards_secrets=True,
+        hash_fields=HASH_FIELDS,
+        open_world=True,
+        family="own account",
+        idempotency=own_write("/wallet/own/link"),
+        refusals=(
+            "not_found",
+            "challenge_spent",
+            "terms_changed",
+            "invalid_signature",
+            "not_own_account",
+            "already_linked",
+            "venue_unavailable",
+            "not_configured",
+            "secret_not_accepted",
+            "idempotency_key_reused",
+            "idempotency_in_flight",
+        ),
     ),
     Operation(
-        "own_status", "Read your own account", "What is linked, approved and funded at the venue, and what is still to do.",
-        "owner", ("GET", "/wallet/own/status"), Nothing, StatusOut, effect=status, family="own account", open_world=True,
+        name="own_intent",
+        title="Write down an intent",
+        summary="Say beforehand what you mean to do; append-only, and it never trades.",
+        auth="owner",
+        route=("POST", "/wallet/own/intent"),
+        takes=IntentIn,
+        gives=IntentOut,
+        handler=intent,
+        writes=True,
+        guards_secrets=True,
+        hash_fields=HASH_FIELDS,
+        family="own account",
+        statuses={201: "Written down"},
+        idempotency=own_write("/wallet/own/intent"),
+        refusals=(
+            "invalid_number",
+            "secret_not_accepted",
+            "idempotency_key_reused",
+            "idempotency_in_flight",
+        ),
     ),
-    Operation(
-        "own_intent", "Write down an intent", "Say beforehand what you mean to do; append-only, and it never trades.",
-        "owner", ("POST", "/wallet/own/intent"), IntentIn, IntentOut, intent, writes=True, guards_secrets=True, hash_fields=HASH_FIELDS,
-        family="own account", statuses={201: "Written down"}, idempotency=own_write("/wallet/own/intent"),
-        refusals=("invalid_number", "secret_not_accepted", "idempotency_key_reused", "idempotency_in_flight"),
-    ),
-)  # fmt: skip
+)

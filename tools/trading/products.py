@@ -171,13 +171,29 @@ async def get_index(deps: Deps, caller: Caller, asked: IndexIn) -> Reply:
 
 OPERATIONS: Final = (
     Operation(
-        "indices_list", "List index perpetuals", "Index perpetuals of the allowed dexes with price, funding, open interest and status.",
-        "open", ("GET", "/wallet/indices"), IndicesIn, IndicesOut, effect=list_indices, family="venue", open_world=True,
+        name="indices_list",
+        title="List index perpetuals",
+        summary="Index perpetuals of the allowed dexes with price, funding, open interest and status.",
+        auth="open",
+        route=("GET", "/wallet/indices"),
+        takes=IndicesIn,
+        gives=IndicesOut,
+        effect=list_indices,
+        family="venue",
+        open_world=True,
         refusals=("not_found", "venue_unavailable", "not_configured"),
     ),
     Operation(
-        "index_get", "Read one index perpetual", "One index perpetual by its full name, or by its bare base where only one dex has it.",
-        "open", ("GET", "/wallet/indices/{sym}"), IndexIn, IndexOut, effect=get_index, family="venue", open_world=True,
+        name="index_get",
+        title="Read one index perpetual",
+        summary="One index perpetual by its full name, or by its bare base where only one dex has it.",
+        auth="open",
+        route=("GET", "/wallet/indices/{sym}"),
+        takes=IndexIn,
+        gives=IndexOut,
+        effect=get_index,
+        family="venue",
+        open_world=True,
         refusals=("not_found", "conflict", "venue_unavailable", "not_configured"),
     ),
-)  # fmt: skip
+)

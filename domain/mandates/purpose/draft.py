@@ -1,4 +1,6 @@
-"""The purpose-note parser: plain words into terms, by fixed patterns; what it is not sure of it says."""
+"""The purpose-note parser: plain words into terms, by fixed patterns; what it is not sure of it
+says.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,11 @@ class Draft:
 
 
 def parse_note(
-    note: str, *, now: datetime, market_names: Mapping[str, str], closed: Mapping[str, str] = MappingProxyType({})
+    note: str,
+    *,
+    now: datetime,
+    market_names: Mapping[str, str],
+    closed: Mapping[str, str] = MappingProxyType({}),
 ) -> Draft:
     """Read a purpose note; total and deterministic.
 
@@ -91,7 +97,9 @@ class _Settling:
     def draft(self) -> Draft:
         budget = Usdc.parse(self.term("budget_usdc", lambda v: str(Usdc(v))))
         named = any(u.term == "budget_usdc" for u in self.understood)
-        measured = _Settling(_measured(self.said, budget, named), self.left_over, self.understood, self.assumed)
+        measured = _Settling(
+            _measured(self.said, budget, named), self.left_over, self.understood, self.assumed
+        )
         return measured.on(budget)
 
     def on(self, budget: Usdc) -> Draft:
@@ -110,10 +118,16 @@ class _Settling:
         if markets:
             terms["markets"] = markets
         else:
-            why = f"{SILENT} what to use instead" if self.said.get("markets") else f"{SILENT}: it names no market"
+            why = (
+                f"{SILENT} what to use instead"
+                if self.said.get("markets")
+                else f"{SILENT}: it names no market"
+            )
             self.assume("allowed_targets", [{"kind": "vault"}, {"kind": "x402", "hosts": []}], why)
         if self.left_over:
-            listed = ", ".join(f'"{t}"' for t in self.left_over[:5]) + (" and more" if len(self.left_over) > 5 else "")
+            listed = ", ".join(f'"{t}"' for t in self.left_over[:5]) + (
+                " and more" if len(self.left_over) > 5 else ""
+            )
             self.assume("purpose", None, f"not read as any term: {listed}")
         return Draft(terms, tuple(self.understood), tuple(self.assumed))
 
@@ -152,7 +166,9 @@ class _Settling:
         return value
 
     def caps(self, budget: Usdc) -> tuple[Usdc, Usdc]:
-        """(per day, per action) with 0 < per action <= per day <= budget; what contradicts itself is said."""
+        """(per day, per action) with 0 < per action <= per day <= budget; what contradicts itself
+        is said.
+        """
         per_day, no_day = self.cap("daily_cap_usdc", budget)
         per_tx, no_tx = self.cap("per_tx_cap_usdc", budget)
         if per_day is not None and per_tx is not None and per_tx > per_day:
@@ -200,15 +216,25 @@ def _doubt(said: Sequence[Said]) -> str:
 
 
 def _measured(said: Mapping[str, list[Said]], budget: Usdc, named: bool) -> dict[str, list[Said]]:
-    """Every share as an amount, and the stop line's and the target's amount as a share; all of them hang on the budget."""
-    unsure = "" if named else f"it is measured on a budget that the note does not name, {budget} USDC"
-    return {term: [_on_budget(term, one, budget, unsure) for one in told] for term, told in said.items()}
+    """Every share as an amount, and the stop line's and the target's amount as a share; all of
+    them hang on the budget.
+    """
+    unsure = (
+        "" if named else f"it is measured on a budget that the note does not name, {budget} USDC"
+    )
+    return {
+        term: [_on_budget(term, one, budget, unsure) for one in told] for term, told in said.items()
+    }
 
 
 def _on_budget(term: str, said: Said, budget: Usdc, unsure: str) -> Said:
     if term == "target_bps" and said.value is not None:
         aim = max(1, said.value * BPS // budget.micros) if said.measured else said.value
-        why = "" if aim <= TARGET_MAX_BPS else f'"{said.text}" is above the largest target, 100 times the budget'
+        why = (
+            ""
+            if aim <= TARGET_MAX_BPS
+            else f'"{said.text}" is above the largest target, 100 times the budget'
+        )
         return Said(said.text, aim, said.why or why or (unsure if said.measured else ""))
     if not said.measured:
         return said

@@ -1,4 +1,6 @@
-"""Who says what in a purpose note: fixed patterns, a function a term; what a statement comes to is decided in `domain.draft`."""
+"""Who says what in a purpose note: fixed patterns, a function a term; what a statement comes to is
+decided in `domain.draft`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ NOT_ALWAYS: Final = "not always"
 class Said:
     """One statement of a term: its value, or the reason why it gives none.
 
-    `measured` where the value hangs on the budget; `less_micros` comes off the amount that it comes to.
+    `measured` where the value hangs on the budget; `less_micros` comes off the amount that it
+    comes to.
     """
 
     text: str
@@ -61,23 +64,46 @@ class Reading:
         return self.words.figures[int(re.sub(r"\D", "", mark))]
 
 
-def statements(note: str, *, now: datetime, market_names: Mapping[str, str], closed: Mapping[str, str]) -> Reading:
-    """Everything the note says, by term. Shapes: `market_names` is market id to name, `closed` market id to the reason."""
+def statements(
+    note: str, *, now: datetime, market_names: Mapping[str, str], closed: Mapping[str, str]
+) -> Reading:
+    """Everything the note says, by term. Shapes: `market_names` is market id to name, `closed`
+    market id to the reason.
+    """
     reading = Reading(words_of(note))
     _markets(reading, market_names, closed)
     mark_figures(reading.words, now)
-    for step in (_asking, _fee, _floor, _at_floor, _aim, _caps, _horizon, _budget, _unread, _left_over):
+    for step in (
+        _asking,
+        _fee,
+        _floor,
+        _at_floor,
+        _aim,
+        _caps,
+        _horizon,
+        _budget,
+        _unread,
+        _left_over,
+    ):
         step(reading)
     return reading
 
 
-# -- one function a term: who says what ----------------------------------------------------------------------------
+# -- one function a term: who says what
+# ----------------------------------------------------------------------------
 
-_NOT: Final = re.compile(r"\b(?:not|no|never|avoid|avoiding|except|without|excluding|nothing in|away from|n't)(?: \w+){0,2} $")
+_NOT: Final = re.compile(
+    r"\b(?:not|no|never|avoid|avoiding|except|without|excluding|nothing in|away from|n't)(?: \w+){0,2} $"
+)
 
 
 def _markets(reading: Reading, names: Mapping[str, str], closed: Mapping[str, str]) -> None:
-    wanted = {words_of(w).plain: market for market, name in names.items() for w in (market, name) if w.strip()}
+    wanted = {
+        words_of(w).plain: market
+        for market, name in names.items()
+        for w in (market, name)
+        if w.strip()
+    }
     if not wanted:
         return
     listed = "|".join(re.escape(w) for w in sorted(wanted, key=len, reverse=True))
@@ -85,7 +111,13 @@ def _markets(reading: Reading, names: Mapping[str, str], closed: Mapping[str, st
         before = re.split(r"[.;!?]|, (?!but)", reading.words.plain[: found.start()])[-1]
         ruled_out = _NOT.search(before) is not None
         market = wanted[found.group(0)]
-        why = f'"{text}" is ruled out' if ruled_out else f'"{text}" cannot be used: {closed[market]}' if market in closed else ""
+        why = (
+            f'"{text}" is ruled out'
+            if ruled_out
+            else f'"{text}" cannot be used: {closed[market]}'
+            if market in closed
+            else ""
+        )
         reading.state("markets", Said(text, market, why))
 
 
@@ -107,9 +139,7 @@ _PERIOD: Final = (
 _ABOVE: Final = r"(?:above|over|more than|beyond|exceeding|exceeds|bigger than|larger than|greater than|higher than|from):?"
 
 
-_ASK_WORDS: Final = (
-    r"(?:ask|check with|confirm with|consult|get (?:my|an) (?:ok|okay|approval)|my (?:ok|okay|approval)|approval|approve|confirm)"
-)
+_ASK_WORDS: Final = r"(?:ask|check with|confirm with|consult|get (?:my|an) (?:ok|okay|approval)|my (?:ok|okay|approval)|approval|approve|confirm)"
 
 
 _ASK: Final = re.compile(
@@ -142,12 +172,16 @@ _ASK_NEVER: Final = re.compile(
 )
 
 
-_ASK_UNCLEAR: Final = re.compile(rf"\b{_ASK_WORDS}(?: \w+){{0,4}} {_ABOVE}? ?(?:a |an )?(?P<q>{_MP})")
+_ASK_UNCLEAR: Final = re.compile(
+    rf"\b{_ASK_WORDS}(?: \w+){{0,4}} {_ABOVE}? ?(?:a |an )?(?P<q>{_MP})"
+)
 
 
 def _asking(reading: Reading) -> None:
     for _, text in reading.each(_ASK_SOMETIMES):
-        reading.state("approval_above_usdc", Said(text, NOT_ALWAYS, f'"{text}" leaves open when to ask'))
+        reading.state(
+            "approval_above_usdc", Said(text, NOT_ALWAYS, f'"{text}" leaves open when to ask')
+        )
     for found, text in reading.each(_ASK):
         mark = next(found[name] for name in ("q", "q2", "q3", "q4", "q5", "q6") if found[name])
         less = 1 if found["up"] else 0
@@ -157,7 +191,9 @@ def _asking(reading: Reading) -> None:
     for _, text in reading.each(_ASK_NEVER):
         reading.state("approval_above_usdc", Said(text, NEVER))
     for _, text in reading.each(_ASK_UNCLEAR):
-        reading.state("approval_above_usdc", Said(text, None, f'"{text}" is not an amount to ask above'))
+        reading.state(
+            "approval_above_usdc", Said(text, None, f'"{text}" is not an amount to ask above')
+        )
 
 
 def _amount(figure: Quantity, text: str, *, less: int = 0) -> Said:
@@ -194,9 +230,14 @@ def _fee(reading: Reading) -> None:
         if found["none"]:
             reading.state("payout_rule", Said(text, 0))
         elif figure is None or figure.kind != "part" or figure.value is None:
-            reading.state("payout_rule", Said(text, None, f'"{text}" is not one share of verified gain'))
+            reading.state(
+                "payout_rule", Said(text, None, f'"{text}" is not one share of verified gain')
+            )
         elif not 0 <= figure.value <= MAX_FEE_BPS:
-            reading.state("payout_rule", Said(text, None, f'"{text}" is not between 0 and 50% of verified gain'))
+            reading.state(
+                "payout_rule",
+                Said(text, None, f'"{text}" is not between 0 and 50% of verified gain'),
+            )
         else:
             reading.state("payout_rule", Said(text, figure.value))
 
@@ -234,7 +275,9 @@ def _floor(reading: Reading) -> None:
 
 
 def _stop_line(reading: Reading, found: re.Match[str], text: str) -> Said:
-    """The loss that stops the mandate, in basis points; an amount is kept until the budget is known."""
+    """The loss that stops the mandate, in basis points; an amount is kept until the budget is
+    known.
+    """
     if found["none"]:
         return Said(text, BPS)
     named = {name: mark for name, mark in found.groupdict().items() if mark}
@@ -244,7 +287,9 @@ def _stop_line(reading: Reading, found: re.Match[str], text: str) -> Said:
         loss, keep = (None, found["stop"]) if found["to"] else (found["stop"], None)
     figure = reading.figure(loss or keep or "")
     if any(name.startswith("period") for name in named):
-        return Said(text, None, f'"{text}" is a loss in a time, and the stop line holds for the whole time')
+        return Said(
+            text, None, f'"{text}" is a loss in a time, and the stop line holds for the whole time'
+        )
     if figure.value is None:
         return Said(text, None, figure.why)
     if found["keep4"] and figure.kind == "part" and not found["whole"]:
@@ -252,7 +297,11 @@ def _stop_line(reading: Reading, found: re.Match[str], text: str) -> Said:
     if figure.kind == "part":
         lost = figure.value if loss else BPS - figure.value
         inside = 0 <= lost <= BPS
-        return Said(text, lost) if inside else Said(text, None, f'"{text}" is not between 0 and 100% of the budget')
+        return (
+            Said(text, lost)
+            if inside
+            else Said(text, None, f'"{text}" is not between 0 and 100% of the budget')
+        )
     if figure.value < 0:
         return Said(text, None, f'"{text}" is below 0')
     return Said(text, ("lost" if loss else "left", figure.value), measured=True)
@@ -276,7 +325,9 @@ _STAY: Final = re.compile(
 )
 
 
-_CLOSE: Final = re.compile(rf"\b(?:then |and )?{_SELL}(?: off| down)? {_ALL}{_THERE}(?P<when> (?:on |at )?⟦u\d+⟧)?(?!\w)")
+_CLOSE: Final = re.compile(
+    rf"\b(?:then |and )?{_SELL}(?: off| down)? {_ALL}{_THERE}(?P<when> (?:on |at )?⟦u\d+⟧)?(?!\w)"
+)
 
 
 def _at_floor(reading: Reading) -> None:
@@ -303,11 +354,20 @@ def _aim(reading: Reading) -> None:
         if found["double"]:
             reading.state("target_bps", Said(text, BPS))
         elif found["period"] or found["period2"]:
-            reading.state("target_bps", Said(text, None, f'"{text}" is a gain in a time, and a target holds for the whole time'))
+            reading.state(
+                "target_bps",
+                Said(
+                    text,
+                    None,
+                    f'"{text}" is a gain in a time, and a target holds for the whole time',
+                ),
+            )
         else:
             said = _amount(reading.figure(found["q"] or found["q2"]), text)
             # The other way round here: a share is the target, an amount is measured on the budget.
-            reading.state("target_bps", replace(said, measured=said.value is not None and not said.measured))
+            reading.state(
+                "target_bps", replace(said, measured=said.value is not None and not said.measured)
+            )
 
 
 _EACH_DAY: Final = r"(?:(?:per|a|each|every|one|any|in a|in one|in any)[ -](?:single )?(?:calendar )?day|daily|/\s?day)\b"
@@ -344,7 +404,9 @@ def _caps(reading: Reading) -> None:
             reading.state(term, Said(text, None, f'"{text}": a mandate always has this cap'))
             continue
         if found["other"]:
-            reading.state("daily_cap_usdc", Said(text, None, f'"{text}" is a cap for another time than a day'))
+            reading.state(
+                "daily_cap_usdc", Said(text, None, f'"{text}" is a cap for another time than a day')
+            )
             continue
         term = "daily_cap_usdc" if found["day"] or found["day2"] else "per_tx_cap_usdc"
         reading.state(term, _amount(reading.figure(found["q"] or found["q2"]), text))
@@ -357,7 +419,11 @@ _SPANS: Final = re.compile(
 
 def _horizon(reading: Reading) -> None:
     for found, text in reading.each(_SPANS):
-        figure = reading.figure(found["q"]) if found["q"] else Quantity("span", None, text, f'"{text}" is no end date')
+        figure = (
+            reading.figure(found["q"])
+            if found["q"]
+            else Quantity("span", None, text, f'"{text}" is no end date')
+        )
         if figure.value is None:
             reading.state("horizon_days", Said(figure.text, None, figure.why))
         elif not 1 <= figure.value <= MAX_HORIZON_DAYS:
@@ -381,7 +447,9 @@ _ANY_MONEY: Final = re.compile(rf"(?P<q>{_M})")
 
 
 def _budget(reading: Reading) -> None:
-    """The word itself first, then what is given or named in USDC; a bare number alone is no budget."""
+    """The word itself first, then what is given or named in USDC; a bare number alone is no
+    budget.
+    """
     for found, text in reading.each(_BUDGET_WORD):
         reading.state("budget_usdc", _whole(reading.figure(found["q"] or found["q2"]), text))
     if "budget_usdc" in reading.said:
@@ -405,21 +473,33 @@ def _whole(figure: Quantity, text: str) -> Said:
 
 _TOPICS: Final = {
     "payout_rule": re.compile(r"\b(?:fees?|commissions?)\b"),
-    "stop_floor_bps": re.compile(r"\b(?:stop[ -]?loss|drawdown|floor|stop line|lose|losing|loss(?:es)?)\b"),
-    "approval_above_usdc": re.compile(r"\b(?:ask (?:me|us)|approvals?|my (?:ok|consent|permission)|check with (?:me|us))\b"),
-    "daily_cap_usdc": re.compile(r"\b(?:daily|(?<!trades )(?<!actions )(?<!times )(?<!orders )(?<!calls )per day)\b"),
+    "stop_floor_bps": re.compile(
+        r"\b(?:stop[ -]?loss|drawdown|floor|stop line|lose|losing|loss(?:es)?)\b"
+    ),
+    "approval_above_usdc": re.compile(
+        r"\b(?:ask (?:me|us)|approvals?|my (?:ok|consent|permission)|check with (?:me|us))\b"
+    ),
+    "daily_cap_usdc": re.compile(
+        r"\b(?:daily|(?<!trades )(?<!actions )(?<!times )(?<!orders )(?<!calls )per day)\b"
+    ),
     "on_floor": re.compile(r"\b(?:liquidate|sell everything|close everything|exit everything)\b"),
 }
 
 
 def _unread(reading: Reading) -> None:
-    """A term that the note speaks of, in words that no pattern reads, is in doubt: it is not one that the note leaves out."""
+    """A term that the note speaks of, in words that no pattern reads, is in doubt: it is not one
+    that the note leaves out.
+    """
     for term, words in _TOPICS.items():
         found = None if term in reading.said else words.search(reading.words.plain)
         if found:
             text = reading.words.said(*found.span())
-            reading.state(term, Said(text, None, f'the note speaks of "{text}" in words that are not read'))
+            reading.state(
+                term, Said(text, None, f'the note speaks of "{text}" in words that are not read')
+            )
 
 
 def _left_over(reading: Reading) -> None:
-    reading.left_over = [reading.figure(mark).text for mark in re.findall(r"⟦\w\d+⟧", reading.words.plain)]
+    reading.left_over = [
+        reading.figure(mark).text for mark in re.findall(r"⟦\w\d+⟧", reading.words.plain)
+    ]

@@ -30,16 +30,38 @@ _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eight
 _SMALL: Final = {w: n for n, w in enumerate(_ONES)} | {w: (n + 2) * 10 for n, w in enumerate(_TENS)}
 
 
-_BIG: Final = {"hundred": 100, "thousand": 1_000, "grand": 1_000, "k": 1_000, "million": 1_000_000, "m": 1_000_000}
+_BIG: Final = {
+    "hundred": 100,
+    "thousand": 1_000,
+    "grand": 1_000,
+    "k": 1_000,
+    "million": 1_000_000,
+    "m": 1_000_000,
+}
 
 
 _UNIT_DAYS: Final = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 90, "year": 365}
 
 
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS: Final = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
 
 
-_SPOKEN: Final = "|".join((*sorted(_SMALL, key=len, reverse=True), "hundred", "thousand", "million"))
+_SPOKEN: Final = "|".join(
+    (*sorted(_SMALL, key=len, reverse=True), "hundred", "thousand", "million")
+)
 
 
 _SCALE: Final = r"(?:hundred|thousand|grand|million|k|m)\b"
@@ -56,7 +78,9 @@ _NUMBER: Final = (
 )
 
 
-_VAGUE: Final = r"\b(?:(?:a )?few|(?:a )?couple(?: of)?|several|many|some|dozens of|hundreds of|thousands of)"
+_VAGUE: Final = (
+    r"\b(?:(?:a )?few|(?:a )?couple(?: of)?|several|many|some|dozens of|hundreds of|thousands of)"
+)
 
 
 _CURRENCY: Final = r"(?:(?:us ?)?\$|usdc ?|usd ?)"
@@ -120,9 +144,11 @@ _UNTIL: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One figure of a note. `value` is micro-USDC, basis points or days; None where it is no such thing, and `why` tells.
+    """One figure of a note. `value` is micro-USDC, basis points or days; None where it is no such
+    thing, and `why` tells.
 
-    `named` is True where a currency or a scale makes it money; a bare number has no unit of its own.
+    `named` is True where a currency or a scale makes it money; a bare number has no unit of its
+    own.
     """
 
     kind: Kind
@@ -134,7 +160,9 @@ class Quantity:
 
 @dataclass(slots=True)
 class Words:
-    """A note in plain words, each figure replaced by a mark `⟦m0⟧`: its kind's first letter and its place in `figures`."""
+    """A note in plain words, each figure replaced by a mark `⟦m0⟧`: its kind's first letter and
+    its place in `figures`.
+    """
 
     note: str
     plain: str
@@ -151,7 +179,9 @@ class Words:
         """Take a stretch out, so that nothing else reads it."""
         self.plain = self.plain[:start] + " " * (end - start) + self.plain[end:]
 
-    def replace(self, pattern: re.Pattern[str], make: Callable[[re.Match[str]], Quantity | None]) -> None:
+    def replace(
+        self, pattern: re.Pattern[str], make: Callable[[re.Match[str]], Quantity | None]
+    ) -> None:
         """Put a mark in the place of every match that makes a figure."""
         parts: list[str] = []
         origin: list[int] = []
@@ -167,7 +197,8 @@ class Words:
             mark = f"⟦{figure.kind[0]}{len(self.figures)}⟧"
             self.figures.append(figure)
             parts.append(mark)
-            # Any stretch that ends with the mark ends where the figure ends, and one that starts with it starts there.
+            # Any stretch that ends with the mark ends where the figure ends, and one that starts
+            # with it starts there.
             origin += [self.origin[start + lead]] * (len(mark) - 1) + [self.origin[end - 1]]
             at = end
         self.plain = "".join((*parts, self.plain[at:]))
@@ -175,7 +206,9 @@ class Words:
 
 
 def words_of(note: str) -> Words:
-    """Lower case, plain spaces, quotes and dashes; invisible characters show. Figures are still in words."""
+    """Lower case, plain spaces, quotes and dashes; invisible characters show. Figures are still in
+    words.
+    """
     plain: list[str] = []
     origin: list[int] = []
     for at, char in enumerate(note):
@@ -200,7 +233,9 @@ def _plain(c: str) -> str:
 def mark_figures(words: Words, now: datetime) -> None:
     """Replace dates, spans of time, shares and amounts by their marks."""
     words.replace(_UNTIL, lambda m: _until(m, words.said(*m.span()), now))
-    words.replace(_SPAN_ALONE, lambda m: _span(m["unit"] or m["day"], Decimal(1), words.said(*m.span())))
+    words.replace(
+        _SPAN_ALONE, lambda m: _span(m["unit"] or m["day"], Decimal(1), words.said(*m.span()))
+    )
     words.replace(_QUANTITY, lambda m: _quantity(m, words.said(*m.span())))
     words.replace(_HALF, lambda m: Quantity("part", 5_000, words.said(*m.span())))
 
@@ -256,7 +291,10 @@ def _span(unit: str, count: Decimal | None, text: str) -> Quantity:
 
 def _quantity(m: re.Match[str], text: str) -> Quantity | None:
     if m["glued"]:
-        number, address = m["num"] and m["num"][0].isdigit(), m["num"] == "0" and m["glued"].startswith("x")
+        number, address = (
+            m["num"] and m["num"][0].isdigit(),
+            m["num"] == "0" and m["glued"].startswith("x"),
+        )
         return Quantity("other", None, text) if number and not address else None
     spoken = m["num"] is not None and not m["num"][0].isdigit()
     if (
@@ -272,7 +310,9 @@ def _quantity(m: re.Match[str], text: str) -> Quantity | None:
         number *= _BIG[m["scale"]]
     if m["sign"] and number is not None:
         number = -number
-    if m["count"] is not None and not (m["cur"] or m["foreign"] or m["share"] or m["ours"] or m["theirs"]):
+    if m["count"] is not None and not (
+        m["cur"] or m["foreign"] or m["share"] or m["ours"] or m["theirs"]
+    ):
         return Quantity("other", None, text)
     if m["span"] and not (m["cur"] or m["foreign"]):
         return _span(m["span"], number, text)
@@ -290,7 +330,9 @@ def _share(number: Decimal | None, unit: str, text: str) -> Quantity:
 
 def _money(m: re.Match[str], number: Decimal | None, text: str) -> Quantity:
     if m["foreign"] or m["theirs"]:
-        return Quantity("money", None, text, f'"{text}" is not USDC, and no rate is applied', named=True)
+        return Quantity(
+            "money", None, text, f'"{text}" is not USDC, and no rate is applied', named=True
+        )
     named = bool(m["cur"] or m["ours"] or m["scale"] or m["vague"])
     if number is None:
         return Quantity("money", None, text, f'"{text}" is not one certain amount', named)
@@ -308,7 +350,9 @@ def _number(text: str) -> Decimal | None:
     digits = text.rstrip(".,").replace(" ", ",")
     if len(digits) > 40 or not digits.isascii():
         return None
-    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?|\d+(\.\d+)?", digits) is None or re.fullmatch(r"[1-9]\d{0,2}\.\d{3}", digits):
+    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?|\d+(\.\d+)?", digits) is None or re.fullmatch(
+        r"[1-9]\d{0,2}\.\d{3}", digits
+    ):
         return None
     return Decimal(digits.replace(",", ""))
 

@@ -49,8 +49,12 @@ def tables() -> None:
         sa.Column("key_id", sa.Text(), nullable=False),
         sa.Column("agent_id", sa.Text(), nullable=False),
         sa.Column("key_hash", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("revoked_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "revoked_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
         sa.PrimaryKeyConstraint("key_id"),
         sa.UniqueConstraint("key_hash", name="one_key_a_hash"),
     )
@@ -61,7 +65,9 @@ def tables() -> None:
         sa.Column("owner_id", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("address", sa.Text(), nullable=True),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("agent_id"),
     )
     op.create_index("agents_created", "agents", ["created_at", "agent_id"], unique=False)
@@ -72,14 +78,22 @@ def tables() -> None:
         sa.Column("public_id", sa.Text(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("action_hash", sa.Text(), nullable=False),
-        sa.Column("requested_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("expires_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("decided_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column(
+            "requested_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "expires_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "decided_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("approval_id"),
     )
     op.create_index("approvals_action", "approvals", ["public_id", "action_hash"], unique=False)
-    op.create_index("approvals_mandate", "approvals", ["public_id", "requested_at", "approval_id"], unique=False)
+    op.create_index(
+        "approvals_mandate", "approvals", ["public_id", "requested_at", "approval_id"], unique=False
+    )
     op.create_table(
         "balance_events",
         sa.Column("agent_id", sa.Text(), nullable=False),
@@ -87,22 +101,41 @@ def tables() -> None:
         sa.Column("chain_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("asset", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("delta", sa.Numeric(precision=38, scale=0).with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "delta",
+            sa.Numeric(precision=38, scale=0).with_variant(sa.Integer(), "sqlite"),
+            nullable=False,
+        ),
         sa.Column("ref_kind", sa.Text(), nullable=False),
         sa.Column("ref_id", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("agent_id", "n"),
-        sa.UniqueConstraint("agent_id", "ref_kind", "ref_id", "state", "asset", "chain_id", name="one_delta_a_cause"),
+        sa.UniqueConstraint(
+            "agent_id", "ref_kind", "ref_id", "state", "asset", "chain_id", name="one_delta_a_cause"
+        ),
     )
-    op.create_index("balance_events_sum", "balance_events", ["agent_id", "chain_id", "asset", "state"], unique=False)
-    op.create_index("balance_events_time", "balance_events", ["agent_id", "created_at", "n"], unique=False)
+    op.create_index(
+        "balance_events_sum",
+        "balance_events",
+        ["agent_id", "chain_id", "asset", "state"],
+        unique=False,
+    )
+    op.create_index(
+        "balance_events_time", "balance_events", ["agent_id", "created_at", "n"], unique=False
+    )
     op.create_table(
         "balances",
         sa.Column("agent_id", sa.Text(), nullable=False),
         sa.Column("chain_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("asset", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("amount", sa.Numeric(precision=38, scale=0).with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "amount",
+            sa.Numeric(precision=38, scale=0).with_variant(sa.Integer(), "sqlite"),
+            nullable=False,
+        ),
         sa.PrimaryKeyConstraint("agent_id", "chain_id", "asset", "state"),
     )
     op.create_table(
@@ -118,29 +151,41 @@ def tables() -> None:
         sa.Column("block", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("hash", sa.Text(), nullable=True),
         sa.Column("head", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
-        sa.Column("recheck_to", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column(
+            "recheck_to", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
         sa.Column("read_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.PrimaryKeyConstraint("chain_id"),
     )
     op.create_table(
         "chain_staging",
         sa.Column("chain_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("block_number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "block_number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("block_hash", sa.Text(), nullable=False),
         sa.Column("tx_hash", sa.Text(), nullable=False),
-        sa.Column("log_index", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "log_index", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("address_lower", sa.Text(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("chain_id", "block_hash", "log_index"),
     )
-    op.create_index("chain_staging_block", "chain_staging", ["chain_id", "block_number"], unique=False)
-    op.create_index("chain_staging_vault", "chain_staging", ["chain_id", "address_lower"], unique=False)
+    op.create_index(
+        "chain_staging_block", "chain_staging", ["chain_id", "block_number"], unique=False
+    )
+    op.create_index(
+        "chain_staging_vault", "chain_staging", ["chain_id", "address_lower"], unique=False
+    )
     op.create_table(
         "chain_vaults",
         sa.Column("chain_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("address_lower", sa.Text(), nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
-        sa.Column("block_number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "block_number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("chain_id", "address_lower"),
     )
     op.create_table(
@@ -155,7 +200,9 @@ def tables() -> None:
         sa.Column("message", sa.Text(), nullable=False),
         sa.Column("address", sa.Text(), nullable=False),
         sa.Column("chain_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("expires_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "expires_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("nonce"),
     )
     op.create_table(
@@ -166,30 +213,54 @@ def tables() -> None:
         sa.Column("set_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.PrimaryKeyConstraint("agent_id", "chain_id"),
     )
-    op.create_index("deposit_addresses_chain", "deposit_addresses", ["chain_id", "address"], unique=False)
+    op.create_index(
+        "deposit_addresses_chain", "deposit_addresses", ["chain_id", "address"], unique=False
+    )
     op.create_table(
         "hall_agents",
         sa.Column("agent_id", sa.Text(), nullable=False),
         sa.Column("accepts", sa.SmallInteger(), nullable=False),
         sa.Column("ranked", sa.SmallInteger(), nullable=False),
-        sa.Column("by_days_live", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("by_trades_total", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("by_net_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("by_twr_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("by_drawdown_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("by_working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("mandates_working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("usdc_working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "by_days_live", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "by_trades_total", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "by_net_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "by_twr_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "by_drawdown_30d", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "by_working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "mandates_working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "usdc_working", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("as_of", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("facts", sa.Text(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("agent_id"),
     )
-    op.create_index("hall_agents_days_live", "hall_agents", ["by_days_live", "agent_id"], unique=False)
-    op.create_index("hall_agents_trades_total", "hall_agents", ["by_trades_total", "agent_id"], unique=False)
+    op.create_index(
+        "hall_agents_days_live", "hall_agents", ["by_days_live", "agent_id"], unique=False
+    )
+    op.create_index(
+        "hall_agents_trades_total", "hall_agents", ["by_trades_total", "agent_id"], unique=False
+    )
     op.create_index("hall_agents_net_30d", "hall_agents", ["by_net_30d", "agent_id"], unique=False)
     op.create_index("hall_agents_twr_30d", "hall_agents", ["by_twr_30d", "agent_id"], unique=False)
-    op.create_index("hall_agents_drawdown_30d", "hall_agents", ["by_drawdown_30d", "agent_id"], unique=False)
+    op.create_index(
+        "hall_agents_drawdown_30d", "hall_agents", ["by_drawdown_30d", "agent_id"], unique=False
+    )
     op.create_index("hall_agents_working", "hall_agents", ["by_working", "agent_id"], unique=False)
     op.create_table(
         "hall_days",
@@ -205,8 +276,12 @@ def tables() -> None:
         sa.Column("key_id", sa.Text(), nullable=False),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("key_hash", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("revoked_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "revoked_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
         sa.PrimaryKeyConstraint("key_id"),
         sa.UniqueConstraint("key_hash", name="one_house_key_a_hash"),
     )
@@ -215,7 +290,9 @@ def tables() -> None:
         sa.Column("scope", sa.Text(), nullable=False),
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("request_hash", sa.Text(), nullable=False),
-        sa.Column("claimed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "claimed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("status", sa.Integer(), nullable=True),
         sa.Column("response", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("scope", "key"),
@@ -224,7 +301,9 @@ def tables() -> None:
         "ledger_checkpoints",
         sa.Column("public_id", sa.Text(), nullable=False),
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("state", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("public_id", "seq"),
     )
@@ -235,22 +314,36 @@ def tables() -> None:
         sa.Column("event_id", sa.Text(), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("reported_by", sa.Text(), nullable=False),
-        sa.Column("amount_micros", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column(
+            "amount_micros", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
         sa.Column("tx_hash", sa.Text(), nullable=True),
         sa.Column("chain_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.Column("log_index", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
-        sa.Column("block_number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
-        sa.Column("pairs_with", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column(
+            "block_number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
+        sa.Column(
+            "pairs_with", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
         sa.Column("payload", sa.Text(), nullable=False),
-        sa.Column("occurred_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "occurred_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("prev_hash", sa.Text(), nullable=False),
         sa.Column("row_hash", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("public_id", "seq"),
         sa.UniqueConstraint("event_id", name="one_row_an_event"),
     )
-    op.create_index("ledger_created", "ledger_events", ["public_id", "created_at", "seq"], unique=False)
-    op.create_index("ledger_tx", "ledger_events", ["public_id", "tx_hash", "reported_by", "seq"], unique=False)
+    op.create_index(
+        "ledger_created", "ledger_events", ["public_id", "created_at", "seq"], unique=False
+    )
+    op.create_index(
+        "ledger_tx", "ledger_events", ["public_id", "tx_hash", "reported_by", "seq"], unique=False
+    )
     op.create_index(
         "one_partner_a_row",
         "ledger_events",
@@ -272,15 +365,21 @@ def tables() -> None:
         "ledger_events",
         ["public_id", "tx_hash", "log_index"],
         unique=True,
-        sqlite_where=sa.text("log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"),
-        postgresql_where=sa.text("log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"),
+        sqlite_where=sa.text(
+            "log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"
+        ),
+        postgresql_where=sa.text(
+            "log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"
+        ),
     )
     op.create_table(
         "ledger_heads",
         sa.Column("public_id", sa.Text(), nullable=False),
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("row_hash", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("public_id"),
     )
     op.create_table(
@@ -292,32 +391,48 @@ def tables() -> None:
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("chain_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("vault_lower", sa.Text(), nullable=True),
-        sa.Column("accepted_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("refreshed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column(
+            "accepted_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "refreshed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
         sa.Column("proposed_by", sa.Text(), nullable=True),
         sa.Column("version", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("public_id"),
         sa.UniqueConstraint("chain_id", "vault_lower", name="one_mandate_a_vault"),
     )
-    op.create_index("mandates_agent", "mandates", ["agent_id", "created_at", "public_id"], unique=False)
-    op.create_index("mandates_open", "mandates", ["open_board", "created_at", "public_id"], unique=False)
-    op.create_index("mandates_owner", "mandates", ["owner_id", "created_at", "public_id"], unique=False)
+    op.create_index(
+        "mandates_agent", "mandates", ["agent_id", "created_at", "public_id"], unique=False
+    )
+    op.create_index(
+        "mandates_open", "mandates", ["open_board", "created_at", "public_id"], unique=False
+    )
+    op.create_index(
+        "mandates_owner", "mandates", ["owner_id", "created_at", "public_id"], unique=False
+    )
     op.create_index("mandates_refresh", "mandates", ["refreshed_at"], unique=False)
     op.create_table(
         "policies",
         sa.Column("agent_id", sa.Text(), nullable=False),
         sa.Column("accepts", sa.SmallInteger(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
-        sa.Column("updated_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "updated_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("agent_id"),
     )
     op.create_table(
         "policy_changes",
         sa.Column("agent_id", sa.Text(), nullable=False),
         sa.Column("n", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("changed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "changed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("changes", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("agent_id", "n"),
     )
@@ -325,9 +440,13 @@ def tables() -> None:
         "reservations",
         sa.Column("public_id", sa.Text(), nullable=False),
         sa.Column("action_hash", sa.Text(), nullable=False),
-        sa.Column("amount_micros", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "amount_micros", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("made_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("expires_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "expires_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("approval_id", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("public_id", "action_hash"),
     )
@@ -335,9 +454,15 @@ def tables() -> None:
         "sessions",
         sa.Column("token_hash", sa.Text(), nullable=False),
         sa.Column("user_id", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("expires_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("longest_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "expires_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "longest_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("token_hash"),
     )
     op.create_index("sessions_expiry", "sessions", ["expires_at"], unique=False)
@@ -345,7 +470,9 @@ def tables() -> None:
         "switches",
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("value", sa.Text(), nullable=False),
-        sa.Column("changed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "changed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.Column("changed_by", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("name"),
     )
@@ -355,24 +482,48 @@ def tables() -> None:
         sa.Column("tx_hash", sa.Text(), nullable=False),
         sa.Column("agent_id", sa.Text(), nullable=False),
         sa.Column("asset", sa.Text(), nullable=False),
-        sa.Column("amount", sa.Numeric(precision=38, scale=0).with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("amount_actual", sa.Numeric(precision=38, scale=0).with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column(
+            "amount",
+            sa.Numeric(precision=38, scale=0).with_variant(sa.Integer(), "sqlite"),
+            nullable=False,
+        ),
+        sa.Column(
+            "amount_actual",
+            sa.Numeric(precision=38, scale=0).with_variant(sa.Integer(), "sqlite"),
+            nullable=True,
+        ),
         sa.Column("direction", sa.Text(), nullable=False),
         sa.Column("reported_by", sa.Text(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("override_reason", sa.Text(), nullable=True),
-        sa.Column("reported_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("confirmed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column(
+            "reported_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column(
+            "confirmed_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True
+        ),
         sa.PrimaryKeyConstraint("chain_id", "tx_hash"),
     )
-    op.create_index("transfer_reports_agent", "transfer_reports", ["agent_id", "reported_at", "tx_hash"], unique=False)
-    op.create_index("transfer_reports_open", "transfer_reports", ["chain_id", "status", "reported_at"], unique=False)
+    op.create_index(
+        "transfer_reports_agent",
+        "transfer_reports",
+        ["agent_id", "reported_at", "tx_hash"],
+        unique=False,
+    )
+    op.create_index(
+        "transfer_reports_open",
+        "transfer_reports",
+        ["chain_id", "status", "reported_at"],
+        unique=False,
+    )
     op.create_table(
         "users",
         sa.Column("user_id", sa.Text(), nullable=False),
         sa.Column("address", sa.Text(), nullable=False),
         sa.Column("address_lower", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column(
+            "created_at", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("user_id"),
         sa.UniqueConstraint("address_lower", name="one_user_an_address"),
     )

@@ -1,4 +1,5 @@
-"""Own accounts at the venue: links, approved keys, builder fees, intents, the request budget, the trade allowlist."""
+"""Own accounts at the venue: links, approved keys, builder fees, intents, the request budget, the
+trade allowlist."""
 
 from typing import Any
 
@@ -51,8 +52,14 @@ def _links() -> None:
         _may("ended_why", sa.Text()),
         sa.PrimaryKeyConstraint("link_id"),
     )
-    while_it_lasts: dict[str, Any] = {"unique": True, "sqlite_where": _ENDS, "postgresql_where": _ENDS}
-    op.create_index("one_link_a_wallet", "venue_links", ["network", "wallet_lower"], **while_it_lasts)
+    while_it_lasts: dict[str, Any] = {
+        "unique": True,
+        "sqlite_where": _ENDS,
+        "postgresql_where": _ENDS,
+    }
+    op.create_index(
+        "one_link_a_wallet", "venue_links", ["network", "wallet_lower"], **while_it_lasts
+    )
     op.create_index("one_link_a_person", "venue_links", ["user_id", "network"], **while_it_lasts)
     op.create_table(
         "venue_challenges",
@@ -68,7 +75,12 @@ def _links() -> None:
         _may("used_at", _big()),
         sa.PrimaryKeyConstraint("challenge_id"),
     )
-    op.create_index("venue_challenges_user", "venue_challenges", ["user_id", "made_at", "challenge_id"], unique=False)
+    op.create_index(
+        "venue_challenges_user",
+        "venue_challenges",
+        ["user_id", "made_at", "challenge_id"],
+        unique=False,
+    )
 
 
 def _keys() -> None:
@@ -100,7 +112,12 @@ def _keys() -> None:
         sqlite_where=_SOMEBODY,
         postgresql_where=_SOMEBODY,
     )
-    op.create_index("venue_agent_keys_link", "venue_agent_keys", ["link_id", "kind", "requested_at"], unique=False)
+    op.create_index(
+        "venue_agent_keys_link",
+        "venue_agent_keys",
+        ["link_id", "kind", "requested_at"],
+        unique=False,
+    )
 
 
 def _others() -> None:
@@ -128,7 +145,9 @@ def _others() -> None:
         _may("valid_until", _big()),
         sa.PrimaryKeyConstraint("intent_id"),
     )
-    op.create_index("venue_intents_user", "venue_intents", ["user_id", "created_at", "intent_id"], unique=False)
+    op.create_index(
+        "venue_intents_user", "venue_intents", ["user_id", "created_at", "intent_id"], unique=False
+    )
     op.create_table(
         "venue_weights",
         _need("key", sa.Text()),

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from domain.agents.transfers import Outcome, Report, Step, outcome, reported, seen_by_chain, settled, units
+from domain.agents.transfers import (
+    Outcome,
+    Report,
+    Step,
+    outcome,
+    reported,
+    seen_by_chain,
+    settled,
+    units,
+)
 from domain.facts import BlockStamp, Receipt, TransferLog
 from domain.refusals import Refused
 
@@ -26,20 +35,37 @@ def moves(step: Step) -> dict[str, int]:
 
 
 def receipt(*transfers: TransferLog, ok: bool = True, depth: int = 20) -> Receipt:
-    return Receipt("0x" + "ab" * 32, ok, MINE, TOKEN, BlockStamp(9, "0x1", NOW), depth, (), transfers)
+    return Receipt(
+        "0x" + "ab" * 32, ok, MINE, TOKEN, BlockStamp(9, "0x1", NOW), depth, (), transfers
+    )
 
 
-def a_log(amount: int, sender: str = MINE, recipient: str = THEIRS, token: str = TOKEN) -> TransferLog:
+def a_log(
+    amount: int, sender: str = MINE, recipient: str = THEIRS, token: str = TOKEN
+) -> TransferLog:
     return TransferLog(token, sender, recipient, amount, 0)
 
 
-def judged(report: Report, told: Receipt | None, *, holders: frozenset[str] = frozenset({MINE}), **more: Any) -> Outcome | None:
-    given: dict[str, Any] = {"token": TOKEN, "confirmations": 12, "now": NOW, "fails_after": timedelta(days=1)}
+def judged(
+    report: Report,
+    told: Receipt | None,
+    *,
+    holders: frozenset[str] = frozenset({MINE}),
+    **more: Any,
+) -> Outcome | None:
+    given: dict[str, Any] = {
+        "token": TOKEN,
+        "confirmations": 12,
+        "now": NOW,
+        "fails_after": timedelta(days=1),
+    }
     return outcome(report, told, holders=holders, **given | more)
 
 
 def test_an_inbound_report_is_in_transit_only() -> None:
-    assert moves(reported(a_report("in"), idle=0, allow_overdraft=False)) == {"in_transit": 5_000_000}
+    assert moves(reported(a_report("in"), idle=0, allow_overdraft=False)) == {
+        "in_transit": 5_000_000
+    }
 
 
 def test_an_outbound_report_leaves_idle_for_in_transit() -> None:
@@ -76,7 +102,9 @@ def test_an_allowed_overdraft_says_why() -> None:
         ("out", 6_000_000, 0, 0),
     ],
 )
-def test_a_confirmation_puts_what_really_moved_on_idle(direction: str, actual: int, idle: int, landed: int) -> None:
+def test_a_confirmation_puts_what_really_moved_on_idle(
+    direction: str, actual: int, idle: int, landed: int
+) -> None:
     step = settled(a_report(direction), Outcome(actual), idle=idle, now=NOW)
     assert moves(step).get("in_transit") == -5_000_000
     assert moves(step).get("idle", 0) == landed
@@ -90,8 +118,13 @@ def test_an_overdraft_may_be_corrected_below_zero() -> None:
 
 
 def test_a_failed_report_gives_an_outbound_amount_back() -> None:
-    assert moves(settled(a_report(), Outcome(None), idle=0, now=NOW)) == {"in_transit": -5_000_000, "idle": 5_000_000}
-    assert moves(settled(a_report("in"), Outcome(None), idle=0, now=NOW)) == {"in_transit": -5_000_000}
+    assert moves(settled(a_report(), Outcome(None), idle=0, now=NOW)) == {
+        "in_transit": -5_000_000,
+        "idle": 5_000_000,
+    }
+    assert moves(settled(a_report("in"), Outcome(None), idle=0, now=NOW)) == {
+        "in_transit": -5_000_000
+    }
 
 
 @pytest.mark.parametrize("status", ["confirmed", "failed"])
@@ -137,10 +170,15 @@ def test_only_the_asset_between_the_agent_and_others_counts() -> None:
 def test_without_an_address_on_file_the_only_transfer_or_the_exact_one_counts() -> None:
     nobody: frozenset[str] = frozenset()
     assert judged(a_report(), receipt(a_log(4_000_000)), holders=nobody) == Outcome(4_000_000)
-    assert judged(a_report(), receipt(a_log(4), a_log(5_000_000)), holders=nobody) == Outcome(5_000_000)
+    assert judged(a_report(), receipt(a_log(4), a_log(5_000_000)), holders=nobody) == Outcome(
+        5_000_000
+    )
     assert judged(a_report(), receipt(a_log(4), a_log(6)), holders=nobody) == Outcome(None)
 
 
-@pytest.mark.parametrize(("amount", "text"), [(0, "0.000000"), (-1, "-0.000001"), (10**24 + 1, "1000000000000000000.000001")])
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [(0, "0.000000"), (-1, "-0.000001"), (10**24 + 1, "1000000000000000000.000001")],
+)
 def test_units_are_exact(amount: int, text: str) -> None:
     assert units(amount) == text

@@ -15,7 +15,19 @@ from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.ledger.fold import fold, reversal_payload
 from domain.ledger.state import EMPTY, from_json, to_json
 from domain.money import Usdc
-from tests.domain.material import MARKET, OTHER, START, Ledger, deposit, executed, ledger, refold, row, totals, usdc
+from tests.domain.material import (
+    MARKET,
+    OTHER,
+    START,
+    Ledger,
+    deposit,
+    executed,
+    ledger,
+    refold,
+    row,
+    totals,
+    usdc,
+)
 
 ONE = 1_000_000
 
@@ -27,7 +39,9 @@ def test_cash_is_unknown_before_the_first_chain_row() -> None:
 
 
 def test_a_matched_pair_counts_once_with_the_chain_s_amount_and_the_agent_s_position() -> None:
-    state = ledger(deposit(500), row("buy", 41, tx="0x01", position={"id": "p"}), executed(40, tx="0x01")).state
+    state = ledger(
+        deposit(500), row("buy", 41, tx="0x01", position={"id": "p"}), executed(40, tx="0x01")
+    ).state
     assert state.cash == 460 * ONE
     assert state.cash_est_delta == 0
     assert {k: r.value for k, r in state.open_positions.items()} == {"p": 40 * ONE}
@@ -35,13 +49,23 @@ def test_a_matched_pair_counts_once_with_the_chain_s_amount_and_the_agent_s_posi
 
 
 def test_a_report_that_no_chain_row_matches_moves_only_the_estimate() -> None:
-    state = ledger(deposit(500), row("buy", 40, position={"id": "p"}), row("sell", 10, position={"id": "p"})).state
-    assert (state.cash, state.cash_est_delta, state.positions_est) == (500 * ONE, -30 * ONE, 30 * ONE)
+    state = ledger(
+        deposit(500), row("buy", 40, position={"id": "p"}), row("sell", 10, position={"id": "p"})
+    ).state
+    assert (state.cash, state.cash_est_delta, state.positions_est) == (
+        500 * ONE,
+        -30 * ONE,
+        30 * ONE,
+    )
 
 
 def test_a_sale_takes_the_same_fraction_of_cost_as_of_mark() -> None:
     """Bought for 100, marked 120; 60 sold is half: cost 50, value 60. A result of +10 then returns 50 + 10."""
-    made = ledger(deposit(500), row("buy", 100, position={"id": "p"}, mark="120"), row("sell", 60, position={"id": "p"}))
+    made = ledger(
+        deposit(500),
+        row("buy", 100, position={"id": "p"}, mark="120"),
+        row("sell", 60, position={"id": "p"}),
+    )
     reading = made.state.open_positions["p"]
     assert (reading.value, reading.cost, reading.source) == (60 * ONE, 50 * ONE, "agent_mark")
     closed = made.add(row("resolve", 10, position={"id": "p"})).state
@@ -51,11 +75,23 @@ def test_a_sale_takes_the_same_fraction_of_cost_as_of_mark() -> None:
 
 
 def test_a_resolve_on_a_closed_position_only_records_the_result() -> None:
-    buy, sell = row("buy", 100, tx="0x01", position={"id": "p"}), row("sell", 105, tx="0x02", position={"id": "p"})
-    made = ledger(
-        deposit(500), buy, executed(100, tx="0x01"), sell, executed(0, 105, tx="0x02"), row("resolve", 5, position={"id": "p"})
+    buy, sell = (
+        row("buy", 100, tx="0x01", position={"id": "p"}),
+        row("sell", 105, tx="0x02", position={"id": "p"}),
     )
-    assert (made.state.cash, made.state.cash_est_delta, made.state.positions_est) == (505 * ONE, 0, 0)
+    made = ledger(
+        deposit(500),
+        buy,
+        executed(100, tx="0x01"),
+        sell,
+        executed(0, 105, tx="0x02"),
+        row("resolve", 5, position={"id": "p"}),
+    )
+    assert (made.state.cash, made.state.cash_est_delta, made.state.positions_est) == (
+        505 * ONE,
+        0,
+        0,
+    )
     assert made.state.realized == 5 * ONE
 
 
@@ -72,25 +108,51 @@ def test_a_position_sold_at_a_profit_starts_anew_when_it_is_bought_again() -> No
 def test_an_exit_that_only_the_chain_tells_of_closes_the_open_position_at_its_address() -> None:
     """An unwind after the stop comes from nobody's report; the agent's position must not count on beside the cash."""
     buy = row("buy", 40, tx="0x01", position={"id": "p"})
-    unwound = row("move", 42, "chain", tx="0x02", unwound={"target": MARKET, "selector": "0x01", "received": "42"})
+    unwound = row(
+        "move",
+        42,
+        "chain",
+        tx="0x02",
+        unwound={"target": MARKET, "selector": "0x01", "received": "42"},
+    )
     made = ledger(deposit(500), buy, executed(40, tx="0x01"), unwound)
-    assert (made.state.cash, made.state.positions_est, made.state.cash_est_delta) == (502 * ONE, 0, 0)
+    assert (made.state.cash, made.state.positions_est, made.state.cash_est_delta) == (
+        502 * ONE,
+        0,
+        0,
+    )
     made.add(row("resolve", 2, position={"id": "p"}))
     assert (made.state.cash_est_delta, made.state.realized) == (0, 2 * ONE)
 
 
 def test_an_exit_after_the_agent_told_of_the_end_does_not_count_twice() -> None:
     """Bought 50; the agent tells a loss of 9 without a transaction (estimate +41), then the chain brings 41 back."""
-    made = ledger(deposit(500), row("buy", 50, tx="0x01", position={"id": "p"}), executed(50, tx="0x01"))
+    made = ledger(
+        deposit(500), row("buy", 50, tx="0x01", position={"id": "p"}), executed(50, tx="0x01")
+    )
     made.add(row("resolve", -9, position={"id": "p"}))
     assert (made.state.cash, made.state.cash_est_delta) == (450 * ONE, 41 * ONE)
-    made.add(row("move", 41, "chain", tx="0x02", unwound={"target": MARKET, "selector": "0x01", "received": "41"}))
-    assert (made.state.cash, made.state.cash_est_delta, made.state.positions_est) == (491 * ONE, 0, 0)
+    made.add(
+        row(
+            "move",
+            41,
+            "chain",
+            tx="0x02",
+            unwound={"target": MARKET, "selector": "0x01", "received": "41"},
+        )
+    )
+    assert (made.state.cash, made.state.cash_est_delta, made.state.positions_est) == (
+        491 * ONE,
+        0,
+        0,
+    )
 
 
 def test_a_house_mark_beats_the_agent_s_until_the_position_changes() -> None:
     buy = row("buy", 40, tx="0x01", position={"id": "p"})
-    made = ledger(deposit(500), buy, executed(40, tx="0x01"), row("note", by="keeper", marks={"p": "41"}))
+    made = ledger(
+        deposit(500), buy, executed(40, tx="0x01"), row("note", by="keeper", marks={"p": "41"})
+    )
     made.add(row("note", position={"id": "p"}, mark="99"))
     assert made.state.open_positions["p"].value == 41 * ONE
     assert made.state.worth_source == "chain_mark"
@@ -102,7 +164,10 @@ def test_a_house_mark_beats_the_agent_s_until_the_position_changes() -> None:
 def test_a_mark_of_the_whole_vault_stands_until_something_it_saw_changes() -> None:
     told = {"cash": "460", "positions": "43", "floor": "400"}
     made = ledger(
-        deposit(500), row("buy", 40, tx="0x01", mark="50"), executed(40, tx="0x01"), row("note", by="chain", marked=told)
+        deposit(500),
+        row("buy", 40, tx="0x01", mark="50"),
+        executed(40, tx="0x01"),
+        row("note", by="chain", marked=told),
     )
     assert (made.state.positions_est, made.state.worth_source) == (43 * ONE, "chain_mark")
     made.add(row("buy", 7, position={"id": "paper"}))
@@ -115,31 +180,69 @@ def test_a_mark_that_is_ahead_of_the_ledger_counts_when_the_rows_have_caught_up(
     """The keeper reads the newest block: 40 are spent there already, the ledger's row still waits for confirmations."""
     ahead = row("note", by="keeper", marked={"cash": "460", "positions": "41", "floor": "400"})
     made = ledger(deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), ahead)
-    assert (made.state.positions_est, made.state.cash_est_delta, made.state.worth_source) == (40 * ONE, -40 * ONE, "cost")
+    assert (made.state.positions_est, made.state.cash_est_delta, made.state.worth_source) == (
+        40 * ONE,
+        -40 * ONE,
+        "cost",
+    )
     made.add(executed(40, tx="0x01"))
-    assert (made.state.positions_est, made.state.cash_est_delta, made.state.worth_source) == (41 * ONE, 0, "chain_mark")
+    assert (made.state.positions_est, made.state.cash_est_delta, made.state.worth_source) == (
+        41 * ONE,
+        0,
+        "chain_mark",
+    )
     made.add(executed(10, tx="0x02"))
     assert (made.state.positions_est, made.state.worth_source) == (50 * ONE, "cost")
 
 
 def test_what_a_reorganisation_takes_away_is_subtracted_and_finds_its_place_again() -> None:
-    made = ledger(deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), executed(40, tx="0x01"))
+    made = ledger(
+        deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), executed(40, tx="0x01")
+    )
     before = totals(made.state)
     gone = made.events[-1]
-    made.add(NewEvent(Kind.NOTE, Reporter.CHAIN, START, payload=reversal_payload(gone)))
-    assert (made.state.cash, made.state.positions_est, made.state.days["2026-11-02"].measured) == (500 * ONE, 0, 0)
+    made.add(
+        NewEvent(
+            kind=Kind.NOTE,
+            reported_by=Reporter.CHAIN,
+            occurred_at=START,
+            payload=reversal_payload(gone),
+        )
+    )
+    assert (made.state.cash, made.state.positions_est, made.state.days["2026-11-02"].measured) == (
+        500 * ONE,
+        0,
+        0,
+    )
     made.add(executed(40, tx="0x01"))
     assert totals(made.state) == before
 
 
 def test_a_deposit_taken_away_leaves_cash_unknown() -> None:
     made = ledger(deposit(500))
-    made.add(NewEvent(Kind.NOTE, Reporter.CHAIN, START, payload=reversal_payload(made.events[0])))
+    made.add(
+        NewEvent(
+            kind=Kind.NOTE,
+            reported_by=Reporter.CHAIN,
+            occurred_at=START,
+            payload=reversal_payload(made.events[0]),
+        )
+    )
     assert made.state.cash is None
 
 
 def test_fees_are_classed_and_the_unclassified_ones_stay_apart() -> None:
-    kinds: list[Any] = ["x402", "tools", "paid_read", "venue", "gas", "network", None, "odd", ["list"]]
+    kinds: list[Any] = [
+        "x402",
+        "tools",
+        "paid_read",
+        "venue",
+        "gas",
+        "network",
+        None,
+        "odd",
+        ["list"],
+    ]
     made = Ledger()
     for kind in kinds:
         made.add(row("fee", "0.011", fee_kind=kind) if kind is not None else row("fee", "0.011"))
@@ -151,21 +254,41 @@ def test_fees_are_classed_and_the_unclassified_ones_stay_apart() -> None:
 
 def test_the_settlement_s_measured_result_replaces_the_reported_one() -> None:
     told = {"spent": "100", "returned": "120", "gain": "20", "agent_fee": "2"}
-    made = ledger(deposit(500), row("resolve", 33), row("note", by="chain", settled=told), row("payout", 2, "chain"))
+    made = ledger(
+        deposit(500),
+        row("resolve", 33),
+        row("note", by="chain", settled=told),
+        row("payout", 2, "chain"),
+    )
     assert made.state.realized == (20 - 2) * ONE
 
 
 def test_days_are_utc_and_both_sides_of_midnight_count_apart() -> None:
-    late, early = START.replace(hour=23, minute=59, second=59), START.replace(hour=0) + timedelta(days=1)
+    late, early = (
+        START.replace(hour=23, minute=59, second=59),
+        START.replace(hour=0) + timedelta(days=1),
+    )
     made = ledger(deposit(500), executed(50, tx="0x01", at=late), executed(50, tx="0x02", at=early))
-    assert {d: v.spent for d, v in made.state.days.items()} == {"2026-11-02": 50 * ONE, "2026-11-03": 50 * ONE}
+    assert {d: v.spent for d, v in made.state.days.items()} == {
+        "2026-11-02": 50 * ONE,
+        "2026-11-03": 50 * ONE,
+    }
     assert sum(made.state.minutes.values()) == 100 * ONE
 
 
 def test_the_state_stays_small_however_many_rows_there_are() -> None:
     made = Ledger().add(deposit(500))
     for n in range(1, 2_000):
-        made.add(row("buy", 1, tx=f"0x{n:x}", position={"id": f"p{n}"}, at=START + timedelta(minutes=n), mark="2"))
+        made.add(
+            row(
+                "buy",
+                1,
+                tx=f"0x{n:x}",
+                position={"id": f"p{n}"},
+                at=START + timedelta(minutes=n),
+                mark="2",
+            )
+        )
     assert len(made.state.positions) <= 257
     assert len(made.state.claims) <= 64
     assert len(made.state.days) <= 16
@@ -188,8 +311,14 @@ def stories(draw: st.DrawFn) -> tuple[list[NewEvent], list[NewEvent]]:
     agent: list[NewEvent] = []
     cents = st.integers(0, 5_000).map(lambda n: f"{n // 100}.{n % 100:02d}")
     for n in range(draw(st.integers(1, 10))):
-        tx, at, key = f"0x{n:x}", START + timedelta(minutes=n), draw(st.sampled_from(["free", "seen", None]))
-        about: dict[str, Any] = {"position": {"id": key}} if key else {"target": {"address": MARKET}}
+        tx, at, key = (
+            f"0x{n:x}",
+            START + timedelta(minutes=n),
+            draw(st.sampled_from(["free", "seen", None])),
+        )
+        about: dict[str, Any] = (
+            {"position": {"id": key}} if key else {"target": {"address": MARKET}}
+        )
         if draw(st.booleans()):
             about["mark"] = draw(cents)
         kind = draw(st.sampled_from(["buy", "sell", "resolve", "move"]))
@@ -232,7 +361,9 @@ def test_the_order_in_which_the_two_sides_arrive_does_not_change_a_total(
 
 @settings(max_examples=100, deadline=None)
 @given(stories(), st.lists(st.booleans(), max_size=20), st.integers(0, 20))
-def test_a_checkpoint_changes_no_answer(story: tuple[list[NewEvent], list[NewEvent]], choose: list[bool], cut: int) -> None:
+def test_a_checkpoint_changes_no_answer(
+    story: tuple[list[NewEvent], list[NewEvent]], choose: list[bool], cut: int
+) -> None:
     made = ledger(*interleaved(*story, choose))
     part = refold(made.events[:cut], all_events=made.events)
     kept = from_json(json.loads(json.dumps(to_json(part))))
@@ -243,18 +374,26 @@ def test_a_checkpoint_changes_no_answer(story: tuple[list[NewEvent], list[NewEve
 
 @settings(max_examples=100, deadline=None)
 @given(stories(), st.lists(st.booleans(), max_size=20))
-def test_money_is_conserved(story: tuple[list[NewEvent], list[NewEvent]], choose: list[bool]) -> None:
+def test_money_is_conserved(
+    story: tuple[list[NewEvent], list[NewEvent]], choose: list[bool]
+) -> None:
     """Cash is what went in less what the chain saw leave; nothing that only an agent says moves it."""
     chain, _ = story
     state = ledger(*interleaved(*story, choose)).state
     moved = [e.payload["executed"] for e in chain if "executed" in e.payload]
-    assert state.cash == 1_000 * ONE + sum(usdc(m["received"]).micros - usdc(m["spent"]).micros for m in moved)
-    assert sum(d.measured for d in state.days.values()) == sum(usdc(m["spent"]).micros for m in moved)
+    assert state.cash == 1_000 * ONE + sum(
+        usdc(m["received"]).micros - usdc(m["spent"]).micros for m in moved
+    )
+    assert sum(d.measured for d in state.days.values()) == sum(
+        usdc(m["spent"]).micros for m in moved
+    )
 
 
 # -- rows that make no sense ---------------------------------------------------------------------------------------
 
-NAMES = st.sampled_from(["id", "spent", "received", "codes", "kind", "seq", "what", "positions", "p"])
+NAMES = st.sampled_from(
+    ["id", "spent", "received", "codes", "kind", "seq", "what", "positions", "p"]
+)
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.floats() | st.just("1e999") | st.just("-5"),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3),
@@ -265,7 +404,7 @@ KEYS = st.sampled_from(
      "reverses", "violation", "refusal", "direction", "approval", "preview", "resource", "reason", "why"]
 )  # fmt: skip
 GARBAGE = st.builds(
-    lambda kind, by, amount, tx, payload: NewEvent(Kind(kind), Reporter(by), START, amount, tx, payload=payload),
+    lambda kind, by, amount, tx, payload: NewEvent(kind=Kind(kind), reported_by=Reporter(by), occurred_at=START, amount_usdc=amount, tx_hash=tx, payload=payload),
     st.sampled_from(list(Kind)), st.sampled_from(list(Reporter)), st.none() | st.integers(-(10**18), 10**18).map(Usdc),
     st.sampled_from([None, "0x01", "0x02"]), st.dictionaries(KEYS, JUNK, max_size=4),
 )  # fmt: skip
@@ -279,7 +418,9 @@ def test_no_stored_garbage_makes_the_fold_or_a_total_fail(rows: list[NewEvent]) 
     assert from_json(json.loads(json.dumps(to_json(state)))) == state
 
 
-@pytest.mark.parametrize("payload", [{"mark": "abc"}, {"mark": "-5"}, {"executed": "x"}, {"executed": {"spent": "NaN"}}])
+@pytest.mark.parametrize(
+    "payload", [{"mark": "abc"}, {"mark": "-5"}, {"executed": "x"}, {"executed": {"spent": "NaN"}}]
+)
 def test_an_unusable_stored_value_reads_as_nothing_and_says_so(payload: dict[str, Any]) -> None:
     state = ledger(deposit(500), row("move", None, "chain", tx="0x01", **payload)).state
     assert state.bad
@@ -289,10 +430,30 @@ def test_an_unusable_stored_value_reads_as_nothing_and_says_so(payload: dict[str
 def test_a_row_is_folded_in_microseconds() -> None:
     made = ledger(deposit(500))
     for n in range(60):
-        made.add(row("buy", 1, tx=f"0x{n:x}", position={"id": f"p{n % 7}"}, at=START + timedelta(minutes=n)))
-    event = Event("ev_x", 99, Kind.BUY, Reporter.AGENT, START, START, usdc(1), None, payload={"position": {"id": "p1"}})
+        made.add(
+            row(
+                "buy",
+                1,
+                tx=f"0x{n:x}",
+                position={"id": f"p{n % 7}"},
+                at=START + timedelta(minutes=n),
+            )
+        )
+    event = Event(
+        event_id="ev_x",
+        seq=99,
+        kind=Kind.BUY,
+        reported_by=Reporter.AGENT,
+        created_at=START,
+        occurred_at=START,
+        amount_usdc=usdc(1),
+        tx_hash=None,
+        payload={"position": {"id": "p1"}},
+    )
     best = min(_timed(lambda: fold(made.state, event)) for _ in range(5))
-    assert best < 200e-6, f"{best * 1e6:.0f} µs"  # measured 20 to 30; the bound leaves room for a busy machine
+    assert best < 200e-6, (
+        f"{best * 1e6:.0f} µs"
+    )  # measured 20 to 30; the bound leaves room for a busy machine
 
 
 def _timed(call: Any) -> float:
@@ -313,7 +474,9 @@ def unreported(draw: st.DrawFn) -> tuple[list[NewEvent], list[NewEvent]]:
         out, back = (draw(whole), "0") if kind == "buy" else ("0", draw(whole))
         chain.append(executed(out, back, tx=tx))
         if draw(st.booleans()):
-            agent.append(row(kind, draw(whole), tx=tx, position={"id": draw(st.sampled_from(["p", "q"]))}))
+            agent.append(
+                row(kind, draw(whole), tx=tx, position={"id": draw(st.sampled_from(["p", "q"]))})
+            )
     return chain, agent
 
 

@@ -20,7 +20,18 @@ from domain.reads.statement import Span, figures, week_of
 from domain.reads.view import mandate_view
 from domain.rules.checks import Wanted, action_checks, remaining
 from domain.rules.violations import flagged, violations
-from tests.domain.material import MARKET, SELECTOR, START, Ledger, deposit, executed, mandate, refold, row, usdc
+from tests.domain.material import (
+    MARKET,
+    SELECTOR,
+    START,
+    Ledger,
+    deposit,
+    executed,
+    mandate,
+    refold,
+    row,
+    usdc,
+)
 
 CENTS = st.integers(1, 6_000).map(lambda n: f"{n // 100}.{n % 100:02d}")
 KEYS = st.sampled_from(["p", "q", None])
@@ -71,9 +82,13 @@ class Life(RuleBasedStateMachine):
 
     @precondition(lambda self: self.untold)
     @rule(amount=CENTS, key=KEYS, ends=st.booleans())
-    def the_agent_reports_what_the_chain_told(self, amount: str, key: str | None, ends: bool) -> None:
+    def the_agent_reports_what_the_chain_told(
+        self, amount: str, key: str | None, ends: bool
+    ) -> None:
         tx, kind = self.untold.pop(0)
-        self.add(row("resolve" if ends else kind, amount, tx=tx, at=self.made.at, **self.about(key)))
+        self.add(
+            row("resolve" if ends else kind, amount, tx=tx, at=self.made.at, **self.about(key))
+        )
 
     @rule(amount=CENTS, key=KEYS, kind=st.sampled_from(["buy", "sell"]))
     def the_agent_reports_before_the_chain(self, amount: str, key: str | None, kind: str) -> None:
@@ -89,7 +104,11 @@ class Life(RuleBasedStateMachine):
         self.add(executed(amount if out else 0, 0 if out else amount, tx=tx, at=self.made.at))
         self._measured(amount, out)
 
-    @rule(amount=CENTS, key=KEYS, kind=st.sampled_from(["buy", "sell", "move", "resolve", "fee", "note"]))
+    @rule(
+        amount=CENTS,
+        key=KEYS,
+        kind=st.sampled_from(["buy", "sell", "move", "resolve", "fee", "note"]),
+    )
     def the_agent_claims(self, amount: str, key: str | None, kind: str) -> None:
         self.add(row(kind, amount, at=self.made.at, mark=amount, **self.about(key)))
 
@@ -101,12 +120,23 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: any("executed" in e.payload for e in self.made.events))
     @rule(data=st.data())
     def a_reorganisation_takes_a_call_away(self, data: st.DataObject) -> None:
-        gone_already = {e.payload["reverses"]["seq"] for e in self.made.events if "reverses" in e.payload}
-        there = [e for e in self.made.events if "executed" in e.payload and e.seq not in gone_already]
+        gone_already = {
+            e.payload["reverses"]["seq"] for e in self.made.events if "reverses" in e.payload
+        }
+        there = [
+            e for e in self.made.events if "executed" in e.payload and e.seq not in gone_already
+        ]
         if not there:
             return
         gone = data.draw(st.sampled_from(there))
-        self.add(NewEvent(Kind.NOTE, Reporter.CHAIN, self.made.at, payload=reversal_payload(gone)))
+        self.add(
+            NewEvent(
+                kind=Kind.NOTE,
+                reported_by=Reporter.CHAIN,
+                occurred_at=self.made.at,
+                payload=reversal_payload(gone),
+            )
+        )
         told = gone.payload["executed"]
         self.cash += usdc(told["spent"]).micros - usdc(told["received"]).micros
         self.spent -= usdc(told["spent"]).micros
@@ -125,7 +155,9 @@ class Life(RuleBasedStateMachine):
     def a_checkpoint_changes_nothing(self) -> None:
         kept = from_json(json.loads(json.dumps(to_json(self.made.state))))
         assert kept == self.made.state
-        assert mandate_view(replace(self.made.book(self.m), state=kept)) == mandate_view(self.made.book(self.m))
+        assert mandate_view(replace(self.made.book(self.m), state=kept)) == mandate_view(
+            self.made.book(self.m)
+        )
 
     @invariant()
     def what_remains_passes_its_own_checks_and_no_more_does(self) -> None:
@@ -133,7 +165,9 @@ class Life(RuleBasedStateMachine):
         left = remaining(book)
         assert ZERO <= left.amount <= self.m.per_tx_cap
         if left.amount:
-            numbers = {c.code: c.ok for c in action_checks(book, Wanted(MARKET, SELECTOR, left.amount))}
+            numbers = {
+                c.code: c.ok for c in action_checks(book, Wanted(MARKET, SELECTOR, left.amount))
+            }
             assert all(ok for code, ok in numbers.items() if code != "approval_missing")
             more = action_checks(book, Wanted(MARKET, SELECTOR, left.amount + Usdc(1)))
             assert any(not c.ok and c.refusal for c in more)
@@ -148,7 +182,9 @@ class Life(RuleBasedStateMachine):
         assert refold(events) == self.made.state
         states, period = [refold([])], week_of(START)
         while period.start <= self.made.at:
-            states.append(refold([e for e in events if e.created_at < period.end], all_events=events))
+            states.append(
+                refold([e for e in events if e.created_at < period.end], all_events=events)
+            )
             period = week_of(period.end)
         weeks = [figures(Span(self.m, period, a, b, ())) for a, b in itertools.pairwise(states)]
         life = figures(Span(self.m, period, states[0], self.made.state, ()))

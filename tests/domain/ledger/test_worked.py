@@ -11,7 +11,18 @@ from domain.ledger.fold import reversal_payload
 from domain.mandates.mandate import Status
 from domain.reads.view import mandate_view
 from domain.rules.case import Book
-from tests.domain.material import MARKET, SELECTOR, START, Ledger, book, deposit, executed, ledger, mandate, row
+from tests.domain.material import (
+    MARKET,
+    SELECTOR,
+    START,
+    Ledger,
+    book,
+    deposit,
+    executed,
+    ledger,
+    mandate,
+    row,
+)
 
 P: dict[str, Any] = {"position": {"id": "p"}}
 
@@ -40,10 +51,26 @@ def figures(at: Book) -> list[Any]:
 
 def test_a_draft_knows_no_money() -> None:
     """No chain row: cash, worth and what follows from them are unknown; results and fees are zero; the floor is 400."""
-    at = book(mandate(status=Status.DRAFT, signed_at=None, accepted_at=None, ends_at=None, vault_address=None))
+    at = book(
+        mandate(
+            status=Status.DRAFT, signed_at=None, accepted_at=None, ends_at=None, vault_address=None
+        )
+    )
     assert figures(at) == [None, None, None, None, "cash", "0.000000", None, None, None]
-    told = shown(at, "progress.floor", "progress.day", "progress.status", "fees.net_after_fees_est", "terms_status")
-    assert (told["floor"], told["day"], told["status"], told["terms_status"]) == ("400.000000", None, "draft", None)
+    told = shown(
+        at,
+        "progress.floor",
+        "progress.day",
+        "progress.status",
+        "fees.net_after_fees_est",
+        "terms_status",
+    )
+    assert (told["floor"], told["day"], told["status"], told["terms_status"]) == (
+        "400.000000",
+        None,
+        "draft",
+        None,
+    )
     assert told["fees.net_after_fees_est"]["value"] is None
     assert "data_issue" not in mandate_view(at)["progress"]
 
@@ -74,7 +101,9 @@ def test_a_matched_buy_moves_cash_into_a_position_at_cost() -> None:
 def test_a_marked_gain_reserves_the_agent_s_share() -> None:
     """Cash 460, mark 45: worth 505, gain 5, reserved 10% = 0.5. Exit 45 x 0.003 = 0.135; basis 504.865; leaving brings 504.365.
     Net of fees, estimated: 505 - 500 - 0.5 = 4.50, which is 0.90% of 500."""
-    at = ledger(deposit(500), row("buy", 40, tx="0x01", mark="45", **P), executed(40, tx="0x01")).book()
+    at = ledger(
+        deposit(500), row("buy", 40, tx="0x01", mark="45", **P), executed(40, tx="0x01")
+    ).book()
     assert figures(at) == [
         "460.000000", "460.000000", "45.000000", "505.000000", "agent_mark", "0.000000", "0.500000", "0.135000", "504.365000"
     ]  # fmt: skip
@@ -92,7 +121,9 @@ def test_half_a_position_is_sold_and_the_rest_resolved() -> None:
     """Buy 100, mark 120, sell 60 = half: value 60, cost 50, cash 460 (both on chain). Resolve +8 without a transaction closes:
     the estimate of cash gains 50 + 8 = 58, so worth is 460 + 58 = 518, reserved 1.8, realized 8."""
     m = mandate(per_tx_cap_usdc=None, daily_cap_usdc=None)
-    made = ledger(deposit(500), row("buy", 100, tx="0x01", mark="120", **P), executed(100, tx="0x01"))
+    made = ledger(
+        deposit(500), row("buy", 100, tx="0x01", mark="120", **P), executed(100, tx="0x01")
+    )
     made.add(row("sell", 60, tx="0x02", **P), executed(0, 60, tx="0x02"))
     assert figures(made.book(m))[:4] == ["460.000000", "460.000000", "60.000000", "520.000000"]
     made.add(row("resolve", 8, **P))
@@ -104,21 +135,47 @@ def test_half_a_position_is_sold_and_the_rest_resolved() -> None:
 def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
     """Tools 0.05 + 0.07 = 0.12, venue 0.3, network 0.011, unclassified 0.5 (1 row): 0.931. Result 2: realized 2 - 0.931 = 1.069,
     shown as 1.07. Cash is untouched: fees are not the vault's."""
-    made = ledger(deposit(500), row("fee", "0.05", fee_kind="x402"), row("fee", "0.07", fee_kind="tools"))
-    made.add(row("fee", "0.3", fee_kind="venue"), row("fee", "0.011", fee_kind="gas"), row("fee", "0.5"), row("resolve", 2))
+    made = ledger(
+        deposit(500), row("fee", "0.05", fee_kind="x402"), row("fee", "0.07", fee_kind="tools")
+    )
+    made.add(
+        row("fee", "0.3", fee_kind="venue"),
+        row("fee", "0.011", fee_kind="gas"),
+        row("fee", "0.5"),
+        row("resolve", 2),
+    )
     fees = mandate_view(made.book())["fees"]
     assert (fees["tools"], fees["venue"], fees["network"]) == ("0.120000", "0.300000", "0.011000")
     assert fees["unclassified"] == {"amount": "0.500000", "count": 1, "source": "agent"}
     assert fees["realized_total"] == "0.931000"
-    assert fees["net_after_fees_realized"] == {"value": "1.07", "est": False, "formula": "resolve - fees - payouts"}
-    assert figures(made.book())[:6] == ["500.000000", "500.000000", "0.000000", "500.000000", "cash", "1.069000"]
+    assert fees["net_after_fees_realized"] == {
+        "value": "1.07",
+        "est": False,
+        "formula": "resolve - fees - payouts",
+    }
+    assert figures(made.book())[:6] == [
+        "500.000000",
+        "500.000000",
+        "0.000000",
+        "500.000000",
+        "cash",
+        "1.069000",
+    ]
 
 
 def test_reports_without_a_chain_row_are_estimates() -> None:
     """Claimed: buy 30, sell 10 (a third), move 5 in. Estimate of cash 500 - 30 + 10 + 5 = 485; the position 30 - 10 = 20 at cost,
     then 20 - 5 = 15; worth 500. The day counts the gross 30."""
-    made = ledger(deposit(500), row("buy", 30, **P), row("sell", 10, **P), row("move", 5, direction="in", **P))
-    assert figures(made.book())[:5] == ["500.000000", "485.000000", "15.000000", "500.000000", "cost"]
+    made = ledger(
+        deposit(500), row("buy", 30, **P), row("sell", 10, **P), row("move", 5, direction="in", **P)
+    )
+    assert figures(made.book())[:5] == [
+        "500.000000",
+        "485.000000",
+        "15.000000",
+        "500.000000",
+        "cost",
+    ]
     assert mandate_view(made.book())["limits"]["used"]["per_day"]["value"] == "30.000000"
 
 
@@ -135,9 +192,20 @@ def test_the_keeper_s_mark_beats_the_agent_s() -> None:
 def _to_the_end(returned: str, gain: str, fee: str, paid_out: str) -> Ledger:
     settled = {"spent": "50", "returned": returned, "gain": gain, "agent_fee": fee}
     made = ledger(
-        deposit(500), row("buy", 50, tx="0x01", **P), executed(50, tx="0x01"), row("stop", None, "chain", reason="owner")
+        deposit(500),
+        row("buy", 50, tx="0x01", **P),
+        executed(50, tx="0x01"),
+        row("stop", None, "chain", reason="owner"),
     )
-    made.add(row("move", returned, "chain", tx="0x02", unwound={"target": MARKET, "selector": SELECTOR, "received": returned}))
+    made.add(
+        row(
+            "move",
+            returned,
+            "chain",
+            tx="0x02",
+            unwound={"target": MARKET, "selector": SELECTOR, "received": returned},
+        )
+    )
     made.add(row("resolve", None, "chain", settled=settled), row("withdraw", paid_out, "chain"))
     return made
 
@@ -154,7 +222,11 @@ def test_a_gain_is_settled_paid_and_withdrawn_to_the_last_digit() -> None:
         "0.000000", "0.000000", "0.000000", "0.000000", "cash", "6.411112", "0.000000", "0.000000", "0.000000"
     ]  # fmt: skip
     fees = mandate_view(made.book(m))["fees"]
-    assert fees["agent_fee"] == {"reserved_est": "0.000000", "paid": "0.712345", "paid_source": "chain"}
+    assert fees["agent_fee"] == {
+        "reserved_est": "0.000000",
+        "paid": "0.712345",
+        "paid_source": "chain",
+    }
     assert fees["net_after_fees_est"]["value"] == fees["net_after_fees_realized"]["value"] == "6.41"
 
 
@@ -162,9 +234,22 @@ def test_a_loss_pays_no_fee() -> None:
     """Out 50, back 41: loss 9, fee 0. The owner takes 491; realized -9."""
     made = _to_the_end("41", "0", "0", "491")
     at = figures(made.book(mandate(status=Status.SETTLED, stopped_at=START)))
-    assert at == ["0.000000", "0.000000", "0.000000", "0.000000", "cash", "-9.000000", "0.000000", "0.000000", "0.000000"]
+    assert at == [
+        "0.000000",
+        "0.000000",
+        "0.000000",
+        "0.000000",
+        "cash",
+        "-9.000000",
+        "0.000000",
+        "0.000000",
+        "0.000000",
+    ]
     fees = mandate_view(made.book())["fees"]
-    assert (fees["agent_fee"]["paid_source"], fees["net_after_fees_realized"]["value"]) == (None, "-9.00")
+    assert (fees["agent_fee"]["paid_source"], fees["net_after_fees_realized"]["value"]) == (
+        None,
+        "-9.00",
+    )
 
 
 def test_a_partly_funded_mandate_has_its_floor_in_proportion() -> None:
@@ -184,7 +269,11 @@ def test_a_partly_funded_mandate_has_its_floor_in_proportion() -> None:
 def test_the_day_cap_binds_and_lifts_at_midnight() -> None:
     """Three actions of 45, 45 and 40 make 130 of 150: 20 left, below the 50 an action; it lifts at 00:00 UTC.
     Money that came back (60) gives nothing back."""
-    made = ledger(deposit(500), *[executed(n, tx=f"0x{n}{i}") for i, n in enumerate((45, 45, 40))], executed(0, 60, tx="0xff"))
+    made = ledger(
+        deposit(500),
+        *[executed(n, tx=f"0x{n}{i}") for i, n in enumerate((45, 45, 40))],
+        executed(0, 60, tx="0xff"),
+    )
     limits = mandate_view(made.book())["limits"]
     assert limits["remaining"] == {
         "value": "20.000000", "binding": {"clause": 3, "key": "per_day"}, "retry_at": "2026-11-03T00:00:00.000Z"
@@ -195,18 +284,34 @@ def test_the_day_cap_binds_and_lifts_at_midnight() -> None:
 
 def test_two_days_amounts_meet_at_midnight_and_the_rolling_day_shows_it() -> None:
     """50 at 23:59:59 on Monday, 50 at 00:00:00 on Tuesday: each day 50, the last 24 hours 100; then only what is younger."""
-    late, early = START.replace(hour=23, minute=59, second=59), START.replace(hour=0) + timedelta(days=1)
+    late, early = (
+        START.replace(hour=23, minute=59, second=59),
+        START.replace(hour=0) + timedelta(days=1),
+    )
     made = ledger(deposit(500), executed(50, tx="0x01", at=late), executed(50, tx="0x02", at=early))
     limits = mandate_view(made.book(now=early + timedelta(seconds=1)))["limits"]
-    assert (limits["used"]["per_day"]["value"], limits["rolling_24h"]["value"]) == ("50.000000", "100.000000")
+    assert (limits["used"]["per_day"]["value"], limits["rolling_24h"]["value"]) == (
+        "50.000000",
+        "100.000000",
+    )
     later = mandate_view(made.book(now=early + timedelta(hours=24)))["limits"]
-    assert (later["used"]["per_day"]["value"], later["rolling_24h"]["value"]) == ("0.000000", "50.000000")
+    assert (later["used"]["per_day"]["value"], later["rolling_24h"]["value"]) == (
+        "0.000000",
+        "50.000000",
+    )
 
 
 def test_a_reorganised_deposit_is_taken_back() -> None:
     """300 and 200 in; the second is re-organised away: cash 300, committed 300, worth 300. Its new place brings 500 back."""
     made = ledger(deposit(300), deposit(200))
-    made.add(NewEvent(Kind.NOTE, Reporter.CHAIN, START, payload=reversal_payload(made.events[1])))
+    made.add(
+        NewEvent(
+            kind=Kind.NOTE,
+            reported_by=Reporter.CHAIN,
+            occurred_at=START,
+            payload=reversal_payload(made.events[1]),
+        )
+    )
     assert figures(made.book())[0] == "300.000000"
     assert mandate_view(made.book())["progress"]["committed"] == "300.000000"
     made.add(deposit(200))
@@ -216,7 +321,15 @@ def test_a_reorganised_deposit_is_taken_back() -> None:
 def test_unusable_stored_values_read_as_nothing_and_say_so() -> None:
     """A mark of "lots" and a spent of "NaN" read as 0: cash 500, a position marked 0, worth 460 by estimate."""
     made = ledger(deposit(500), row("buy", 40, mark="lots", **P))
-    made.add(row("move", None, "chain", tx="0x09", executed={"target": MARKET, "spent": "NaN", "received": None}))
+    made.add(
+        row(
+            "move",
+            None,
+            "chain",
+            tx="0x09",
+            executed={"target": MARKET, "spent": "NaN", "received": None},
+        )
+    )
     at = made.book()
     assert figures(at)[:4] == ["500.000000", "460.000000", "0.000000", "460.000000"]
     assert mandate_view(at)["progress"]["data_issue"] is True
@@ -226,11 +339,20 @@ def test_a_mandate_past_its_end_says_ended_until_it_is_settled() -> None:
     """Signed on 2 November for 30 days: on 2 December at 09:00 it is over. Day 30 of 30; nothing is left to act with; the
     settlement may take 3 days more."""
     end = START + timedelta(days=30)
-    before, after = ledger(deposit(500)).book(now=end - timedelta(seconds=1)), ledger(deposit(500)).book(now=end)
+    before, after = (
+        ledger(deposit(500)).book(now=end - timedelta(seconds=1)),
+        ledger(deposit(500)).book(now=end),
+    )
     assert shown(before, "progress.status", "progress.day") == {"status": "working", "day": 30}
-    told = shown(after, "progress.status", "progress.day", "progress.next_event", "limits.remaining")
+    told = shown(
+        after, "progress.status", "progress.day", "progress.next_event", "limits.remaining"
+    )
     assert (told["status"], told["day"]) == ("ended", 30)
     assert told["next_event"] == {"kind": "settle", "at": "2026-12-05T09:00:00.000Z"}
-    assert told["limits.remaining"] == {"value": "0.000000", "binding": {"clause": 8, "key": "period"}, "retry_at": None}
+    assert told["limits.remaining"] == {
+        "value": "0.000000",
+        "binding": {"clause": 8, "key": "period"},
+        "retry_at": None,
+    }
     settled = replace(after, mandate=mandate(status=Status.SETTLED))
     assert shown(settled, "progress.status")["status"] == "settled"

@@ -65,7 +65,11 @@ def test_the_item_on_the_wire_is_the_contract_s() -> None:
         "decided_at",
         "note",
     }
-    assert (told["clause"], told["approve_amount_usdc"], told["decided_at"]) == (6, "30.000000", None)
+    assert (told["clause"], told["approve_amount_usdc"], told["decided_at"]) == (
+        6,
+        "30.000000",
+        None,
+    )
 
 
 def test_a_first_policy_lists_what_it_sets_and_an_unchanged_save_nothing() -> None:
@@ -74,19 +78,29 @@ def test_a_first_policy_lists_what_it_sets_and_an_unchanged_save_nothing() -> No
         "per_tx_cap_usdc": {"from": None, "to": "5.000000"},
         "accepts_mandates": {"from": False, "to": True},
     }
-    assert changes(first, replace(first, per_tx_cap_usdc=usdc("5.00"), updated_at=START + timedelta(days=1))) == {}
+    assert (
+        changes(
+            first,
+            replace(first, per_tx_cap_usdc=usdc("5.00"), updated_at=START + timedelta(days=1)),
+        )
+        == {}
+    )
 
 
 def test_only_true_allows_an_overdraft() -> None:
     assert Policy(auto_vs_approval={"allow_overdraft": True}).allow_overdraft
     assert not any(
-        Policy(auto_vs_approval=v).allow_overdraft for v in (None, {}, {"allow_overdraft": 1}, {"allow_overdraft": "true"}, [])
+        Policy(auto_vs_approval=v).allow_overdraft
+        for v in (None, {}, {"allow_overdraft": 1}, {"allow_overdraft": "true"}, [])
     )
 
 
 def test_one_and_true_are_two_settings() -> None:
     """Only `true` allows an overdraft, so that a change between the two is a change."""
-    one, yes = Policy(auto_vs_approval={"allow_overdraft": 1}), Policy(auto_vs_approval={"allow_overdraft": True})
+    one, yes = (
+        Policy(auto_vs_approval={"allow_overdraft": 1}),
+        Policy(auto_vs_approval={"allow_overdraft": True}),
+    )
     assert (one.allow_overdraft, yes.allow_overdraft) == (False, True)
     assert set(changes(one, yes)) == set(changes(yes, one)) == {"auto_vs_approval"}
     assert changes(yes, yes) == {}

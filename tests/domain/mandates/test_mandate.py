@@ -39,7 +39,9 @@ MOVES: dict[tuple[Status, Action], Status | str] = {
 
 @pytest.mark.parametrize("action", list(Action))
 @pytest.mark.parametrize("status", list(Status))
-def test_every_pair_of_state_and_action_is_a_move_or_a_refusal(status: Status, action: Action) -> None:
+def test_every_pair_of_state_and_action_is_a_move_or_a_refusal(
+    status: Status, action: Action
+) -> None:
     m = mandate(status=status)
     expected = MOVES.get((status, action), "wrong_status")
     if isinstance(expected, Status):
@@ -53,7 +55,9 @@ def test_every_pair_of_state_and_action_is_a_move_or_a_refusal(status: Status, a
 @pytest.mark.parametrize(
     ("action", "expected"), [(A.CANCEL, S.CANCELLED), (A.STOP, None), (A.FUND, None), (A.ATTACH, S.SIGNED)]
 )  # fmt: skip
-def test_a_signed_mandate_without_a_vault_can_be_cancelled_and_not_stopped(action: Action, expected: Status | None) -> None:
+def test_a_signed_mandate_without_a_vault_can_be_cancelled_and_not_stopped(
+    action: Action, expected: Status | None
+) -> None:
     m = mandate(status=S.SIGNED, vault_address=None)
     if expected is not None:
         assert moved(m, action) is expected
@@ -69,7 +73,10 @@ def test_a_mandate_is_over_at_its_end_and_not_before() -> None:
     assert m.ended(end)
 
 
-@pytest.mark.parametrize(("bps", "floor"), [(0, "500.000000"), (2000, "400.000000"), (10000, "0.000000"), (3333, "333.350000")])
+@pytest.mark.parametrize(
+    ("bps", "floor"),
+    [(0, "500.000000"), (2000, "400.000000"), (10000, "0.000000"), (3333, "333.350000")],
+)
 def test_the_floor_is_a_share_of_the_budget(bps: int, floor: str) -> None:
     assert str(mandate(stop_floor_bps=bps).floor) == floor
 

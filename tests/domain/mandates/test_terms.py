@@ -38,8 +38,18 @@ def test_version_two_has_the_fields_of_the_specification_in_its_order() -> None:
     assert set(told) == {"types", "primaryType", "domain", "message"}
     assert [(f["name"], f["type"]) for f in told["types"]["MandateTerms"]] == V2
     assert list(told["message"]) == [name for name, _ in V2]
-    assert [f["name"] for f in told["types"]["EIP712Domain"]] == ["name", "version", "chainId", "verifyingContract"]
-    assert told["domain"] == {"name": "MandateVault", "version": "2", "chainId": 84532, "verifyingContract": "0x" + "ff" * 20}
+    assert [f["name"] for f in told["types"]["EIP712Domain"]] == [
+        "name",
+        "version",
+        "chainId",
+        "verifyingContract",
+    ]
+    assert told["domain"] == {
+        "name": "MandateVault",
+        "version": "2",
+        "chainId": 84532,
+        "verifyingContract": "0x" + "ff" * 20,
+    }
     assert told["primaryType"] == "MandateTerms"
 
 
@@ -51,7 +61,11 @@ def test_amounts_are_base_units_in_decimal_strings() -> None:
         "150000000",
         "400000000",
     )
-    assert (told["approvalAbove"], told["onFloor"], told["nonce"]) == ("12500000", "1", str(2**256 - 1))
+    assert (told["approvalAbove"], told["onFloor"], told["nonce"]) == (
+        "12500000",
+        "1",
+        str(2**256 - 1),
+    )
     assert all(isinstance(v, str) for v in told.values())
 
 
@@ -70,10 +84,16 @@ def test_version_one_lacks_what_version_two_added() -> None:
 
 def test_the_frame_ends_a_horizon_of_whole_days_after_it_was_issued() -> None:
     made = frame(mandate(), 7, START.replace(microsecond=999_999))
-    assert (made.issued_at, made.ends_at - made.issued_at, made.nonce) == (int(START.timestamp()), 30 * 86_400, 7)
+    assert (made.issued_at, made.ends_at - made.issued_at, made.nonce) == (
+        int(START.timestamp()),
+        30 * 86_400,
+        7,
+    )
 
 
-@pytest.mark.parametrize("changed", ["budget_usdc", "stop_floor_bps", "payout_bps", "owner_address", "agent_address"])
+@pytest.mark.parametrize(
+    "changed", ["budget_usdc", "stop_floor_bps", "payout_bps", "owner_address", "agent_address"]
+)
 def test_signed_values_agree_with_the_mandate_only_while_nothing_changed(changed: str) -> None:
     m = mandate()
     told = message(m, FIXED, HASH, GUARD)

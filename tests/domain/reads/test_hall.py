@@ -33,7 +33,18 @@ class Story:
         self.at += timedelta(seconds=1)
         n = len(self.rows) + 1
         money = None if amount is None else Usdc(round(amount * M))
-        self.rows.append(Event(f"ev_{n}", n, kind, by, self.at, self.at, money, payload=payload))
+        self.rows.append(
+            Event(
+                event_id=f"ev_{n}",
+                seq=n,
+                kind=kind,
+                reported_by=by,
+                created_at=self.at,
+                occurred_at=self.at,
+                amount_usdc=money,
+                payload=payload,
+            )
+        )
         return self
 
     def deposit(self, amount: float) -> Story:
@@ -49,7 +60,9 @@ class Story:
         told = {"spent": str(Usdc(round(spent * M))), "received": str(Usdc(round(received * M)))}
         return self.row(Kind.MOVE, Reporter.CHAIN, spent or received, executed=told)
 
-    def mark(self, positions: float, cash: float | None = None, by: Reporter = Reporter.KEEPER) -> Story:
+    def mark(
+        self, positions: float, cash: float | None = None, by: Reporter = Reporter.KEEPER
+    ) -> Story:
         of = self.cash if cash is None else round(cash * M)
         told = {"cash": str(Usdc(of)), "positions": str(Usdc(round(positions * M)))}
         return self.row(Kind.NOTE, by, marked=told)
@@ -86,16 +99,26 @@ def factor(days: Iterable[Day]) -> float:
 
 
 def test_a_deposit_between_two_results_is_chained_out() -> None:
-    story = Story().deposit(100).trade(spent=100).mark(110).deposit(110).mark(110).next_day().mark(99)
+    story = (
+        Story().deposit(100).trade(spent=100).mark(110).deposit(110).mark(110).next_day().mark(99)
+    )
     told = story.since()
     # +10% on 100; then -11 on 220 is -5%: 1.10 x 0.95 = 1.045.
     assert told == {"net_usdc": "-1.000000", "twr_bps": 450, "max_drawdown_bps": 500, "trades": 1}
 
 
 def test_a_day_holds_its_worth_its_flows_and_its_result() -> None:
-    first, second = Story().deposit(100).trade(spent=60).mark(66).next_day(2).mark(60).withdraw(10).days()
+    first, second = (
+        Story().deposit(100).trade(spent=60).mark(66).next_day(2).mark(60).withdraw(10).days()
+    )
     assert first == Day("2026-11-02", 0, 106 * M, 100 * M, 0, SCALE * 106 // 100, 1)
-    assert (second.day, second.start, second.worth, second.net, second.outflow) == ("2026-11-04", 106 * M, 90 * M, -6 * M, 10 * M)
+    assert (second.day, second.start, second.worth, second.net, second.outflow) == (
+        "2026-11-04",
+        106 * M,
+        90 * M,
+        -6 * M,
+        10 * M,
+    )
     assert second.factor == SCALE * (106 * M - 6 * M) // (106 * M)
 
 
@@ -103,7 +126,12 @@ def test_a_fall_and_a_rise_show_as_drawdown() -> None:
     story = Story().deposit(100).trade(spent=100)
     for worth in (120, 90, 108, 81, 150):
         story.mark(worth).next_day()
-    assert story.since() == {"net_usdc": "50.000000", "twr_bps": 5000, "max_drawdown_bps": 3250, "trades": 1}
+    assert story.since() == {
+        "net_usdc": "50.000000",
+        "twr_bps": 5000,
+        "max_drawdown_bps": 3250,
+        "trades": 1,
+    }
 
 
 def test_the_agents_fee_is_a_cost_once_and_its_payout_none() -> None:
@@ -111,7 +139,12 @@ def test_the_agents_fee_is_a_cost_once_and_its_payout_none() -> None:
     assert story.since()["twr_bps"] == 1800
     story.withdraw(118)
     story.row(Kind.PAYOUT, Reporter.CHAIN, 2)
-    assert story.since() == {"net_usdc": "18.000000", "twr_bps": 1800, "max_drawdown_bps": 0, "trades": 2}
+    assert story.since() == {
+        "net_usdc": "18.000000",
+        "twr_bps": 1800,
+        "max_drawdown_bps": 0,
+        "trades": 2,
+    }
     assert story.record().worth == 0
 
 
@@ -128,7 +161,11 @@ def test_a_mark_of_a_block_that_the_ledger_has_not_reached_waits() -> None:
     story.mark(0, cash=100)  # sold on chain; the row comes some blocks later
     assert (story.record().worth, story.since()["twr_bps"]) == (100 * M, 0)
     story.trade(received=100)
-    assert (story.record().worth, story.since()["twr_bps"], story.since()["max_drawdown_bps"]) == (100 * M, 0, 0)
+    assert (story.record().worth, story.since()["twr_bps"], story.since()["max_drawdown_bps"]) == (
+        100 * M,
+        0,
+        0,
+    )
     early = Story().deposit(100).mark(60, cash=40)
     assert early.record().worth == 100 * M
     assert early.trade(spent=60).record().positions == 60 * M
@@ -147,11 +184,26 @@ def test_a_probe_that_does_not_answer_is_no_loss_but_a_proven_one_is() -> None:
 def test_what_a_reorganisation_takes_back_is_no_result() -> None:
     story = Story().deposit(100).trade(spent=60)
     gone = story.rows[-1]
-    told = {"event_id": gone.event_id, "seq": gone.seq, "kind": "move", "amount_usdc": "60", "payload": dict(gone.payload)}
+    told = {
+        "event_id": gone.event_id,
+        "seq": gone.seq,
+        "kind": "move",
+        "amount_usdc": "60",
+        "payload": dict(gone.payload),
+    }
     story.row(Kind.NOTE, Reporter.CHAIN, reverses=told)
     assert (story.record().worth, story.record().positions) == (100 * M, 0)
-    assert story.since() == {"net_usdc": "0.000000", "twr_bps": 0, "max_drawdown_bps": 0, "trades": 0}
-    story.row(Kind.NOTE, Reporter.CHAIN, reverses={"seq": 1, "kind": "deposit", "amount_usdc": "100", "payload": {}})
+    assert story.since() == {
+        "net_usdc": "0.000000",
+        "twr_bps": 0,
+        "max_drawdown_bps": 0,
+        "trades": 0,
+    }
+    story.row(
+        Kind.NOTE,
+        Reporter.CHAIN,
+        reverses={"seq": 1, "kind": "deposit", "amount_usdc": "100", "payload": {}},
+    )
     assert story.record().worth == 0
     assert story.since()["net_usdc"] == "0.000000"
 
@@ -166,9 +218,24 @@ def test_a_mandate_without_a_chain_row_has_no_figures() -> None:
 
 def test_an_agent_cannot_move_its_measured_record_by_reporting() -> None:
     plain = Story().deposit(100).trade(spent=50).mark(55).next_day().mark(52)
-    talked = Story().deposit(100).claim(Kind.BUY, 900).claim(Kind.RESOLVE, 1e6).trade(spent=50).claim(Kind.FEE, 3)
-    talked.claim(Kind.NOTE, 0, mark="99999", marked={"cash": "0", "positions": "9"}, executed={"spent": "0", "received": "9"})
-    talked.mark(55).claim(Kind.SELL, 500).next_day().mark(52).claim(Kind.MOVE, 7, settled={"agent_fee": "9"})
+    talked = (
+        Story()
+        .deposit(100)
+        .claim(Kind.BUY, 900)
+        .claim(Kind.RESOLVE, 1e6)
+        .trade(spent=50)
+        .claim(Kind.FEE, 3)
+    )
+    talked.claim(
+        Kind.NOTE,
+        0,
+        mark="99999",
+        marked={"cash": "0", "positions": "9"},
+        executed={"spent": "0", "received": "9"},
+    )
+    talked.mark(55).claim(Kind.SELL, 500).next_day().mark(52).claim(
+        Kind.MOVE, 7, settled={"agent_fee": "9"}
+    )
     measured = [replace(d, claimed_trades=0, claimed_net=0, claimed_fees=0) for d in talked.days()]
     assert measured == plain.days()
     assert sum(d.claimed_trades for d in talked.days()) == 4
@@ -176,8 +243,13 @@ def test_an_agent_cannot_move_its_measured_record_by_reporting() -> None:
     assert sum(d.claimed_fees for d in talked.days()) == 3 * M
 
 
-@given(st.lists(st.tuples(st.sampled_from(["in", "out"]), st.integers(1, 10**9)), max_size=30), st.booleans())
-def test_an_owner_funding_back_and_forth_cannot_raise_twr(flows: list[tuple[str, int]], invested: bool) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from(["in", "out"]), st.integers(1, 10**9)), max_size=30),
+    st.booleans(),
+)
+def test_an_owner_funding_back_and_forth_cannot_raise_twr(
+    flows: list[tuple[str, int]], invested: bool
+) -> None:
     story = Story().deposit(100)
     if invested:
         story.trade(spent=50)
@@ -206,12 +278,16 @@ def test_money_that_left_before_a_gain_does_not_thicken_it() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["in", "out"]), st.integers(0, 300), st.booleans(), st.integers(50, 200)),
+        st.tuples(
+            st.sampled_from(["in", "out"]), st.integers(0, 300), st.booleans(), st.integers(50, 200)
+        ),
         min_size=1,
         max_size=12,
     )
 )
-def test_no_order_of_flows_and_results_shows_more_than_the_true_return(steps: list[tuple[str, int, bool, int]]) -> None:
+def test_no_order_of_flows_and_results_shows_more_than_the_true_return(
+    steps: list[tuple[str, int, bool, int]],
+) -> None:
     """A vault that is all position: each step has a flow before or after a result that nobody measures in between."""
     story, worth, true = Story().deposit(200).trade(spent=100), 200.0, 1.0
     for way, amount, first, percent in steps:
@@ -231,7 +307,14 @@ def test_no_order_of_flows_and_results_shows_more_than_the_true_return(steps: li
 
 
 def test_money_that_left_while_a_position_was_worth_nothing_does_not_thicken_its_recovery() -> None:
-    story = Story().deposit(200).trade(spent=100).mark(0, by=Reporter.CHAIN).withdraw(1).mark(1, by=Reporter.CHAIN)
+    story = (
+        Story()
+        .deposit(200)
+        .trade(spent=100)
+        .mark(0, by=Reporter.CHAIN)
+        .withdraw(1)
+        .mark(1, by=Reporter.CHAIN)
+    )
     assert story.since()["twr_bps"] == nearest(505, 1000) - 10_000
 
 
@@ -272,12 +355,17 @@ def test_twr_drawdown_and_net_agree_with_numpy(told: list[tuple[float, float]]) 
     assert abs(float(shown["net_usdc"]) - net) < 1e-4
 
 
-@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 2 * 10**18)), min_size=1, max_size=6), st.integers(0, 10**9))
+@given(
+    st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 2 * 10**18)), min_size=1, max_size=6),
+    st.integers(0, 10**9),
+)
 def test_several_mandates_weigh_by_what_they_held(rows: list[tuple[int, int]], others: int) -> None:
     days = [Day("2026-11-02", start, start, factor=f) for start, f in rows]
     whole = sum(s for s, _ in rows) + others
     weights = [s for s, _ in rows] + [others]
-    expected = float(np.average([f / SCALE for _, f in rows] + [1.0], weights=weights)) if whole else 1.0
+    expected = (
+        float(np.average([f / SCALE for _, f in rows] + [1.0], weights=weights)) if whole else 1.0
+    )
     assert joint(days, others) / SCALE == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
@@ -287,7 +375,11 @@ def test_the_first_day_of_an_agent_shows_what_its_money_did() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 2 * 10**18)), min_size=2, max_size=6),
+    st.lists(
+        st.tuples(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 2 * 10**18)),
+        min_size=2,
+        max_size=6,
+    ),
     st.integers(0, 10**12),
     st.integers(0, 5),
 )
@@ -307,7 +399,16 @@ def test_money_put_beside_a_loss_on_the_same_day_never_raises_the_joint_return(
 
 @given(st.integers(0, 12), st.integers(0, 12))
 def test_rolling_in_parts_gives_the_same_days(a: int, b: int) -> None:
-    story = Story().deposit(100).trade(spent=60).mark(70).next_day().claim(Kind.BUY, 3).mark(60, cash=1).deposit(5)
+    story = (
+        Story()
+        .deposit(100)
+        .trade(spent=60)
+        .mark(70)
+        .next_day()
+        .claim(Kind.BUY, 3)
+        .mark(60, cash=1)
+        .deposit(5)
+    )
     story.next_day(3).trade(received=70).withdraw(20).next_day().mark(3).settle(1)
     parts = sorted((min(a, len(story.rows)), min(b, len(story.rows))))
     record, kept = EMPTY, dict[str, Day]()
@@ -332,7 +433,10 @@ def test_worth_is_carried_over_days_without_rows() -> None:
 
 
 def test_a_chart_has_400_points_at_the_most() -> None:
-    totals = [Total("2024-01-01", 5 * M, 0, 5 * M, SCALE, 0, 0, 0, 0), Total("2024-06-01", 7 * M, 2 * M, 0, SCALE, 0, 0, 0, 0)]
+    totals = [
+        Total("2024-01-01", 5 * M, 0, 5 * M, SCALE, 0, 0, 0, 0),
+        Total("2024-06-01", 7 * M, 2 * M, 0, SCALE, 0, 0, 0, 0),
+    ]
     worth, net = (s["points"] for s in chart(totals, "2026-11-20")["series"])
     assert len(worth) == len(net) == 400
     assert worth[0] == ["2025-10-17", "7.000000"]
@@ -347,7 +451,12 @@ def test_days_live_ends_with_the_money() -> None:
 def test_a_window_takes_its_days_and_no_other() -> None:
     story = Story().deposit(100).trade(spent=100).mark(50).next_day().mark(60)
     totals = together([story.days()])
-    assert window(totals, "2026-11-03") == {"net_usdc": "10.000000", "twr_bps": 2000, "max_drawdown_bps": 0, "trades": 0}
+    assert window(totals, "2026-11-03") == {
+        "net_usdc": "10.000000",
+        "twr_bps": 2000,
+        "max_drawdown_bps": 0,
+        "trades": 0,
+    }
     assert window(totals, "2026-11-04")["twr_bps"] == 0
     assert since_of("2026-11-20", 7) == "2026-11-14"
     assert since_of("2026-11-20", None) is None

@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 
 from domain.ledger.events import Event, NewEvent
 from domain.ledger.state import LedgerState
-from domain.reads.statement import Span, Week, figures, last_full_week, statement, together, week, week_of
+from domain.reads.statement import (
+    Span,
+    Week,
+    figures,
+    last_full_week,
+    statement,
+    together,
+    week,
+    week_of,
+)
 from domain.refusals import Refused
 from tests.domain.ledger.test_ledger import interleaved, stories
 from tests.domain.material import START, Ledger, deposit, executed, mandate, refold, row
@@ -49,7 +58,10 @@ def test_weeks_are_iso_weeks_in_utc() -> None:
     assert last_full_week(START).name == "2026-W44"
 
 
-@pytest.mark.parametrize("name", ["2026-W54", "2026-W00", "2026-1", "", "2026-W1", "9999999-W01", "0000-W01", "2026-W01\n"])
+@pytest.mark.parametrize(
+    "name",
+    ["2026-W54", "2026-W00", "2026-1", "", "2026-W1", "9999999-W01", "0000-W01", "2026-W01\n"],
+)
 def test_a_week_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(Refused) as refused:
         week(name)
@@ -59,7 +71,12 @@ def test_a_week_that_is_none_is_refused(name: str) -> None:
 def test_a_week_worked_by_hand() -> None:
     """Monday: 500 in, buy 40 on chain, marked 45; a fee of 0.5; a result of 2 elsewhere. Worth 460 + 45 = 505.
     Realized 2 - 0.5 = 1.5; estimated 505 - 500 - 1.5 = 3.5. The largest move 40 of 50; the busiest day 40 of 150."""
-    rows = [deposit(500), row("buy", 40, tx="0x01", mark="45", **P), executed(40, tx="0x01"), row("fee", "0.5", fee_kind="venue")]
+    rows = [
+        deposit(500),
+        row("buy", 40, tx="0x01", mark="45", **P),
+        executed(40, tx="0x01"),
+        row("fee", "0.5", fee_kind="venue"),
+    ]
     events = spread([*rows, row("resolve", 2, position={"id": "elsewhere"})], timedelta(minutes=1))
     told = statement(span(events, week_of(START)))
     assert told["period"] == {
@@ -82,13 +99,24 @@ def test_a_week_worked_by_hand() -> None:
         "largest_move": {"allowed": "50.000000", "used": "40.000000"},
         "busiest_day": {"allowed": "150.000000", "used": "40.000000", "day": "2026-11-02"},
     }
-    assert [d["code"] for d in told["disclosures"]] == ["net_of_fees", "past_results", "estimates", "off_switch"]
+    assert [d["code"] for d in told["disclosures"]] == [
+        "net_of_fees",
+        "past_results",
+        "estimates",
+        "off_switch",
+    ]
     assert len(told["steps"]) == 5
 
 
 def test_the_next_week_starts_where_this_one_ended() -> None:
     events = spread(
-        [deposit(500), row("buy", 40, tx="0x01", **P), executed(40, tx="0x01"), row("note", mark="50", **P)], timedelta(days=3)
+        [
+            deposit(500),
+            row("buy", 40, tx="0x01", **P),
+            executed(40, tx="0x01"),
+            row("note", mark="50", **P),
+        ],
+        timedelta(days=3),
     )
     first, second = span(events, week("2026-W45")), span(events, week("2026-W46"))
     assert statement(first)["worth"]["end"] == statement(second)["worth"]["start"]
@@ -146,7 +174,10 @@ def test_the_weeks_of_a_life_sum_up_to_the_last_digit(
     for name in SUMMED:
         assert sum(w[name] for w in weeks) == life[name]
     for w in weeks:
-        assert w["end"] - w["start"] == w["deposits"] - w["withdrawals"] + w["realized"] + w["estimated"]
+        assert (
+            w["end"] - w["start"]
+            == w["deposits"] - w["withdrawals"] + w["realized"] + w["estimated"]
+        )
     assert all(a["end"] == b["start"] for a, b in pairwise(weeks))
     assert weeks[-1]["end"] == life["end"]
 
@@ -164,5 +195,7 @@ def test_all_mandates_add_up() -> None:
     assert told["totals"]["worth"]["end"] == "500.000001"
     assert told["totals"]["result"]["realized"] == "-1.500000"
     for path in (("worth", "end"), ("flows", "deposits"), ("result", "estimated")):
-        assert sum(Decimal(m[path[0]][path[1]]) for m in told["mandates"]) == Decimal(told["totals"][path[0]][path[1]])
+        assert sum(Decimal(m[path[0]][path[1]]) for m in told["mandates"]) == Decimal(
+            told["totals"][path[0]][path[1]]
+        )
     assert together([], period)["totals"]["worth"] == {"start": "0.000000", "end": "0.000000"}

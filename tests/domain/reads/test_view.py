@@ -22,7 +22,20 @@ from domain.reads.view import mandate_view, summary
 from domain.rules.case import Book
 from domain.settings import Switches
 from tests.domain.ledger.test_ledger import GARBAGE
-from tests.domain.material import MARKET, SELECTOR, START, TARGET, Ledger, book, deposit, executed, ledger, mandate, row, usdc
+from tests.domain.material import (
+    MARKET,
+    SELECTOR,
+    START,
+    TARGET,
+    Ledger,
+    book,
+    deposit,
+    executed,
+    ledger,
+    mandate,
+    row,
+    usdc,
+)
 
 PARTS = {
     "mandate",
@@ -71,12 +84,35 @@ def steps(at: Book) -> list[dict[str, Any]]:
 def pending(name: str, minutes: int, **more: Any) -> Approval:
     place = {"market": "erc4626-test", "address": MARKET, "selector": SELECTOR}
     asked = START + timedelta(minutes=minutes)
-    return Approval(name, "m_1", "pending", place, "0x", "h", usdc(30), "to rebalance", asked, asked + timedelta(days=1), **more)
+    return Approval(
+        name,
+        "m_1",
+        "pending",
+        place,
+        "0x",
+        "h",
+        usdc(30),
+        "to rebalance",
+        asked,
+        asked + timedelta(days=1),
+        **more,
+    )
 
 
 def test_the_read_has_every_part_and_is_json() -> None:
-    made = ledger(deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), executed(40, tx="0x01"))
-    view = mandate_view(made.book(terms_status={"signed": True, "version": "2", "digest_matches": True, "signer_matches": True}))
+    made = ledger(
+        deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), executed(40, tx="0x01")
+    )
+    view = mandate_view(
+        made.book(
+            terms_status={
+                "signed": True,
+                "version": "2",
+                "digest_matches": True,
+                "signer_matches": True,
+            }
+        )
+    )
     assert set(view) == PARTS
     assert json.loads(json.dumps(view)) == view
     assert set(view["progress"]) >= {
@@ -97,7 +133,15 @@ def test_the_read_has_every_part_and_is_json() -> None:
         "horizon_days",
     }
     limits = view["limits"]
-    keys = {"budget", "per_action", "per_day", "stop_line", "period", "pending_approvals", "paid_reads"}
+    keys = {
+        "budget",
+        "per_action",
+        "per_day",
+        "stop_line",
+        "period",
+        "pending_approvals",
+        "paid_reads",
+    }
     assert set(limits["allowed"]) == set(limits["used"]) == keys
     assert all({"value", "source", "basis"} <= set(u) for u in limits["used"].values())
     assert [e["event_id"] for e in view["events"]] == [e.event_id for e in reversed(made.events)]
@@ -105,9 +149,14 @@ def test_the_read_has_every_part_and_is_json() -> None:
 
 
 def test_the_ten_clauses_stand_in_their_order_with_who_enforces_them() -> None:
-    told = clauses(mandate(approval_above_usdc=usdc("12.5"), on_floor="close"), Switches(stop_line_dry_run=False))
+    told = clauses(
+        mandate(approval_above_usdc=usdc("12.5"), on_floor="close"),
+        Switches(stop_line_dry_run=False),
+    )
     assert [(c["n"], c["key"]) for c in told] == [(int(k), k.key) for k in ClauseKey]
-    assert [c["enforced_by"] for c in told] == ["Contract"] * 5 + ["Service guard"] * 2 + ["Contract"] * 3
+    assert [c["enforced_by"] for c in told] == ["Contract"] * 5 + ["Service guard"] * 2 + [
+        "Contract"
+    ] * 3
     assert all(c["source"] == c["signed_fields"][0] for c in told)
     assert {c["status"] for c in told} == {"enforced"}
     assert told[1]["source"] == "perTxCap"
@@ -117,25 +166,53 @@ def test_the_ten_clauses_stand_in_their_order_with_who_enforces_them() -> None:
 
 def test_what_a_switch_turns_off_is_stored_and_pending() -> None:
     off = clauses(mandate(), Switches(approval_gate=False, stop_line_dry_run=True))
-    assert {c["n"]: c["status"] for c in off if c["status"] != "enforced"} == {6: "stored_pending", 7: "stored_pending"}
+    assert {c["n"]: c["status"] for c in off if c["status"] != "enforced"} == {
+        6: "stored_pending",
+        7: "stored_pending",
+    }
 
 
 def test_markets_name_every_entry_and_its_enforcer() -> None:
-    targets = (Target("vault"), Target("x402", hosts=("a.example",)), TARGET, Target("venue", venue="perps", symbols=("BTC",)))
+    targets = (
+        Target("vault"),
+        Target("x402", hosts=("a.example",)),
+        TARGET,
+        Target("venue", venue="perps", symbols=("BTC",)),
+    )
     told = clauses(mandate(allowed_targets=targets), Switches())[4]
-    assert [i["enforced_by"] for i in told["params"]["items"]] == ["Contract", "Service guard", "Contract", "Venue"]
+    assert [i["enforced_by"] for i in told["params"]["items"]] == [
+        "Contract",
+        "Service guard",
+        "Contract",
+        "Venue",
+    ]
     assert "a.example" in told["text_en"]
     assert "Test market" in told["text_en"]
 
 
 def _story() -> Ledger:
-    made = ledger(deposit(500), row("fee", "0.01", fee_kind="x402", resource="https://a.example/x", text="prices"))
-    made.add(
-        row("note", preview={"ok": True}, text="checked"), row("note", approval={"approval_id": "ap_1", "status": "approved"})
+    made = ledger(
+        deposit(500),
+        row("fee", "0.01", fee_kind="x402", resource="https://a.example/x", text="prices"),
     )
-    made.add(row("buy", 40, tx="0x01", why="cheap", position={"id": "p"}, target={"address": MARKET}), executed(40, tx="0x01"))
-    made.add(executed(5, tx="0x02"), row("note", by="keeper", marks={"p": "41"}), row("note", mark="42", position={"id": "p"}))
-    made.add(row("resolve", 1, position={"id": "p"}), row("stop", None, "chain", reason="owner"), row("withdraw", 455, "chain"))
+    made.add(
+        row("note", preview={"ok": True}, text="checked"),
+        row("note", approval={"approval_id": "ap_1", "status": "approved"}),
+    )
+    made.add(
+        row("buy", 40, tx="0x01", why="cheap", position={"id": "p"}, target={"address": MARKET}),
+        executed(40, tx="0x01"),
+    )
+    made.add(
+        executed(5, tx="0x02"),
+        row("note", by="keeper", marks={"p": "41"}),
+        row("note", mark="42", position={"id": "p"}),
+    )
+    made.add(
+        row("resolve", 1, position={"id": "p"}),
+        row("stop", None, "chain", reason="owner"),
+        row("withdraw", 455, "chain"),
+    )
     return made.add(row("payout", "0.1", "chain"), row("note", text="good-bye"))
 
 
@@ -154,12 +231,19 @@ def test_every_kind_of_step_appears_and_each_has_its_fields() -> None:
     }
     assert all(set(s) == STEP for s in told)
     last = told[-1]
-    assert (last["kind"], last["note"], last["clauses"]) == ("instruction", "grow slowly", list(range(1, 11)))
+    assert (last["kind"], last["note"], last["clauses"]) == (
+        "instruction",
+        "grow slowly",
+        list(range(1, 11)),
+    )
 
 
 def test_a_pair_is_one_group_the_action_first_and_the_measured_outcome_after_it() -> None:
     group = [s for s in steps(_story().book()) if s["group"] == "0x01"]
-    assert [(s["kind"], s["reported_by"]) for s in group] == [("action", "agent"), ("outcome", "chain")]
+    assert [(s["kind"], s["reported_by"]) for s in group] == [
+        ("action", "agent"),
+        ("outcome", "chain"),
+    ]
     assert all(s["confirmed_on_chain"] for s in group)
     assert (group[0]["why"], group[1]["why"]) == ("cheap", None)
     assert not group[0]["est"]
@@ -168,17 +252,29 @@ def test_a_pair_is_one_group_the_action_first_and_the_measured_outcome_after_it(
 
 
 def test_groups_stand_newest_first_and_pending_approvals_on_top() -> None:
-    told = steps(_story().book(approvals=(pending("ap_2", 1), pending("ap_3", 2), pending("ap_4", -3_000))))
+    told = steps(
+        _story().book(approvals=(pending("ap_2", 1), pending("ap_3", 2), pending("ap_4", -3_000)))
+    )
     assert [s["id"] for s in told[:2]] == ["ap_3", "ap_2"]
-    assert (told[0]["kind"], told[0]["status"], told[0]["why"]) == ("consent", "pending", "to rebalance")
+    assert (told[0]["kind"], told[0]["status"], told[0]["why"]) == (
+        "consent",
+        "pending",
+        "to rebalance",
+    )
     assert "ap_4" not in [s["id"] for s in told]
     times = [s["at"] for s in told[2:-1] if s["tx_hash"] is None]
     assert times == sorted(times, reverse=True)
 
 
 def test_a_reason_comes_only_from_the_agent_s_own_rows() -> None:
-    told = steps(ledger(row("note", by="keeper", text="mine", why="no"), row("note", text="yours")).book())
-    assert {s["reported_by"]: s["why"] for s in told} == {"keeper": None, "agent": "yours", "owner": None}
+    told = steps(
+        ledger(row("note", by="keeper", text="mine", why="no"), row("note", text="yours")).book()
+    )
+    assert {s["reported_by"]: s["why"] for s in told} == {
+        "keeper": None,
+        "agent": "yours",
+        "owner": None,
+    }
 
 
 def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
@@ -200,7 +296,8 @@ def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "clause"), [("TargetNotAllowed", 5), ("OverPerTxCap", 2), ("MandateEnded", 8), ("server_guard", None)]
+    ("reason", "clause"),
+    [("TargetNotAllowed", 5), ("OverPerTxCap", 2), ("MandateEnded", 8), ("server_guard", None)],
 )
 def test_a_refused_attempt_is_a_note_that_cites_its_clause(reason: str, clause: int | None) -> None:
     step = steps(ledger(row("note", refusal={"reason": reason})).book())[0]
@@ -210,7 +307,9 @@ def test_a_refused_attempt_is_a_note_that_cites_its_clause(reason: str, clause: 
 
 
 def test_an_action_names_the_clauses_that_allowed_it() -> None:
-    step = next(s for s in steps(_story().book()) if s["kind"] == "action" and s["reported_by"] == "agent")
+    step = next(
+        s for s in steps(_story().book()) if s["kind"] == "action" and s["reported_by"] == "agent"
+    )
     assert step["allowed_by"] == [2, 3, 4, 5, 8]
     assert step["breached"] == []
 
@@ -219,11 +318,17 @@ def test_an_action_names_the_clauses_that_allowed_it() -> None:
     ("chain", "withdrawable", "reason"),
     [
         (VaultState("0xcc", BlockStamp(1, "0x", NOW), True, withdrawable=True), True, None),
-        (VaultState("0xcc", BlockStamp(1, "0x", NOW), True, lock_reason=1, lock_until=NOW), False, "open_positions"),
+        (
+            VaultState("0xcc", BlockStamp(1, "0x", NOW), True, lock_reason=1, lock_until=NOW),
+            False,
+            "open_positions",
+        ),
         (None, None, "unknown"),
     ],
 )
-def test_the_lock_mirrors_the_vault(chain: VaultState | None, withdrawable: bool | None, reason: str | None) -> None:
+def test_the_lock_mirrors_the_vault(
+    chain: VaultState | None, withdrawable: bool | None, reason: str | None
+) -> None:
     lock = mandate_view(book(chain=chain))["lock"]
     assert set(lock) == {"withdrawable", "reason", "until", "message"}
     assert (lock["withdrawable"], lock["reason"]) == (withdrawable, reason)
@@ -232,8 +337,16 @@ def test_the_lock_mirrors_the_vault(chain: VaultState | None, withdrawable: bool
 
 def test_the_chain_state_says_what_was_read_and_when() -> None:
     chain = VaultState("0xcc", BlockStamp(9, "0x", NOW), True, agent="0xbb", stopped=True)
-    told = mandate_view(book(mandate(refreshed_at=NOW), chain=chain, provisional=({"name": "Executed"},)))["chain_state"]
-    assert (told["stopped"], told["settled"], told["agent"], told["agent_known"], told["as_of_block"]) == (
+    told = mandate_view(
+        book(mandate(refreshed_at=NOW), chain=chain, provisional=({"name": "Executed"},))
+    )["chain_state"]
+    assert (
+        told["stopped"],
+        told["settled"],
+        told["agent"],
+        told["agent_known"],
+        told["as_of_block"],
+    ) == (
         True,
         False,
         "0xbb",
@@ -248,11 +361,27 @@ def test_the_chain_state_says_what_was_read_and_when() -> None:
 def test_the_next_event_is_the_soonest() -> None:
     soon = (NOW + timedelta(hours=1)).isoformat()
     made = ledger(deposit(500), row("note", next_at=soon))
-    assert mandate_view(made.book())["progress"]["next_event"] == {"kind": "next_at", "at": "2026-11-02T12:00:00.000Z"}
+    assert mandate_view(made.book())["progress"]["next_event"] == {
+        "kind": "next_at",
+        "at": "2026-11-02T12:00:00.000Z",
+    }
     item = replace(pending("ap_1", 0), expires_at=NOW + timedelta(minutes=5))
-    assert mandate_view(made.book(approvals=(item,)))["progress"]["next_event"]["kind"] == "approval_expiry"
-    assert mandate_view(ledger(deposit(500), row("note", next_at="soon")).book())["progress"]["next_event"]["kind"] == "ends_at"
-    assert mandate_view(book(mandate(status=Status.CANCELLED, vault_address=None)))["progress"]["next_event"] is None
+    assert (
+        mandate_view(made.book(approvals=(item,)))["progress"]["next_event"]["kind"]
+        == "approval_expiry"
+    )
+    assert (
+        mandate_view(ledger(deposit(500), row("note", next_at="soon")).book())["progress"][
+            "next_event"
+        ]["kind"]
+        == "ends_at"
+    )
+    assert (
+        mandate_view(book(mandate(status=Status.CANCELLED, vault_address=None)))["progress"][
+            "next_event"
+        ]
+        is None
+    )
 
 
 def test_a_paused_mandate_says_so() -> None:
@@ -261,7 +390,10 @@ def test_a_paused_mandate_says_so() -> None:
 
 
 def test_paid_reads_count_in_credits_of_the_day_rounded_up_a_read() -> None:
-    made = ledger(*[row("fee", "0.011", fee_kind="paid_read") for _ in range(60)], row("fee", 1, fee_kind="gas"))
+    made = ledger(
+        *[row("fee", "0.011", fee_kind="paid_read") for _ in range(60)],
+        row("fee", 1, fee_kind="gas"),
+    )
     assert mandate_view(made.book())["limits"]["used"]["paid_reads"]["value"] == 120
 
 
@@ -278,10 +410,15 @@ def test_no_stored_garbage_makes_a_read_fail(rows: list[NewEvent]) -> None:
 def test_a_read_of_fifty_rows_costs_about_a_millisecond() -> None:
     made = ledger(deposit(500))
     for n in range(25):
-        made.add(row("buy", 1, tx=f"0x{n:x}", position={"id": f"p{n % 5}"}, text="why"), executed(1, tx=f"0x{n:x}"))
+        made.add(
+            row("buy", 1, tx=f"0x{n:x}", position={"id": f"p{n % 5}"}, text="why"),
+            executed(1, tx=f"0x{n:x}"),
+        )
     at = made.book()
     best = min(_timed(at) for _ in range(5))
-    assert best < 8e-3, f"{best * 1e3:.1f} ms"  # measured 0.9; the bound leaves room for a busy machine
+    assert best < 8e-3, (
+        f"{best * 1e3:.1f} ms"
+    )  # measured 0.9; the bound leaves room for a busy machine
 
 
 def _timed(at: Book) -> float:

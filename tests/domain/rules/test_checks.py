@@ -16,7 +16,18 @@ from domain.rules.case import Book
 from domain.rules.checks import Wanted, action_checks, remaining
 from domain.rules.exposure import exposure
 from domain.rules.stop_line import at_stop_line
-from tests.domain.material import MARKET, OTHER, SELECTOR, START, deposit, executed, ledger, mandate, row, usdc
+from tests.domain.material import (
+    MARKET,
+    OTHER,
+    SELECTOR,
+    START,
+    deposit,
+    executed,
+    ledger,
+    mandate,
+    row,
+    usdc,
+)
 
 NOW = START + timedelta(hours=2)
 ORDER = [
@@ -33,7 +44,9 @@ ORDER = [
 ]
 
 
-def want(amount: str | int = 10, target: str = MARKET, selector: str = SELECTOR, held: str | int = 0) -> Wanted:
+def want(
+    amount: str | int = 10, target: str = MARKET, selector: str = SELECTOR, held: str | int = 0
+) -> Wanted:
     return Wanted(target, selector, usdc(amount), usdc(held))
 
 
@@ -77,21 +90,37 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
         ("mandate_paused", funded(m=mandate(paused_at=START)), want()),
         ("mandate_paused", funded(chain=vault(paused=True)), want()),
         ("mandate_ended", funded(m=mandate(ends_at=NOW)), want()),
-        ("mandate_ended", funded(m=mandate(ends_at=NOW + timedelta(days=1)), chain=vault(NOW + timedelta(days=1))), want()),
+        (
+            "mandate_ended",
+            funded(
+                m=mandate(ends_at=NOW + timedelta(days=1)), chain=vault(NOW + timedelta(days=1))
+            ),
+            want(),
+        ),
         ("target_not_allowed", funded(), want(target=OTHER)),
         ("target_not_allowed", funded(), want(selector="0xdeadbeef")),
         ("over_per_tx_cap", funded(), want("50.000001")),
         ("over_per_tx_cap", funded(policy=Policy(per_tx_cap_usdc=usdc(5))), want("5.000001")),
-        ("over_daily_cap", funded(*[executed(50, tx=f"0x{n}", at=NOW) for n in range(3)]), want("0.000001")),
+        (
+            "over_daily_cap",
+            funded(*[executed(50, tx=f"0x{n}", at=NOW) for n in range(3)]),
+            want("0.000001"),
+        ),
         ("over_daily_cap", funded(chain=vault(spent_today=usdc(150))), want("0.000001")),
         ("over_daily_cap", funded(reservations=(hold(145),)), want("5.000001")),
         ("over_budget", funded(chain=vault(cash=usdc(9), positions=usdc(491))), want("9.000001")),
         ("over_budget", funded(policy=Policy(total_cap_usdc=usdc(9))), want("9.000001")),
         ("over_budget", ledger(deposit(9)).book(mandate(stop_floor_bps=10000)), want("9.000001")),
-        ("below_stop_line", funded(chain=vault(positions=usdc(0), cash=usdc("399.999999"))), want()),
+        (
+            "below_stop_line",
+            funded(chain=vault(positions=usdc(0), cash=usdc("399.999999"))),
+            want(),
+        ),
     ],
 )
-def test_a_failing_check_is_a_refusal_with_its_code_and_numbers(code: str, book: Book, wanted: Wanted) -> None:
+def test_a_failing_check_is_a_refusal_with_its_code_and_numbers(
+    code: str, book: Book, wanted: Wanted
+) -> None:
     check = next(c for c in action_checks(book, wanted) if c.code == code)
     assert not check.ok
     assert check.refusal is not None
@@ -102,12 +131,18 @@ def test_a_failing_check_is_a_refusal_with_its_code_and_numbers(code: str, book:
 
 def test_equality_passes_every_cap() -> None:
     book = funded(
-        executed(50, tx="0x01", at=NOW), executed(50, tx="0x02", at=NOW), chain=vault(cash=usdc(400), spent_today=usdc(100))
+        executed(50, tx="0x01", at=NOW),
+        executed(50, tx="0x02", at=NOW),
+        chain=vault(cash=usdc(400), spent_today=usdc(100)),
     )
     assert failing(book, want(50)) == []
     asked = replace(book, mandate=mandate(approval_above_usdc=usdc(50)))
     assert failing(asked, want(50)) == []
-    assert failing(asked, want("50.000001")) == ["over_per_tx_cap", "over_daily_cap", "approval_missing"]
+    assert failing(asked, want("50.000001")) == [
+        "over_per_tx_cap",
+        "over_daily_cap",
+        "approval_missing",
+    ]
 
 
 def test_asking_refuses_nothing_by_itself_and_an_approved_item_lets_it_pass() -> None:
@@ -143,12 +178,18 @@ def test_the_refusal_of_the_day_names_what_is_left_and_when_it_lifts() -> None:
 
 def test_one_action_that_is_reserved_reported_and_mined_counts_once() -> None:
     """Handed out 50, reported 50, mined 50, not yet a ledger row: 50 of 150 are used, not 150."""
-    book = funded(row("buy", 50, tx="0x01", at=NOW), reservations=(hold(50),), chain=vault(cash=usdc(450), spent_today=usdc(50)))
+    book = funded(
+        row("buy", 50, tx="0x01", at=NOW),
+        reservations=(hold(50),),
+        chain=vault(cash=usdc(450), spent_today=usdc(50)),
+    )
     assert remaining(book).as_json()["value"] == "50.000000"
     assert failing(book, want(50)) == []
     two = replace(book, reservations=(hold(50), hold(50, "i")))
     assert failing(two, want(50)) == []
-    assert failing(replace(book, reservations=(hold(50), hold(50, "i"), hold("0.000001", "j"))), want(50)) == ["over_daily_cap"]
+    assert failing(
+        replace(book, reservations=(hold(50), hold(50, "i"), hold("0.000001", "j"))), want(50)
+    ) == ["over_daily_cap"]
 
 
 def test_ten_parallel_calls_cannot_all_pass() -> None:
@@ -173,7 +214,12 @@ def test_an_exit_is_possible_below_the_stop_line() -> None:
     ("book", "value", "key", "retry"),
     [
         (funded(), "50.000000", "per_action", False),
-        (funded(*[executed(45, tx=f"0x{n}", at=NOW) for n in range(3)]), "15.000000", "per_day", True),
+        (
+            funded(*[executed(45, tx=f"0x{n}", at=NOW) for n in range(3)]),
+            "15.000000",
+            "per_day",
+            True,
+        ),
         (funded(chain=vault(cash=usdc(7), positions=usdc(493))), "7.000000", "budget", False),
         (funded(m=mandate(status=Status.STOPPED)), "0.000000", "at_stop", False),
         (funded(m=mandate(paused_at=START)), "0.000000", "your_floors", False),
@@ -182,28 +228,51 @@ def test_an_exit_is_possible_below_the_stop_line() -> None:
         (funded(policy=Policy(per_tx_cap_usdc=usdc(5))), "5.000000", "per_action", False),
     ],
 )
-def test_what_remains_names_the_clause_that_binds(book: Book, value: str, key: str, retry: bool) -> None:
+def test_what_remains_names_the_clause_that_binds(
+    book: Book, value: str, key: str, retry: bool
+) -> None:
     told = remaining(book).as_json()
-    assert (told["value"], told["binding"]["key"], told["retry_at"] is not None) == (value, key, retry)
+    assert (told["value"], told["binding"]["key"], told["retry_at"] is not None) == (
+        value,
+        key,
+        retry,
+    )
 
 
 def test_the_exposure_before_funding_is_that_of_the_terms() -> None:
     """Above the floor 500 - 400 = 100, and 2% of 400 = 8: 108 ever; a day 108 (under its 150); one action 50."""
     told = exposure(ledger().book(mandate(status=Status.SIGNED)))
-    assert (told["before_pause"], told["today"], told["ever"]) == ("50.000000", "108.000000", "108.000000")
+    assert (told["before_pause"], told["today"], told["ever"]) == (
+        "50.000000",
+        "108.000000",
+        "108.000000",
+    )
 
 
 def test_the_live_exposure_follows_the_vault() -> None:
     """Cash 460, position 45, floor 400: 105 above it, and 8: 113 ever. Today min(113, 110 + 45) = 113; at once 50 + 45 = 95."""
     book = funded(chain=vault(cash=usdc(460), positions=usdc(45), spent_today=usdc(40)))
     told = exposure(book)
-    assert (told["before_pause"], told["today"], told["ever"]) == ("95.000000", "113.000000", "113.000000")
+    assert (told["before_pause"], told["today"], told["ever"]) == (
+        "95.000000",
+        "113.000000",
+        "113.000000",
+    )
     paused = exposure(funded(chain=vault(paused=True)))
-    assert (paused["before_pause"], paused["today"], paused["ever"]) == ("0.000000", "0.000000", "108.000000")
+    assert (paused["before_pause"], paused["today"], paused["ever"]) == (
+        "0.000000",
+        "0.000000",
+        "108.000000",
+    )
 
 
 @pytest.mark.parametrize(
-    "book", [funded(chain=vault(stopped=True)), funded(m=mandate(ends_at=START)), funded(chain=vault(settled=True))]
+    "book",
+    [
+        funded(chain=vault(stopped=True)),
+        funded(m=mandate(ends_at=START)),
+        funded(chain=vault(settled=True)),
+    ],
 )
 def test_a_closed_mandate_exposes_nothing(book: Book) -> None:
     told = exposure(book)
@@ -214,12 +283,17 @@ def test_a_stop_that_only_the_record_knows_does_not_lower_the_exposure() -> None
     stopped = mandate(status=Status.STOPPED)
     assert exposure(funded(m=stopped, chain=vault()))["ever"] == "108.000000"
     assert exposure(funded(m=stopped))["ever"] == "108.000000"
-    assert exposure(funded(row("stop", None, "chain", reason="owner"), m=stopped))["ever"] == "0.000000"
+    assert (
+        exposure(funded(row("stop", None, "chain", reason="owner"), m=stopped))["ever"]
+        == "0.000000"
+    )
 
 
 def test_past_the_end_only_open_positions_can_still_be_unwound_badly() -> None:
     """Not stopped, so the agent may still unwind: of 30 in positions at most 105 above the floor and 8 can go, so all 30."""
-    told = exposure(funded(m=mandate(ends_at=START), chain=vault(cash=usdc(475), positions=usdc(30))))
+    told = exposure(
+        funded(m=mandate(ends_at=START), chain=vault(cash=usdc(475), positions=usdc(30)))
+    )
     assert {told[n] for n in ("before_pause", "today", "ever")} == {"30.000000"}
 
 

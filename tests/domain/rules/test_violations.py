@@ -21,7 +21,19 @@ from domain.rules.case import Book
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.violations import flagged, violations
 from domain.settings import Switches
-from tests.domain.material import MARKET, OTHER, SELECTOR, START, Ledger, deposit, executed, ledger, mandate, row, usdc
+from tests.domain.material import (
+    MARKET,
+    OTHER,
+    SELECTOR,
+    START,
+    Ledger,
+    deposit,
+    executed,
+    ledger,
+    mandate,
+    row,
+    usdc,
+)
 
 NOON = START.replace(hour=12)
 CODES = {
@@ -67,7 +79,10 @@ def item(amount: int, status: str = "approved", **more: Any) -> Approval:
 CASES: dict[str, Callable[[], tuple[Book, NewEvent]]] = {
     "over_per_tx_cap": lambda: (funded(), row("buy", "50.000001")),
     "over_daily_cap": lambda: (funded(*[row("buy", 50) for _ in range(3)]), row("buy", "0.000001")),
-    "over_budget": lambda: (funded(per_tx_cap_usdc=usdc(600), daily_cap_usdc=usdc(600)), row("buy", "500.000001")),
+    "over_budget": lambda: (
+        funded(per_tx_cap_usdc=usdc(600), daily_cap_usdc=usdc(600)),
+        row("buy", "500.000001"),
+    ),
     "target_not_allowed": lambda: (funded(), row("buy", 1, target={"address": OTHER})),
     "mandate_stopped": lambda: (funded(status=Status.STOPPED, stopped_at=START), row("buy", 1)),
     "mandate_ended": lambda: (funded(ends_at=START), row("buy", 1)),
@@ -124,7 +139,10 @@ def test_a_floor_that_is_reached_exactly_is_not_crossed() -> None:
 
 
 def test_the_day_is_the_utc_day_of_the_action_and_not_of_the_request() -> None:
-    last, first = START.replace(hour=23, minute=59, second=59), START.replace(hour=0) + timedelta(days=1)
+    last, first = (
+        START.replace(hour=23, minute=59, second=59),
+        START.replace(hour=0) + timedelta(days=1),
+    )
     made = ledger(deposit(500), *[executed(50, tx=f"0x{n}", at=last) for n in range(3)])
     late = made.book(now=first)
     assert codes(late, executed(50, tx="0x09", at=first)) == []
@@ -163,7 +181,12 @@ def test_the_stricter_of_policy_and_mandate_binds_and_is_named() -> None:
     assert [(b.code, b.allowed, b.bound_by) for b in broken] == [
         ("over_per_tx_cap", "30.000000", "policy"), ("over_budget", "35.000000", "policy")
     ]  # fmt: skip
-    assert violations(replace(book, policy=Policy(per_tx_cap_usdc=usdc(60))), row("buy", 55))[0].bound_by == "mandate"
+    assert (
+        violations(replace(book, policy=Policy(per_tx_cap_usdc=usdc(60))), row("buy", 55))[
+            0
+        ].bound_by
+        == "mandate"
+    )
 
 
 def test_an_approved_item_covers_its_own_action_once() -> None:
@@ -173,7 +196,9 @@ def test_an_approved_item_covers_its_own_action_once() -> None:
     assert codes(replace(book, approvals=(item(40),)), new) == []
     assert codes(replace(book, approvals=(item(40, "used"),)), new) == ["approval_missing"]
     assert codes(replace(book, approvals=(item(41),)), new) == ["approval_missing"]
-    assert codes(replace(book, approvals=(item(40, target={"address": OTHER}),)), new) == ["approval_missing"]
+    assert codes(replace(book, approvals=(item(40, target={"address": OTHER}),)), new) == [
+        "approval_missing"
+    ]
     assert codes(replace(book, switches=Switches(approval_gate=False)), new) == []
 
 
@@ -187,15 +212,26 @@ def test_a_report_of_an_approved_execution_is_clean_after_the_item_is_used_up() 
 def test_what_happened_before_a_stop_or_a_pause_breaks_nothing_when_it_is_told_later() -> None:
     stopped = funded(status=Status.STOPPED, stopped_at=NOON)
     assert codes(stopped, executed(10, tx="0x01", at=NOON)) == []
-    assert codes(stopped, executed(10, tx="0x01", at=NOON + timedelta(seconds=1))) == ["mandate_stopped"]
+    assert codes(stopped, executed(10, tx="0x01", at=NOON + timedelta(seconds=1))) == [
+        "mandate_stopped"
+    ]
     paused = funded(paused_at=NOON)
     assert codes(paused, executed(10, tx="0x01", at=NOON - timedelta(seconds=1))) == []
     made = ledger(executed(10, tx="0x01", at=NOON))
-    assert codes(stopped, row("buy", 10, tx="0x01", at=NOON + timedelta(hours=1)), *made.events) == []
+    assert (
+        codes(stopped, row("buy", 10, tx="0x01", at=NOON + timedelta(hours=1)), *made.events) == []
+    )
 
 
 def test_unwinding_a_closed_mandate_breaks_nothing() -> None:
-    told = row("move", 42, "chain", tx="0x02", at=NOON, unwound={"target": MARKET, "selector": SELECTOR, "received": "42"})
+    told = row(
+        "move",
+        42,
+        "chain",
+        tx="0x02",
+        at=NOON,
+        unwound={"target": MARKET, "selector": SELECTOR, "received": "42"},
+    )
     for closed in (funded(status=Status.STOPPED, stopped_at=START), funded(ends_at=START)):
         assert codes(closed, told) == []
 
@@ -208,14 +244,22 @@ def test_a_deposit_above_the_budget_is_flagged() -> None:
 def test_paid_reads_go_to_the_hosts_of_the_terms() -> None:
     only = funded(allowed_targets=(Target("x402", hosts=("data.example",)),))
     assert codes(only, row("fee", "0.01", fee_kind="x402", resource="https://data.example/a")) == []
-    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="https://else.example/a")) == ["target_not_allowed"]
-    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="http://[bad")) == ["target_not_allowed"]
-    assert codes(funded(), row("fee", "0.01", fee_kind="x402", resource="https://any.example")) == []
+    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="https://else.example/a")) == [
+        "target_not_allowed"
+    ]
+    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="http://[bad")) == [
+        "target_not_allowed"
+    ]
+    assert (
+        codes(funded(), row("fee", "0.01", fee_kind="x402", resource="https://any.example")) == []
+    )
     assert codes(only, row("fee", "0.01", fee_kind="gas")) == []
 
 
 def test_a_venue_order_is_judged_by_its_market() -> None:
-    only = funded(allowed_targets=(Target("venue", venue="perps", symbols=("BTC",), market="perps-btc"),))
+    only = funded(
+        allowed_targets=(Target("venue", venue="perps", symbols=("BTC",), market="perps-btc"),)
+    )
     assert codes(only, row("buy", 1, target={"market": "BTC"})) == []
     assert codes(only, row("buy", 1, target={"market": "perps-btc"})) == []
     assert codes(only, row("buy", 1, target={"market": "DOGE"})) == ["target_not_allowed"]
@@ -236,11 +280,15 @@ def test_a_chain_row_to_a_target_outside_the_terms_is_flagged() -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["note", "fee", "resolve"])
-def test_whatever_an_agent_reports_without_a_say_is_flagged(closed: dict[str, Any], code: str, kind: str) -> None:
+def test_whatever_an_agent_reports_without_a_say_is_flagged(
+    closed: dict[str, Any], code: str, kind: str
+) -> None:
     amount = None if kind == "note" else "1"
     assert codes(funded(), row(kind, amount)) == []
     assert codes(funded(**closed), row(kind, amount)) == [code]
 
 
 def test_an_empty_ledger_flags_nothing_for_an_ordinary_report() -> None:
-    assert codes(Ledger().book(), row("buy", 50, tx="0x01", target={"market": "erc4626-test"})) == []
+    assert (
+        codes(Ledger().book(), row("buy", 50, tx="0x01", target={"market": "erc4626-test"})) == []
+    )

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_an_action_is_pending_while_it_may_be_sent_then_landed(world: World) -> None:
     m = await working(world)
-    assert (await m.as_agent("mandate_reconcile", action_hash="none such")).body["outcome"] == "not_seen"
+    assert (await m.as_agent("mandate_reconcile", action_hash="none such")).body[
+        "outcome"
+    ] == "not_seen"
     told = await m.execute("10")
     key = told.body["action_hash"]
     waits = (await m.as_agent("mandate_reconcile", action_hash=key)).body
@@ -33,12 +35,20 @@ async def test_an_action_is_pending_while_it_may_be_sent_then_landed(world: Worl
 async def test_a_held_action_is_pending(world: World) -> None:
     m = await working(world, approval_above_usdc="5")
     held = (await m.execute("10")).body
-    assert (await m.as_agent("mandate_reconcile", action_hash=held["action_hash"])).body["outcome"] == "pending"
-    await m.as_owner("owner_approval_decide", approval_id=held["approval"]["approval_id"], decision="decline")
-    assert (await m.as_agent("mandate_reconcile", action_hash=held["action_hash"])).body["outcome"] == "not_seen"
+    assert (await m.as_agent("mandate_reconcile", action_hash=held["action_hash"])).body[
+        "outcome"
+    ] == "pending"
+    await m.as_owner(
+        "owner_approval_decide", approval_id=held["approval"]["approval_id"], decision="decline"
+    )
+    assert (await m.as_agent("mandate_reconcile", action_hash=held["action_hash"])).body[
+        "outcome"
+    ] == "not_seen"
 
 
-async def test_a_transaction_no_block_holds_yet_is_pending(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_transaction_no_block_holds_yet_is_pending(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     m = await working(world)
     node, sent = world.chains.get(CHAIN_ID).node(), "0x" + "77" * 32
     real = node.ask
@@ -50,16 +60,24 @@ async def test_a_transaction_no_block_holds_yet_is_pending(world: World, monkeyp
 
     monkeypatch.setattr(node, "ask", ask)
     assert (await m.as_agent("mandate_reconcile", tx_hash=sent)).body["outcome"] == "pending"
-    assert (await m.as_agent("mandate_reconcile", tx_hash="0x" + "78" * 32)).body["outcome"] == "not_seen"
+    assert (await m.as_agent("mandate_reconcile", tx_hash="0x" + "78" * 32)).body[
+        "outcome"
+    ] == "not_seen"
 
 
-async def test_an_unreachable_chain_is_never_called_not_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_chain_is_never_called_not_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     m = await working(world)
     tx = await bought(m, "10")
     assert (await m.as_agent("mandate_reconcile", tx_hash=tx)).body["outcome"] == "landed"
     down(monkeypatch)
     told = await m.as_agent("mandate_reconcile", tx_hash=tx)
-    assert (told.status, told.body["error"], told.body["retry_safe"]) == (503, "chain_unavailable", True)
+    assert (told.status, told.body["error"], told.body["retry_safe"]) == (
+        503,
+        "chain_unavailable",
+        True,
+    )
 
 
 async def test_a_key_tells_what_its_first_answer_was(world: World) -> None:
@@ -71,11 +89,20 @@ async def test_a_key_tells_what_its_first_answer_was(world: World) -> None:
     assert told["response"]["body"]["event"]["event_id"] == late.body["event"]["event_id"]
     refused = await m.as_agent("mandate_report_event", kind="buy", amount_usdc="-1", key="k2")
     assert refused.refused
-    assert (await m.as_agent("mandate_reconcile", idempotency_key="k2")).body["outcome"] == "not_seen"
+    assert (await m.as_agent("mandate_reconcile", idempotency_key="k2")).body[
+        "outcome"
+    ] == "not_seen"
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"tx_hash": "0x12"}, {"idempotency_key": "a b"}, {"tx_hash": "0x" + "00" * 32, "action_hash": "x"}], ids=str
+    "fields",
+    [
+        {},
+        {"tx_hash": "0x12"},
+        {"idempotency_key": "a b"},
+        {"tx_hash": "0x" + "00" * 32, "action_hash": "x"},
+    ],
+    ids=str,
 )
 async def test_exactly_one_thing_is_asked_for(world: World, fields: dict[str, Any]) -> None:
     m = await working(world)

@@ -34,7 +34,9 @@ async def with_budget(world: World, credits_a_day: int | None) -> Any:
     return m
 
 
-@pytest.mark.parametrize(("amount", "credits_"), [("0", 0), ("0.000001", 1), ("0.01", 1), ("0.010001", 2), ("1", 100)])
+@pytest.mark.parametrize(
+    ("amount", "credits_"), [("0", 0), ("0.000001", 1), ("0.01", 1), ("0.010001", 2), ("1", 100)]
+)
 def test_a_credit_is_a_cent_rounded_up(amount: str, credits_: int) -> None:
     assert cost(Usdc.parse(amount)) == credits_
 
@@ -45,7 +47,10 @@ async def test_a_read_over_the_days_budget_is_refused_until_the_next_day(strict:
         assert not (await read(m, amount)).refused
     reply = await read(m, "0.01")
     assert (reply.status, reply.body["error"]) == (402, "mandate_budget_exceeded")
-    assert (reply.body["remaining"], reply.body["retry_at"]) == ({"credits": 0}, "2026-11-21T00:00:00.000Z")
+    assert (reply.body["remaining"], reply.body["retry_at"]) == (
+        {"credits": 0},
+        "2026-11-21T00:00:00.000Z",
+    )
     assert not (await read(m, "9", fee_kind="gas")).refused
     strict.clock.forward(hours=12)
     assert not (await read(m, "0.05")).refused
@@ -53,14 +58,23 @@ async def test_a_read_over_the_days_budget_is_refused_until_the_next_day(strict:
 
 async def test_the_budget_spans_the_agents_mandates_and_holds_at_once(strict: World) -> None:
     m = await with_budget(strict, 10)
-    told = await strict.ok("owner_mandate_create", m.owner, budget_usdc="10", agent_id=m.agent.user_id)
+    told = await strict.ok(
+        "owner_mandate_create", m.owner, budget_usdc="10", agent_id=m.agent.user_id
+    )
     replies: list[Reply] = []
 
     async def one(n: int) -> None:
         of = m.id if n % 2 else told["mandate"]["public_id"]
         payload = {"fee_kind": "x402"}
         replies.append(
-            await strict.do("mandate_report_event", m.agent, public_id=of, kind="fee", amount_usdc="0.01", payload=payload)
+            await strict.do(
+                "mandate_report_event",
+                m.agent,
+                public_id=of,
+                kind="fee",
+                amount_usdc="0.01",
+                payload=payload,
+            )
         )
 
     async with anyio.create_task_group() as group:
@@ -70,6 +84,8 @@ async def test_the_budget_spans_the_agents_mandates_and_holds_at_once(strict: Wo
     assert {r.body["error"] for r in replies if r.refused} == {"mandate_budget_exceeded"}
 
 
-async def test_without_enforcement_or_budget_nothing_is_refused(world: World, strict: World) -> None:
+async def test_without_enforcement_or_budget_nothing_is_refused(
+    world: World, strict: World
+) -> None:
     for m in (await with_budget(world, 1), await with_budget(strict, None)):
         assert not (await read(m, "5")).refused

@@ -21,7 +21,10 @@ async def registered(world: World, owner: Caller, **more: Any) -> dict[str, Any]
 
 
 async def works(world: World, key: str) -> bool:
-    return await world.store.read(lambda uow: resolve(uow, "agent_key", key, world.clock.now())) is not None
+    return (
+        await world.store.read(lambda uow: resolve(uow, "agent_key", key, world.clock.now()))
+        is not None
+    )
 
 
 async def test_an_agent_is_registered_and_listed_without_its_key(world: World) -> None:
@@ -30,17 +33,26 @@ async def test_an_agent_is_registered_and_listed_without_its_key(world: World) -
     assert (told["name"], told["address"]) == ("Scout", wallet.address)
     assert await works(world, told["key"])
     (row,) = (await world.ok("owner_agents", owner))["items"]
-    assert row["keys"] == [{"key_id": told["key_id"], "created_at": row["created_at"], "revoked_at": None}]
+    assert row["keys"] == [
+        {"key_id": told["key_id"], "created_at": row["created_at"], "revoked_at": None}
+    ]
     assert told["key"] not in str(row)
     other, _ = await world.owner()
     assert (await world.ok("owner_agents", other))["items"] == []
 
 
-@pytest.mark.parametrize("fields", [{"name": ""}, {"name": "  "}, {"name": "x" * 81}, {"name": 5}, {"name": "a", "more": 1}, {}])
+@pytest.mark.parametrize(
+    "fields",
+    [{"name": ""}, {"name": "  "}, {"name": "x" * 81}, {"name": 5}, {"name": "a", "more": 1}, {}],
+)
 async def test_a_registration_has_a_form(world: World, fields: dict[str, Any]) -> None:
     owner, _ = await world.owner()
-    assert (await world.do("owner_agent_register", owner, **fields)).body["error"] == "invalid_request"
-    assert (await world.do("owner_agent_register", owner, name="a", address="0x1")).body["error"] == "invalid_address"
+    assert (await world.do("owner_agent_register", owner, **fields)).body[
+        "error"
+    ] == "invalid_request"
+    assert (await world.do("owner_agent_register", owner, name="a", address="0x1")).body[
+        "error"
+    ] == "invalid_address"
     assert (await world.ok("owner_agents", owner))["items"] == []
 
 
@@ -54,7 +66,9 @@ async def test_a_key_is_rotated_without_a_gap_and_revoked_at_once(both: World) -
     assert (await both.do("owner_agent_key_add", owner, **given)).body["error"] == "conflict"
     await both.ok("owner_agent_key_revoke", owner, key_id=told["key_id"], **given)
     assert not await works(both, told["key"])
-    assert (await both.do("owner_agent_key_revoke", owner, key_id=told["key_id"], **given)).body["error"] == "not_found"
+    assert (await both.do("owner_agent_key_revoke", owner, key_id=told["key_id"], **given)).body[
+        "error"
+    ] == "not_found"
     replies: list[Reply] = []
 
     async def add() -> None:
@@ -90,14 +104,22 @@ async def test_an_agent_is_there_for_its_owner_and_itself_only(world: World) -> 
         ("owner_agent_policy_put", {}), ("owner_agent_key_add", {}), ("owner_agent_key_revoke", {"key_id": "k"}),
         ("agent_deposit_address", {"chain_id": 1}),
     ):  # fmt: skip
-        assert (await world.do(name, other, agent_id=agent.user_id, **more)).body["error"] == "not_found", name
-    assert (await world.do("owner_agent_policy_put", agent, agent_id=agent.user_id)).body["error"] == "forbidden"
+        assert (await world.do(name, other, agent_id=agent.user_id, **more)).body[
+            "error"
+        ] == "not_found", name
+    assert (await world.do("owner_agent_policy_put", agent, agent_id=agent.user_id)).body[
+        "error"
+    ] == "forbidden"
 
 
 async def test_an_agent_knows_who_it_is(world: World) -> None:
     m = await drafted(world)
     told = await world.ok("agents_me", m.agent)
-    assert (told["agent_id"], told["name"], told["owner"]) == (m.agent.user_id, "Scout", {"address": m.owner.address})
+    assert (told["agent_id"], told["name"], told["owner"]) == (
+        m.agent.user_id,
+        "Scout",
+        {"address": m.owner.address},
+    )
     assert told["policy"] == {"exists": True, "accepts_mandates": True}
     assert [x["public_id"] for x in told["mandates"]] == [m.id]
     mine = await world.ok("agents_me", m.owner)
@@ -118,20 +140,31 @@ async def test_a_policy_is_replaced_whole_and_its_changes_are_logged(both: World
     before = await both.ok("agent_policy", agent, agent_id=agent.user_id)
     assert (before["exists"], before["changes"], before["updated_at"]) == (False, [], None)
     assert before["policy"]["accepts_mandates"] is False
-    first = await put(both, owner, agent, per_tx_cap_usdc="5", assets=["USDC"], accepts_mandates=True)
+    first = await put(
+        both, owner, agent, per_tx_cap_usdc="5", assets=["USDC"], accepts_mandates=True
+    )
     assert first["changed"] is True
     assert first["changes"][0]["changes"] == {
         "per_tx_cap_usdc": {"from": None, "to": "5.000000"}, "assets": {"from": None, "to": ["USDC"]},
         "accepts_mandates": {"from": False, "to": True},
     }  # fmt: skip
     both.clock.forward(seconds=1)
-    same = await put(both, owner, agent, per_tx_cap_usdc="5.000000", assets=["USDC"], accepts_mandates=True)
-    assert (same["changed"], len(same["changes"]), same["updated_at"]) == (False, 1, first["updated_at"])
+    same = await put(
+        both, owner, agent, per_tx_cap_usdc="5.000000", assets=["USDC"], accepts_mandates=True
+    )
+    assert (same["changed"], len(same["changes"]), same["updated_at"]) == (
+        False,
+        1,
+        first["updated_at"],
+    )
     both.clock.forward(seconds=1)
     less = await put(both, owner, agent, total_cap_usdc=7)
     assert less["policy"] | {"total_cap_usdc": None} == before["policy"]
     assert less["changes"][0]["changes"]["accepts_mandates"] == {"from": True, "to": False}
-    assert [c["changed_at"] for c in less["changes"]] == ["2026-11-20T12:00:02.000Z", "2026-11-20T12:00:00.000Z"]
+    assert [c["changed_at"] for c in less["changes"]] == [
+        "2026-11-20T12:00:02.000Z",
+        "2026-11-20T12:00:00.000Z",
+    ]
 
 
 async def test_the_last_ten_changes_are_shown(world: World) -> None:
@@ -156,10 +189,14 @@ async def test_the_last_ten_changes_are_shown(world: World) -> None:
         ("venues", {"hl": {"api_key": "hunter2"}}, "secret_not_accepted"),
     ],
 )
-async def test_a_policy_that_is_none_is_refused_and_nothing_is_kept(world: World, field: str, value: Any, code: str) -> None:
+async def test_a_policy_that_is_none_is_refused_and_nothing_is_kept(
+    world: World, field: str, value: Any, code: str
+) -> None:
     owner, _ = await world.owner()
     agent, _ = await world.agent(owner, accepts=False)
-    reply = await world.do("owner_agent_policy_put", owner, agent_id=agent.user_id, **{field: value})
+    reply = await world.do(
+        "owner_agent_policy_put", owner, agent_id=agent.user_id, **{field: value}
+    )
     assert reply.body["error"] == code
     assert "hunter2" not in str(reply.body)
     assert (await world.ok("agent_policy", owner, agent_id=agent.user_id))["exists"] is False
@@ -178,8 +215,12 @@ async def test_a_deposit_address_is_set_and_read_in_lower_case(world: World) -> 
     assert await world.ok("agent_deposit_address", owner, **given) == told
     wrong = wallet.address[:-1] + wallet.address[-1].swapcase()
     if wrong != wallet.address:
-        assert (await world.do("agent_deposit_address", owner, address=wrong, **given)).body["error"] == "invalid_address"
-    assert (await world.do("agent_deposit_address", owner, chain_id=1, agent_id=agent["agent_id"])).status == 404
+        assert (await world.do("agent_deposit_address", owner, address=wrong, **given)).body[
+            "error"
+        ] == "invalid_address"
+    assert (
+        await world.do("agent_deposit_address", owner, chain_id=1, agent_id=agent["agent_id"])
+    ).status == 404
 
 
 async def test_an_address_that_a_live_vault_names_stays(world: World) -> None:
@@ -187,9 +228,17 @@ async def test_an_address_that_a_live_vault_names_stays(world: World) -> None:
     given = {"agent_id": m.agent.user_id, "chain_id": CHAIN_ID}
     reply = await world.do("agent_deposit_address", m.agent, address="0x" + "77" * 20, **given)
     assert (reply.status, reply.body["error"]) == (409, "conflict")
-    assert (await world.do("agent_deposit_address", m.agent, address=m.agent.address, **given)).status == 200
     assert (
-        await world.do("agent_deposit_address", m.agent, chain_id=1, agent_id=m.agent.user_id, address="0x" + "77" * 20)
+        await world.do("agent_deposit_address", m.agent, address=m.agent.address, **given)
+    ).status == 200
+    assert (
+        await world.do(
+            "agent_deposit_address",
+            m.agent,
+            chain_id=1,
+            agent_id=m.agent.user_id,
+            address="0x" + "77" * 20,
+        )
     ).status == 200
 
 

@@ -29,22 +29,39 @@ async def an_agent(world: World, **policy: Any) -> tuple[Caller, Caller, Any]:
     return owner, agent, wallet
 
 
-async def report(world: World, agent: Caller, n: int | str, amount: Any = "5", direction: str = "out", **more: Any) -> Reply:
+async def report(
+    world: World,
+    agent: Caller,
+    n: int | str,
+    amount: Any = "5",
+    direction: str = "out",
+    **more: Any,
+) -> Reply:
     given = {"chain_id": CHAIN_ID, "asset": "USDC", "amount": amount, "direction": direction} | more
     return await world.do(
-        "transfer_report", agent, key=given.pop("key", None), tx_hash=n if isinstance(n, str) else tx(n), **given
+        "transfer_report",
+        agent,
+        key=given.pop("key", None),
+        tx_hash=n if isinstance(n, str) else tx(n),
+        **given,
     )
 
 
 async def funded(world: World, agent: Caller, amount: str = "100", n: int = 10_000) -> None:
     assert (await report(world, agent, n, amount, "in")).status == 201
     told = Outcome(Usdc.parse(amount).micros)
-    assert await world.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(n), told, world.clock.now()))
+    assert await world.store.write(
+        lambda uow: settle_report(uow, CHAIN_ID, tx(n), told, world.clock.now())
+    )
 
 
 async def held(world: World, agent: Caller) -> dict[str, str]:
     rows = (await world.ok("agent_balances", agent, agent_id=agent.user_id))["balances"]
-    return {s: rows[0][s] for s in ("idle", "in_transit")} if rows else {"idle": "0.000000", "in_transit": "0.000000"}
+    return (
+        {s: rows[0][s] for s in ("idle", "in_transit")}
+        if rows
+        else {"idle": "0.000000", "in_transit": "0.000000"}
+    )
 
 
 async def test_an_inbound_report_waits_in_transit_and_lands_on_idle(both: World) -> None:
@@ -53,9 +70,13 @@ async def test_an_inbound_report_waits_in_transit_and_lands_on_idle(both: World)
     assert told.status == 201
     assert told.body["status"] == "reported"
     assert await held(both, agent) == {"idle": "0.000000", "in_transit": "100.500000"}
-    await both.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(1), Outcome(100_000_000), both.clock.now()))
+    await both.store.write(
+        lambda uow: settle_report(uow, CHAIN_ID, tx(1), Outcome(100_000_000), both.clock.now())
+    )
     assert await held(both, agent) == {"idle": "100.000000", "in_transit": "0.000000"}
-    again = await both.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(1), Outcome(None), both.clock.now()))
+    again = await both.store.write(
+        lambda uow: settle_report(uow, CHAIN_ID, tx(1), Outcome(None), both.clock.now())
+    )
     assert again is None
 
 
@@ -124,7 +145,9 @@ async def test_64_outbound_reports_at_once_never_overdraw(both: World) -> None:
 
 
 @pytest.mark.parametrize("amount", ["0", "-1", "NaN", "1e3", "0.0000001", "1000000000001", True])
-async def test_an_amount_that_moves_nothing_or_is_none_is_refused(world: World, amount: Any) -> None:
+async def test_an_amount_that_moves_nothing_or_is_none_is_refused(
+    world: World, amount: Any
+) -> None:
     _, agent, _ = await an_agent(world)
     assert (await report(world, agent, 1, amount, "in")).body["error"] == "invalid_number"
     assert await held(world, agent) == {"idle": "0.000000", "in_transit": "0.000000"}
@@ -132,11 +155,24 @@ async def test_an_amount_that_moves_nothing_or_is_none_is_refused(world: World, 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("tx_hash", "0x12"), ("asset", "US DC"), ("direction", "up"), ("chain_id", 0), ("chain_id", "1"), ("more", 1)],
+    [
+        ("tx_hash", "0x12"),
+        ("asset", "US DC"),
+        ("direction", "up"),
+        ("chain_id", 0),
+        ("chain_id", "1"),
+        ("more", 1),
+    ],
 )
 async def test_a_report_has_a_form(world: World, field: str, value: Any) -> None:
     _, agent, _ = await an_agent(world)
-    given = {"chain_id": CHAIN_ID, "asset": "USDC", "amount": "1", "tx_hash": tx(1), "direction": "in"} | {field: value}
+    given = {
+        "chain_id": CHAIN_ID,
+        "asset": "USDC",
+        "amount": "1",
+        "tx_hash": tx(1),
+        "direction": "in",
+    } | {field: value}
     reply = await world.do("transfer_report", agent, **given)
     assert reply.body["error"] == "invalid_request"
     assert reply.body["detail"]["fields"][0]["loc"] == field
@@ -188,9 +224,17 @@ async def test_a_transaction_of_somebody_else_fails_the_report(world: World) -> 
     assert await held(world, agent) == {"idle": "0.000000", "in_transit": "0.000000"}
 
 
-async def test_an_inbound_transfer_that_nobody_reported_is_reported_by_the_chain_once(both: World) -> None:
+async def test_an_inbound_transfer_that_nobody_reported_is_reported_by_the_chain_once(
+    both: World,
+) -> None:
     _, agent, wallet = await an_agent(both)
-    await both.ok("agent_deposit_address", agent, agent_id=agent.user_id, chain_id=CHAIN_ID, address=wallet.address)
+    await both.ok(
+        "agent_deposit_address",
+        agent,
+        agent_id=agent.user_id,
+        chain_id=CHAIN_ID,
+        address=wallet.address,
+    )
     stranger = "0x" + "99" * 20
     found = [
         (tx(1), TransferLog(both.evm.usdc, stranger, wallet.address, 3_000_000, 0)),
@@ -206,7 +250,9 @@ async def test_an_inbound_transfer_that_nobody_reported_is_reported_by_the_chain
     assert (stored.reported_by, stored.status) == ("chain", "confirmed")
 
 
-async def test_waiting_reports_are_asked_about_in_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_waiting_reports_are_asked_about_in_turn(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tools.keeper.transfers.A_ROUND", 2)
     _, agent, wallet = await an_agent(world)
     owner, _ = await world.owner()
@@ -220,22 +266,48 @@ async def test_waiting_reports_are_asked_about_in_turn(world: World, monkeypatch
     assert [await watch.round(CHAIN_ID) for _ in range(3)] == [0, 0, 1]
 
 
-async def test_an_address_that_others_keep_busy_fills_no_table(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_address_that_others_keep_busy_fills_no_table(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tools.keeper.transfers.FOUND_A_DAY", 3)
     _, agent, wallet = await an_agent(world)
-    await world.ok("agent_deposit_address", agent, agent_id=agent.user_id, chain_id=CHAIN_ID, address=wallet.address)
-    found = [(tx(n), TransferLog(world.evm.usdc, "0x" + "99" * 20, wallet.address, 1_000_000, 0)) for n in range(9)]
-    assert await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now())) == 3
+    await world.ok(
+        "agent_deposit_address",
+        agent,
+        agent_id=agent.user_id,
+        chain_id=CHAIN_ID,
+        address=wallet.address,
+    )
+    found = [
+        (tx(n), TransferLog(world.evm.usdc, "0x" + "99" * 20, wallet.address, 1_000_000, 0))
+        for n in range(9)
+    ]
+    assert (
+        await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now()))
+        == 3
+    )
     world.clock.forward(days=1)
-    assert await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now())) == 3
+    assert (
+        await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now()))
+        == 3
+    )
 
 
 async def test_a_false_claim_keeps_nobodys_transfer_out_of_the_books(both: World) -> None:
     owner, agent, wallet = await an_agent(both)
     thief, _ = await both.agent(owner)
     _, other = await both.agent(owner)
-    await both.ok("agent_deposit_address", agent, agent_id=agent.user_id, chain_id=CHAIN_ID, address=wallet.address)
-    into, out = await sent(both, other, wallet.address, "40"), await sent(both, wallet, other.address, "30")
+    await both.ok(
+        "agent_deposit_address",
+        agent,
+        agent_id=agent.user_id,
+        chain_id=CHAIN_ID,
+        address=wallet.address,
+    )
+    into, out = (
+        await sent(both, other, wallet.address, "40"),
+        await sent(both, wallet, other.address, "30"),
+    )
     for hashed in (into, out):
         assert (await report(both, thief, hashed, "1", "in")).status == 201
     await funded(both, agent, "100")

@@ -12,14 +12,40 @@ from tools.call.operation import NOBODY, Caller
 from tools.catalogue import OPERATIONS
 
 pytestmark = pytest.mark.anyio
-TABLES = ("mandates", "ledger_events", "approvals", "reservations", "idempotency", "policies", "agents", "agent_keys")
+TABLES = (
+    "mandates",
+    "ledger_events",
+    "approvals",
+    "reservations",
+    "idempotency",
+    "policies",
+    "agents",
+    "agent_keys",
+)
 
 
 async def counts(store: Store) -> dict[str, int]:
-    return await store.read(lambda uow: {t: int(uow.sql.rows(f"SELECT COUNT(*) AS n FROM {t}")[0]["n"]) for t in TABLES})  # noqa: S608
+    return await store.read(
+        lambda uow: {t: int(uow.sql.rows(f"SELECT COUNT(*) AS n FROM {t}")[0]["n"]) for t in TABLES}
+    )
 
 
-NUMBERS = ["NaN", "Infinity", "1e5", "1.0000001", "1000000000001", "", "abc", "0x10", "--1", "1,5", True, {}, [], 0.1234567]
+NUMBERS = [
+    "NaN",
+    "Infinity",
+    "1e5",
+    "1.0000001",
+    "1000000000001",
+    "",
+    "abc",
+    "0x10",
+    "--1",
+    "1,5",
+    True,
+    {},
+    [],
+    0.1234567,
+]
 
 
 @pytest.mark.parametrize("value", NUMBERS, ids=str)
@@ -35,7 +61,10 @@ async def test_an_amount_that_is_none_is_refused(world: World, value: Any) -> No
     ("fields", "loc"),
     [
         ({"budget_usdc": "0"}, "budget_usdc"),
-        ({"budget_usdc": "100", "per_tx_cap_usdc": "60", "daily_cap_usdc": "50"}, "per_tx_cap_usdc"),
+        (
+            {"budget_usdc": "100", "per_tx_cap_usdc": "60", "daily_cap_usdc": "50"},
+            "per_tx_cap_usdc",
+        ),
         ({"budget_usdc": "100", "daily_cap_usdc": "101"}, "daily_cap_usdc"),
         ({"budget_usdc": "100", "horizon_days": 0}, "horizon_days"),
         ({"budget_usdc": "100", "horizon_days": 367}, "horizon_days"),
@@ -49,12 +78,17 @@ async def test_an_amount_that_is_none_is_refused(world: World, value: Any) -> No
         ({"budget_usdc": "100", "open_board": "yes"}, "open_board"),
         ({"budget_usdc": "100", "markets": ["nowhere"]}, "markets.0"),
         ({"budget_usdc": "100", "allowed_targets": [{"kind": "cake"}]}, "allowed_targets.0.kind"),
-        ({"budget_usdc": "100", "allowed_targets": [{"kind": "vault"}, {"kind": "vault"}]}, "allowed_targets"),
+        (
+            {"budget_usdc": "100", "allowed_targets": [{"kind": "vault"}, {"kind": "vault"}]},
+            "allowed_targets",
+        ),
         ({"purpose": "no budget"}, "budget_usdc"),
         ({"budget_usdc": "100", "purpose": "x" * 2001}, "purpose"),
     ],
 )
-async def test_a_draft_with_a_wrong_field_names_it(world: World, fields: dict[str, Any], loc: str) -> None:
+async def test_a_draft_with_a_wrong_field_names_it(
+    world: World, fields: dict[str, Any], loc: str
+) -> None:
     owner, _ = await world.owner()
     before = await counts(world.store)
     reply = await world.do("owner_mandate_create", owner, **fields)
@@ -74,7 +108,9 @@ async def test_another_owners_mandate_is_as_if_it_were_not_there(world: World) -
         caller = stranger if op.auth != "agent" else rival
         arguments = {"public_id": m.id} | SAMPLES.get(op.name, {})
         theirs = await world.do(op.name, caller, **arguments)
-        nobody_there = await world.do(op.name, caller, **(arguments | {"public_id": "m_zzzzzzzzzz"}))
+        nobody_there = await world.do(
+            op.name, caller, **(arguments | {"public_id": "m_zzzzzzzzzz"})
+        )
         assert (theirs.status, theirs.body["error"]) == (404, "not_found"), op.name
         assert dict(theirs.body) == dict(nobody_there.body), op.name
     assert await counts(world.store) == before
@@ -102,7 +138,12 @@ async def test_every_operation_refuses_a_caller_of_another_role(world: World) ->
         if op.auth == "open":
             continue
         assert (await world.do(op.name, NOBODY)).body["error"] == "unauthenticated", op.name
-        wrong = {"owner": agent, "agent": owner, "keeper": owner, "owner_or_agent": Caller("keeper")}[op.auth]
+        wrong = {
+            "owner": agent,
+            "agent": owner,
+            "keeper": owner,
+            "owner_or_agent": Caller("keeper"),
+        }[op.auth]
         assert (await world.do(op.name, wrong)).body["error"] == "forbidden", op.name
 
 
@@ -130,7 +171,12 @@ async def test_a_secret_is_refused_at_any_depth_and_never_repeated(world: World,
     owner, _ = await world.owner()
     agent, _ = await world.agent(owner)
     before = await counts(world.store)
-    reply = await world.do("owner_agent_policy_put", owner, agent_id=agent.user_id, venues=[{"x": {"deep": [{name: "hunter2"}]}}])
+    reply = await world.do(
+        "owner_agent_policy_put",
+        owner,
+        agent_id=agent.user_id,
+        venues=[{"x": {"deep": [{name: "hunter2"}]}}],
+    )
     assert (reply.status, reply.body["error"]) == (400, "secret_not_accepted")
     assert "hunter2" not in str(reply.body)
     assert await counts(world.store) == before
@@ -139,13 +185,17 @@ async def test_a_secret_is_refused_at_any_depth_and_never_repeated(world: World,
 async def test_an_agent_writes_only_its_own_kinds_and_payload_keys(world: World) -> None:
     m = await working(world)
     for kind in ("deposit", "withdraw", "signed", "stop", "payout"):
-        assert (await m.as_agent("mandate_report_event", kind=kind, amount_usdc="1")).body["error"] == "invalid_request"
+        assert (await m.as_agent("mandate_report_event", kind=kind, amount_usdc="1")).body[
+            "error"
+        ] == "invalid_request"
     for key in ("violation", "executed", "approval", "refusal", "marked", "reverses", "log_index"):
         reply = await m.as_agent("mandate_report_event", kind="note", payload={key: {}})
         assert reply.body["error"] == "invalid_request", key
     negative = await m.as_agent("mandate_report_event", kind="buy", amount_usdc="-1")
     assert negative.body["error"] == "invalid_number"
-    assert (await m.as_agent("mandate_report_event", kind="resolve", amount_usdc="-1")).status == 201
+    assert (
+        await m.as_agent("mandate_report_event", kind="resolve", amount_usdc="-1")
+    ).status == 201
 
 
 @pytest.mark.parametrize("key", ["", "a" * 129, "spa ce", "ü", "a/b"])

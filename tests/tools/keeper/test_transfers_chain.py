@@ -27,7 +27,9 @@ def ticks(world: World) -> Ticks:
 
 async def pay(world: World, wallet: Any, to: str, amount: str) -> str:
     await world.mint(wallet.address, amount)
-    call = Call(CHAIN_ID, world.evm.usdc, codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount))))
+    call = Call(
+        CHAIN_ID, world.evm.usdc, codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount)))
+    )
     ok, hashed = await world.mined(wallet, call.as_json())
     assert ok
     return hashed
@@ -36,7 +38,13 @@ async def pay(world: World, wallet: Any, to: str, amount: str) -> str:
 async def registered(world: World) -> tuple[Caller, Any, Any]:
     owner, stranger = await world.owner()
     agent, wallet = await world.agent(owner)
-    await world.ok("agent_deposit_address", agent, agent_id=agent.user_id, chain_id=CHAIN_ID, address=wallet.address)
+    await world.ok(
+        "agent_deposit_address",
+        agent,
+        agent_id=agent.user_id,
+        chain_id=CHAIN_ID,
+        address=wallet.address,
+    )
     return agent, wallet, stranger
 
 
@@ -57,7 +65,13 @@ async def test_what_nobody_reported_is_found_once(world: World) -> None:
     assert await idle(world, agent) == "7.500000"
     (row,) = (await world.ok("agent_activity", agent, agent_id=agent.user_id))["items"]
     assert (row["ref_kind"], row["ref_id"]) == ("transfer_confirmed", hashed)
-    late = {"chain_id": CHAIN_ID, "asset": "USDC", "amount": "7.5", "tx_hash": hashed, "direction": "in"}
+    late = {
+        "chain_id": CHAIN_ID,
+        "asset": "USDC",
+        "amount": "7.5",
+        "tx_hash": hashed,
+        "direction": "in",
+    }
     assert (await world.do("transfer_report", agent, **late)).body["error"] == "duplicate_transfer"
 
 
@@ -66,7 +80,13 @@ async def test_a_report_that_came_first_is_confirmed_not_doubled(world: World) -
     keeper = ticks(world)
     await keeper.round()
     hashed = await pay(world, stranger, wallet.address, "3")
-    mine = {"chain_id": CHAIN_ID, "asset": "usdc", "amount": "3", "tx_hash": hashed, "direction": "in"}
+    mine = {
+        "chain_id": CHAIN_ID,
+        "asset": "usdc",
+        "amount": "3",
+        "tx_hash": hashed,
+        "direction": "in",
+    }
     assert (await world.do("transfer_report", agent, **mine)).status == 201
     await keeper.round()
     assert await idle(world, agent) == "3.000000"
@@ -76,7 +96,13 @@ async def test_an_address_that_two_agents_name_is_nobodys(world: World) -> None:
     agent, wallet, stranger = await registered(world)
     owner, _ = await world.owner()
     rival, _ = await world.agent(owner)
-    await world.ok("agent_deposit_address", rival, agent_id=rival.user_id, chain_id=CHAIN_ID, address=wallet.address)
+    await world.ok(
+        "agent_deposit_address",
+        rival,
+        agent_id=rival.user_id,
+        chain_id=CHAIN_ID,
+        address=wallet.address,
+    )
     keeper = ticks(world)
     await keeper.round()
     await pay(world, stranger, wallet.address, "3")
@@ -84,7 +110,9 @@ async def test_an_address_that_two_agents_name_is_nobodys(world: World) -> None:
     assert (await idle(world, agent), await idle(world, rival)) == ("0.000000", "0.000000")
 
 
-async def test_only_transfers_to_the_named_addresses_are_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_transfers_to_the_named_addresses_are_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("chain.inbound.ADDRESSES_A_CALL", 1)
     _, wallet, stranger = await registered(world)
     chain = world.chains.get(CHAIN_ID)
@@ -92,13 +120,17 @@ async def test_only_transfers_to_the_named_addresses_are_read(world: World, monk
     await pay(world, stranger, wallet.address, "2")
     await pay(world, wallet, "0x" + "77" * 20, "2")
     after = (await chain.latest()).number
-    found = await inbound(chain, [wallet.address.lower(), "0x" + "77" * 20, "0x" + "88" * 20], before + 1, after)
+    found = await inbound(
+        chain, [wallet.address.lower(), "0x" + "77" * 20, "0x" + "88" * 20], before + 1, after
+    )
     told = [g.recipient.lower() for _, g in found if int(g.sender, 16)]
     assert sorted(told) == sorted(["0x" + "77" * 20, wallet.address.lower()])
     assert await inbound(chain, [], before + 1, after) == []
 
 
-async def test_a_range_that_the_provider_refuses_is_halved(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_range_that_the_provider_refuses_is_halved(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, wallet, stranger = await registered(world)
     chain = world.chains.get(CHAIN_ID)
     low = (await chain.latest()).number + 1

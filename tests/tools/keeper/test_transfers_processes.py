@@ -42,7 +42,12 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
         body = {"chain_id": CHAIN, "asset": "USDC", "amount": "7", "direction": "out"}
         replies = await asyncio.gather(
             *(
-                run(OPERATIONS[0], deps, Caller("agent", AGENT, "u_owner"), body | {"tx_hash": f"0x{place:032x}{n:032x}"})
+                run(
+                    OPERATIONS[0],
+                    deps,
+                    Caller("agent", AGENT, "u_owner"),
+                    body | {"tx_hash": f"0x{place:032x}{n:032x}"},
+                )
                 for n in range(EACH)
             )
         )
@@ -54,8 +59,25 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
 
 async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url: str) -> None:
     store = await open_store(database_url)
-    await store.write(lambda uow: uow.identities.add_agent(Agent(AGENT, "u_owner", "Scout", None, NOW)))
-    await store.write(lambda uow: uow.transfers.move(AGENT, [Delta(CHAIN, "USDC", "idle", 100_000_000, "t", "t")], NOW))
+    await store.write(
+        lambda uow: uow.identities.add_agent(Agent(AGENT, "u_owner", "Scout", None, NOW))
+    )
+    await store.write(
+        lambda uow: uow.transfers.move(
+            AGENT,
+            [
+                Delta(
+                    chain_id=CHAIN,
+                    asset="USDC",
+                    state="idle",
+                    delta=100_000_000,
+                    ref_kind="t",
+                    ref_id="t",
+                )
+            ],
+            NOW,
+        )
+    )
     context = multiprocessing.get_context("spawn")
     start, out = context.Barrier(2), context.Queue()
     processes = [context.Process(target=report, args=(database_url, n, start, out)) for n in (1, 2)]
@@ -72,6 +94,9 @@ async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url:
             p.close()
     assert (told.count("None"), told.count("insufficient_idle")) == (14, 50)
     kept = await store.read(lambda uow: uow.transfers.balances(AGENT))
-    assert [(state, amount) for _, _, state, amount in kept] == [("idle", 2_000_000), ("in_transit", 98_000_000)]
+    assert [(state, amount) for _, _, state, amount in kept] == [
+        ("idle", 2_000_000),
+        ("in_transit", 98_000_000),
+    ]
     assert (await verify(store)).ok
     await store.close()

@@ -13,12 +13,20 @@ from domain.refusals import Refused, refusal
 from tests.world import CHAIN_ID, Mandated, World, drafted, signed, working
 
 pytestmark = pytest.mark.anyio
-OWNER_CALLS = ("owner_stop_call", "owner_pause_call", "owner_resume_call", "owner_withdraw_call", "owner_close_all_plan")
+OWNER_CALLS = (
+    "owner_stop_call",
+    "owner_pause_call",
+    "owner_resume_call",
+    "owner_withdraw_call",
+    "owner_close_all_plan",
+)
 
 
 async def rows(world: World, table: str) -> int:
     """How many rows a table has."""
-    return await world.store.read(lambda uow: int(uow.sql.rows(f"SELECT COUNT(*) AS n FROM {table}")[0]["n"]))  # noqa: S608
+    return await world.store.read(
+        lambda uow: int(uow.sql.rows(f"SELECT COUNT(*) AS n FROM {table}")[0]["n"])
+    )
 
 
 async def bought(m: Mandated, amount: str) -> str:
@@ -60,7 +68,10 @@ async def test_a_dry_run_shows_every_check_and_leaves_nothing_behind(world: Worl
     assert all(1 <= c["clause"] <= 10 for c in told.body["checks"])
     over = await m.execute("101", dry_run=True)
     assert over.status == 200
-    assert [c["code"] for c in over.body["checks"] if not c["ok"]] == ["over_per_tx_cap", "approval_missing"]
+    assert [c["code"] for c in over.body["checks"] if not c["ok"]] == [
+        "over_per_tx_cap",
+        "approval_missing",
+    ]
     assert "data" not in over.body
     assert (await rows(world, "approvals"), await rows(world, "reservations")) == (0, 0)
 
@@ -68,13 +79,22 @@ async def test_a_dry_run_shows_every_check_and_leaves_nothing_behind(world: Worl
 async def test_what_the_vault_would_refuse_is_refused_before_gas_is_spent(world: World) -> None:
     m = await working(world, per_tx_cap_usdc="100", daily_cap_usdc="150")
     over = await m.execute("100.000001")
-    assert (over.status, over.body["error"], over.body["detail"]["clause"]) == (409, "over_per_tx_cap", 2)
+    assert (over.status, over.body["error"], over.body["detail"]["clause"]) == (
+        409,
+        "over_per_tx_cap",
+        2,
+    )
     assert over.body["remaining"]["value"] == "100.000000"
-    foreign = await m.as_agent("mandate_execute_call", target=world.evm.usdc, data="0xa9059cbb", approve_amount="1")
+    foreign = await m.as_agent(
+        "mandate_execute_call", target=world.evm.usdc, data="0xa9059cbb", approve_amount="1"
+    )
     assert (foreign.body["error"], foreign.body["detail"]["clause"]) == ("target_not_allowed", 5)
     await bought(m, "100")
     day = await m.execute("50.000001")
-    assert (day.body["error"], day.body["retry_at"]) == ("over_daily_cap", "2026-11-21T00:00:00.000Z")
+    assert (day.body["error"], day.body["retry_at"]) == (
+        "over_daily_cap",
+        "2026-11-21T00:00:00.000Z",
+    )
     assert (await m.execute("50")).status == 200
     assert await rows(world, "reservations") == 1
 
@@ -96,7 +116,9 @@ async def test_more_than_the_vault_holds_is_over_budget(world: World) -> None:
     assert (told.body["error"], told.body["detail"]["allowed"]) == ("over_budget", "30.000000")
 
 
-async def test_before_acceptance_after_the_end_and_without_a_vault_there_is_no_calldata(world: World) -> None:
+async def test_before_acceptance_after_the_end_and_without_a_vault_there_is_no_calldata(
+    world: World,
+) -> None:
     m = await working(world, accept=False)
     assert (await m.execute("1")).body["error"] == "mandate_not_accepted"
     await m.as_agent("mandate_accept")
@@ -127,7 +149,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 async def test_an_action_in_a_wrong_form_is_refused(world: World) -> None:
     m = await working(world, approval_above_usdc="1")
-    right = {"target": world.evm.market, "data": world.deposit_data(m.vault, "5"), "approve_amount": "5"}
+    right = {
+        "target": world.evm.market,
+        "data": world.deposit_data(m.vault, "5"),
+        "approve_amount": "5",
+    }
     for fields, code in WRONG:
         told = await m.as_agent("mandate_execute_call", **(right | fields))
         assert told.body["error"] == code, fields
@@ -136,7 +162,13 @@ async def test_an_action_in_a_wrong_form_is_refused(world: World) -> None:
 
 async def test_the_stricter_policy_binds_and_is_named(world: World) -> None:
     m = await working(world)
-    await world.ok("owner_agent_policy_put", m.owner, agent_id=m.agent.user_id, accepts_mandates=True, per_tx_cap_usdc="10")
+    await world.ok(
+        "owner_agent_policy_put",
+        m.owner,
+        agent_id=m.agent.user_id,
+        accepts_mandates=True,
+        per_tx_cap_usdc="10",
+    )
     told = await m.execute("11")
     assert told.body["error"] == "over_per_tx_cap"
     assert told.body["detail"]["bound_by"] == "policy"
@@ -160,7 +192,11 @@ async def test_an_action_above_the_approval_amount_waits_for_the_owner(world: Wo
     assert again.body["approval"]["approval_id"] == item["approval_id"]
     seen = await m.read()
     assert seen["steps"][0]["kind"] == "consent"
-    assert (await m.as_owner("owner_approval_decide", approval_id=item["approval_id"], decision="approve")).status == 200
+    assert (
+        await m.as_owner(
+            "owner_approval_decide", approval_id=item["approval_id"], decision="approve"
+        )
+    ).status == 200
     told = await m.execute("20.000001")
     assert (told.status, told.body["approval_id"]) == (200, item["approval_id"])
     ok, tx = await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
@@ -180,7 +216,11 @@ async def test_a_declined_action_rests_for_an_hour(world: World) -> None:
     item = (await m.execute("30")).body["approval"]["approval_id"]
     await m.as_owner("owner_approval_decide", approval_id=item, decision="decline", note="not now")
     told = await m.execute("30")
-    assert (told.status, told.body["error"], told.body["retry_at"]) == (409, "owner_declined", "2026-11-20T13:00:00.000Z")
+    assert (told.status, told.body["error"], told.body["retry_at"]) == (
+        409,
+        "owner_declined",
+        "2026-11-20T13:00:00.000Z",
+    )
     assert told.body["detail"]["approval"]["note"] == "not now"
     assert (await m.execute("31")).status == 202
     world.clock.forward(hours=1)
@@ -198,8 +238,12 @@ async def test_an_approval_lasts_a_day_and_covers_one_action(world: World) -> No
     world.clock.forward(hours=24)
     late = await m.execute("30", approval_id=item)
     assert (late.status, late.body["error"]) == (409, "approval_expired")
-    assert (await m.as_agent("mandate_approvals", approval_id=item)).body["items"][0]["status"] == "expired"
-    assert (await m.as_owner("owner_approval_decide", approval_id=item, decision="decline")).body["error"] == "approval_expired"
+    assert (await m.as_agent("mandate_approvals", approval_id=item)).body["items"][0][
+        "status"
+    ] == "expired"
+    assert (await m.as_owner("owner_approval_decide", approval_id=item, decision="decline")).body[
+        "error"
+    ] == "approval_expired"
 
 
 async def test_with_the_gate_off_nothing_is_held(world: World) -> None:
@@ -212,7 +256,9 @@ async def test_with_the_gate_off_nothing_is_held(world: World) -> None:
 async def test_going_round_the_gate_is_flagged(world: World) -> None:
     m = await working(world, approval_above_usdc="20")
     chain = world.chains.get(CHAIN_ID)
-    forced = chain.vault_call(m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "60"), Usdc.parse("60"))
+    forced = chain.vault_call(
+        m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "60"), Usdc.parse("60")
+    )
     ok, tx = await world.mined(m.agent_wallet, forced.as_json(), gas=900_000)
     assert ok
     await m.as_owner("owner_vault_tx", tx_hash=tx)
@@ -238,17 +284,29 @@ async def test_without_a_factory_there_is_nothing_to_create(world: World) -> Non
     assert (told.status, told.body["configured"]) == (200, False)
 
 
-async def test_calls_and_reads_outlive_the_chain(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_calls_and_reads_outlive_the_chain(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bare, m = await signed(world), await working(world)
     down(monkeypatch)
     created = await bare.as_owner("owner_create_call")
-    assert (created.status, created.body["simulation"], created.body["predicted_vault"]) == (200, None, None)
+    assert (created.status, created.body["simulation"], created.body["predicted_vault"]) == (
+        200,
+        None,
+        None,
+    )
     seen = await m.read()
     assert (seen["chain_state"]["agent_known"], seen["lock"]["withdrawable"]) == (False, None)
     assert seen["progress"]["cash"] == "500.000000"
     told = await m.execute("5")
     assert (told.status, told.body["simulation"]) == (200, None)
-    for name in ("owner_stop_call", "owner_pause_call", "owner_withdraw_call", "owner_close_all_plan", "owner_fund"):
+    for name in (
+        "owner_stop_call",
+        "owner_pause_call",
+        "owner_withdraw_call",
+        "owner_close_all_plan",
+        "owner_fund",
+    ):
         assert (await m.as_owner(name)).status == 200, name
     lost = await m.as_owner("owner_vault_tx", tx_hash="0x" + "ab" * 32)
     assert lost.body["error"] == "vault_mismatch"
@@ -315,8 +373,16 @@ async def test_the_way_out_is_stop_unwind_settle_withdraw(world: World) -> None:
     assert [s["step"] for s in plan["steps"]] == ["stop", "unwind", "settle", "withdraw"]
     assert [s["n"] for s in plan["steps"]] == [1, 2, 3, 4]
     unwind = plan["steps"][1]
-    assert (unwind["market"], unwind["value_est"], unwind["exit_cost_est"]) == ("test-market", "60.000000", "0.180000")
-    assert (plan["exit_cost_est"], plan["leave_now_est"], plan["est"]) == ("0.180000", "499.820000", True)
+    assert (unwind["market"], unwind["value_est"], unwind["exit_cost_est"]) == (
+        "test-market",
+        "60.000000",
+        "0.180000",
+    )
+    assert (plan["exit_cost_est"], plan["leave_now_est"], plan["est"]) == (
+        "0.180000",
+        "499.820000",
+        True,
+    )
     await sent_by_owner(m, plan["steps"][0]["call"])
     left = (await m.as_owner("owner_close_all_plan")).body
     assert [s["step"] for s in left["steps"]] == ["unwind", "settle", "withdraw"]
@@ -339,7 +405,9 @@ async def test_a_failed_or_unknown_transaction_changes_nothing(world: World) -> 
     m = await working(world)
     before = await rows(world, "ledger_events")
     chain = world.chains.get(CHAIN_ID)
-    forced = chain.vault_call(m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "150"), Usdc.parse("150"))
+    forced = chain.vault_call(
+        m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "150"), Usdc.parse("150")
+    )
     ok, tx = await world.mined(m.agent_wallet, forced.as_json(), gas=900_000)
     assert not ok
     for each in (tx, "0x" + "00" * 32):
@@ -353,7 +421,11 @@ async def test_a_young_transaction_is_recorded_once_it_is_deep(world: World) -> 
     world.chains.get(CHAIN_ID).facts = replace(world.evm.facts(), confirmations=3)
     _, tx = await world.mined(m.owner_wallet, (await m.as_owner("owner_pause_call")).body["call"])
     young = (await m.as_owner("owner_vault_tx", tx_hash=tx)).body
-    assert (young["recorded"], young["confirmations"], young["mandate"]["paused"]) == (False, 3, False)
+    assert (young["recorded"], young["confirmations"], young["mandate"]["paused"]) == (
+        False,
+        3,
+        False,
+    )
     for _ in range(3):
         world.evm.chain.mine()
     old = (await m.as_owner("owner_vault_tx", tx_hash=tx)).body
@@ -363,7 +435,10 @@ async def test_a_young_transaction_is_recorded_once_it_is_deep(world: World) -> 
 async def test_funding_stops_at_what_the_vault_holds_already(world: World) -> None:
     m = await working(world, deposit="100")
     told = (await m.as_owner("owner_fund", amount="400")).body
-    assert (told["room"], [c["step"] for c in told["calls"]]) == ("400.000000", ["approve", "deposit"])
+    assert (told["room"], [c["step"] for c in told["calls"]]) == (
+        "400.000000",
+        ["approve", "deposit"],
+    )
     assert (await m.as_owner("owner_fund", amount="400.000001")).body["error"] == "over_budget"
     assert (await m.as_owner("owner_fund")).body["calls"] == []
     for call in told["calls"]:

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.anyio
 
 
 async def _mandates(world: World) -> int:
-    return await world.store.read(lambda uow: int(uow.sql.rows("SELECT COUNT(*) AS n FROM mandates")[0]["n"]))
+    return await world.store.read(
+        lambda uow: int(uow.sql.rows("SELECT COUNT(*) AS n FROM mandates")[0]["n"])
+    )
 
 
 async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: World) -> None:
@@ -24,9 +26,17 @@ async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: Wo
     told = await world.do("mandate_draft", NOBODY, note=note)
     assert (told.status, told.body["saved"], told.body["public_id"]) == (200, False, None)
     assert told.body["draft"]["per_tx_cap_usdc"] == "50.000000"
-    assert {u["term"] for u in told.body["understood"]} >= {"budget_usdc", "per_tx_cap_usdc", "horizon_days"}
-    assert (await world.do("mandate_draft", NOBODY, note=note, save=True)).body["error"] == "unauthenticated"
-    assert (await world.do("mandate_draft", agent, note=note, save=True)).body["error"] == "forbidden"
+    assert {u["term"] for u in told.body["understood"]} >= {
+        "budget_usdc",
+        "per_tx_cap_usdc",
+        "horizon_days",
+    }
+    assert (await world.do("mandate_draft", NOBODY, note=note, save=True)).body[
+        "error"
+    ] == "unauthenticated"
+    assert (await world.do("mandate_draft", agent, note=note, save=True)).body[
+        "error"
+    ] == "forbidden"
     assert await _mandates(world) == 0
     kept = await world.do("mandate_draft", owner, note=note, save=True)
     assert (kept.status, kept.body["saved"]) == (201, True)
@@ -39,20 +49,36 @@ async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: Wo
 async def test_a_note_that_names_a_market_nobody_can_use_yet_is_read_and_told(world: World) -> None:
     rows = (
         {"id": "soon", "name": "Vault of Tomorrow", "status": "planned", "kind": "erc4626"},
-        {"id": "far", "name": "Distant Vault", "status": "live", "kind": "erc4626", "address": "0x" + "11" * 20, "chain_id": 1},
+        {
+            "id": "far",
+            "name": "Distant Vault",
+            "status": "live",
+            "kind": "erc4626",
+            "address": "0x" + "11" * 20,
+            "chain_id": 1,
+        },
         {"id": "here", "name": "Open Venue", "status": "live", "kind": "venue", "venue": "perps"},
     )
-    world = replace(world, deps=replace(world.deps, config=replace(world.deps.config, markets=rows)))
-    for name, why in (("Vault of Tomorrow", "it is only planned"), ("Distant Vault", "it is on chain 1")):
+    world = replace(
+        world, deps=replace(world.deps, config=replace(world.deps.config, markets=rows))
+    )
+    for name, why in (
+        ("Vault of Tomorrow", "it is only planned"),
+        ("Distant Vault", "it is on chain 1"),
+    ):
         told = await world.do("mandate_draft", NOBODY, note=f"$500 in {name}")
         assert told.status == 200
-        assert [a["why"] for a in told.body["assumed"] if a["term"] == "markets"] == [f'"{name}" cannot be used: {why}']
+        assert [a["why"] for a in told.body["assumed"] if a["term"] == "markets"] == [
+            f'"{name}" cannot be used: {why}'
+        ]
         assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402"]
     told = await world.do("mandate_draft", NOBODY, note="$500 in Open Venue")
     assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402", "venue"]
 
 
-@pytest.mark.parametrize("note", ["$500, aim for 99999999%", "ask me for anything from $0.000001 up", "$0.000001"])
+@pytest.mark.parametrize(
+    "note", ["$500, aim for 99999999%", "ask me for anything from $0.000001 up", "$0.000001"]
+)
 async def test_a_note_at_the_edges_is_read_and_not_refused(world: World, note: str) -> None:
     assert (await world.do("mandate_draft", NOBODY, note=note)).status == 200
 
@@ -83,9 +109,13 @@ async def test_an_agent_that_does_not_accept_cannot_be_named(world: World) -> No
     shy, _ = await world.agent(owner, accepts=False)
     told = await world.do("owner_mandate_create", owner, budget_usdc="500", agent_id=shy.user_id)
     assert (told.status, told.body["error"]) == (409, "agent_not_accepting")
-    unknown = await world.do("owner_mandate_create", owner, budget_usdc="500", agent_id="u_aaaaaaaaaa")
+    unknown = await world.do(
+        "owner_mandate_create", owner, budget_usdc="500", agent_id="u_aaaaaaaaaa"
+    )
     assert (unknown.status, unknown.body["error"]) == (404, "not_found")
-    both = await world.do("owner_mandate_create", owner, budget_usdc="500", agent_id=shy.user_id, open_board=True)
+    both = await world.do(
+        "owner_mandate_create", owner, budget_usdc="500", agent_id=shy.user_id, open_board=True
+    )
     assert both.body["error"] == "invalid_request"
     assert await _mandates(world) == 0
 
@@ -95,7 +125,11 @@ async def test_a_correction_replaces_the_whole_draft(world: World) -> None:
     told = await m.as_owner("owner_mandate_correct", budget_usdc="100")
     after = told.body["mandate"]
     assert told.status == 200
-    assert (after["budget_usdc"], after["purpose"], after["approval_above_usdc"]) == ("100.000000", "", None)
+    assert (after["budget_usdc"], after["purpose"], after["approval_above_usdc"]) == (
+        "100.000000",
+        "",
+        None,
+    )
     assert (after["agent_id"], after["per_tx_cap_usdc"]) == (None, "10.000000")
     assert (await world.do("mandate_get", m.agent, public_id=m.id)).body["error"] == "not_found"
 
@@ -105,7 +139,10 @@ async def test_designating_an_agent_takes_the_draft_off_the_open_board(world: Wo
     other, _ = await world.agent(m.owner)
     assert (await world.do("mandate_get", other, public_id=m.id)).status == 200
     told = await m.as_owner("owner_mandate_assign", agent_id=m.agent.user_id)
-    assert (told.body["mandate"]["open_board"], told.body["mandate"]["agent_id"]) == (False, m.agent.user_id)
+    assert (told.body["mandate"]["open_board"], told.body["mandate"]["agent_id"]) == (
+        False,
+        m.agent.user_id,
+    )
     assert (await world.do("mandate_get", other, public_id=m.id)).body["error"] == "not_found"
     assert (await world.do("mandate_accept", other, public_id=m.id)).body["error"] == "not_found"
 
@@ -113,16 +150,30 @@ async def test_designating_an_agent_takes_the_draft_off_the_open_board(world: Wo
 async def test_a_proposal_is_the_owners_draft_with_the_proposers_name(world: World) -> None:
     owner, _ = await world.owner()
     agent, _ = await world.agent(owner)
-    told = await world.do("mandate_propose", agent, budget_usdc="50", purpose="data for the week", agent_id=agent.user_id)
+    told = await world.do(
+        "mandate_propose",
+        agent,
+        budget_usdc="50",
+        purpose="data for the week",
+        agent_id=agent.user_id,
+    )
     assert told.status == 201
     assert told.body["mandate"]["proposed_by_agent_id"] == agent.user_id
     await world.ok("owner_mandate_create", owner, budget_usdc="70")
     listed = (await world.ok("mandate_list", owner, proposed=True))["items"]
     assert [i["mandate"]["public_id"] for i in listed] == [told.body["mandate"]["public_id"]]
     public_id = told.body["mandate"]["public_id"]
-    corrected = await world.do("owner_mandate_correct", owner, public_id=public_id, budget_usdc="40", agent_id=agent.user_id)
+    corrected = await world.do(
+        "owner_mandate_correct",
+        owner,
+        public_id=public_id,
+        budget_usdc="40",
+        agent_id=agent.user_id,
+    )
     assert corrected.body["mandate"]["proposed_by_agent_id"] == agent.user_id
-    assert (await world.do("owner_mandate_correct", agent, public_id=public_id, budget_usdc="40")).body["error"] == "forbidden"
+    assert (
+        await world.do("owner_mandate_correct", agent, public_id=public_id, budget_usdc="40")
+    ).body["error"] == "forbidden"
 
 
 async def test_accepting_confirms_once(world: World) -> None:
@@ -130,7 +181,11 @@ async def test_accepting_confirms_once(world: World) -> None:
     first = await m.as_agent("mandate_accept")
     world.clock.forward(hours=1)
     again = await m.as_agent("mandate_accept")
-    assert first.body["mandate"]["accepted_at"] == again.body["mandate"]["accepted_at"] == "2026-11-20T12:00:00.000Z"
+    assert (
+        first.body["mandate"]["accepted_at"]
+        == again.body["mandate"]["accepted_at"]
+        == "2026-11-20T12:00:00.000Z"
+    )
     offers = await world.ok("agent_offers", m.agent, agent_id=m.agent.user_id)
     assert offers["items"] == []
 
@@ -139,23 +194,37 @@ async def test_an_open_offer_is_seen_but_nobodys_before_it_is_accepted(world: Wo
     m = await working(world, agent_id=None, open_board=True, accept=False)
     assert (await m.as_agent("mandate_get")).status == 200
     assert (await m.execute("10")).body["error"] == "mandate_not_accepted"
-    assert (await m.as_agent("mandate_report_event", kind="note")).body["error"] == "mandate_not_accepted"
+    assert (await m.as_agent("mandate_report_event", kind="note")).body[
+        "error"
+    ] == "mandate_not_accepted"
     assert (await m.as_agent("mandate_accept")).status == 200
     assert (await m.read())["mandate"]["paused"] is True
     assert (await m.execute("10")).body["error"] == "mandate_paused"
     _, tx = await world.mined(m.owner_wallet, (await m.as_owner("owner_resume_call")).body["call"])
-    assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="resume")).body["mandate"]["paused"] is False
+    assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="resume")).body["mandate"][
+        "paused"
+    ] is False
     assert (await m.execute("10")).status == 200
 
 
-async def test_an_agent_without_a_wallet_on_the_chain_cannot_take_a_signed_offer(world: World) -> None:
+async def test_an_agent_without_a_wallet_on_the_chain_cannot_take_a_signed_offer(
+    world: World,
+) -> None:
     m = await signed(world, agent_id=None, open_board=True)
     told = await world.ok("owner_agent_register", m.owner, name="Bare")
-    await world.ok("owner_agent_policy_put", m.owner, agent_id=told["agent_id"], accepts_mandates=True)
+    await world.ok(
+        "owner_agent_policy_put", m.owner, agent_id=told["agent_id"], accepts_mandates=True
+    )
     bare = type(m.agent)("agent", told["agent_id"], m.owner.user_id)
     refused = await world.do("mandate_accept", bare, public_id=m.id)
     assert (refused.status, refused.body["error"]) == (400, "invalid_request")
-    await world.ok("agent_deposit_address", bare, agent_id=bare.user_id, chain_id=CHAIN_ID, address=m.agent_wallet.address)
+    await world.ok(
+        "agent_deposit_address",
+        bare,
+        agent_id=bare.user_id,
+        chain_id=CHAIN_ID,
+        address=m.agent_wallet.address,
+    )
     assert (await world.do("mandate_accept", bare, public_id=m.id)).status == 200
 
 
@@ -167,7 +236,16 @@ async def test_a_cancelled_offer_is_gone_for_agents(world: World) -> None:
         assert (await m.as_agent(name)).body["error"] == "not_found"
 
 
-@pytest.mark.parametrize("name", ["owner_mandate_assign", "owner_mandate_correct", "owner_terms", "owner_sign", "mandate_accept"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "owner_mandate_assign",
+        "owner_mandate_correct",
+        "owner_terms",
+        "owner_sign",
+        "mandate_accept",
+    ],
+)
 async def test_a_cancelled_mandate_does_not_come_back(world: World, name: str) -> None:
     m = await drafted(world)
     await m.as_owner("owner_mandate_cancel")
@@ -186,7 +264,9 @@ async def test_a_cancelled_mandate_does_not_come_back(world: World, name: str) -
 
 
 @pytest.mark.parametrize("text", ["nul\x00inside", "half \ud800 pair"], ids=["nul", "surrogate"])
-async def test_text_that_no_database_holds_is_refused_wherever_it_stands(both: World, text: str) -> None:
+async def test_text_that_no_database_holds_is_refused_wherever_it_stands(
+    both: World, text: str
+) -> None:
     owner, _ = await both.owner()
     before = await _mandates(both)
     calls: dict[str, dict[str, Any]] = {

@@ -20,11 +20,18 @@ from tools.call.operation import Deps
 
 pytestmark = pytest.mark.anyio
 ENTRY_POINT = "0x0000000071727De22E5E9d8BAf0edAc6f37da032"
-PAID = {"paymaster": "0x" + "ab" * 20, "paymasterData": "0x1234", "paymasterVerificationGasLimit": "0x5208", "isFinal": True}
+PAID = {
+    "paymaster": "0x" + "ab" * 20,
+    "paymasterData": "0x1234",
+    "paymasterVerificationGasLimit": "0x5208",
+    "isFinal": True,
+}
 
 
 @asynccontextmanager
-async def provider(answer: Callable[[dict[str, Any]], Any]) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
+async def provider(
+    answer: Callable[[dict[str, Any]], Any],
+) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
     """A paymaster service; what it was asked."""
     asked: list[dict[str, Any]] = []
 
@@ -55,13 +62,19 @@ def batch(*calls: tuple[str, int, str]) -> str:
 
 
 def single(to: str, data: str, value: int = 0) -> str:
-    return "0xb61d27f6" + encode(["address", "uint256", "bytes"], [to, value, bytes.fromhex(data[2:])]).hex()
+    return (
+        "0xb61d27f6"
+        + encode(["address", "uint256", "bytes"], [to, value, bytes.fromhex(data[2:])]).hex()
+    )
 
 
 async def sponsored(world: World, url: str | None, call_data: str, **more: Any) -> Any:
     """Ask with a paymaster at that address, switched on."""
     chains = EvmChains([world.evm.facts(paymaster_url=url)])
-    deps, world.deps = world.deps, Deps(**{n: getattr(world.deps, n) for n in Deps.__slots__} | {"chains": chains})
+    deps, world.deps = (
+        world.deps,
+        Deps(**{n: getattr(world.deps, n) for n in Deps.__slots__} | {"chains": chains}),
+    )
     try:
         op = {"sender": "0x" + "cd" * 20, "nonce": "0x0", "callData": call_data}
         told = {"chain_id": CHAIN_ID, "jsonrpc": "2.0", "id": 7, "method": "pm_getPaymasterData",
@@ -75,8 +88,12 @@ async def sponsored(world: World, url: str | None, call_data: str, **more: Any) 
 @pytest.fixture
 async def m(world: World) -> Mandated:
     made = await working(world)
-    await world.store.write(lambda uow: uow.switches.set("gas_sponsorship", "on", world.clock.now(), "test"))
-    await world.store.write(lambda uow: uow.chainlog.add_vault(CHAIN_ID, made.vault.lower(), "0x" + "00" * 32, 1))
+    await world.store.write(
+        lambda uow: uow.switches.set("gas_sponsorship", "on", world.clock.now(), "test")
+    )
+    await world.store.write(
+        lambda uow: uow.chainlog.add_vault(CHAIN_ID, made.vault.lower(), "0x" + "00" * 32, 1)
+    )
     return made
 
 
@@ -108,11 +125,13 @@ async def test_nothing_else_is_paid_for(m: Mandated) -> None:
         ):  # fmt: skip
             told = await sponsored(m.world, url, call_data)
             assert told.body["error"] == "target_not_allowed"
-        assert (await sponsored(m.world, url, funding(m), params=[{}, ENTRY_POINT, hex(CHAIN_ID)])).body[
+        assert (
+            await sponsored(m.world, url, funding(m), params=[{}, ENTRY_POINT, hex(CHAIN_ID)])
+        ).body["error"] == "invalid_request"
+        wrong = [{"callData": funding(m)}, ENTRY_POINT, "0x1"]
+        assert (await sponsored(m.world, url, funding(m), params=wrong)).body[
             "error"
         ] == "invalid_request"
-        wrong = [{"callData": funding(m)}, ENTRY_POINT, "0x1"]
-        assert (await sponsored(m.world, url, funding(m), params=wrong)).body["error"] == "invalid_request"
     assert asked == []
     async with provider(lambda _: {"result": PAID}) as (url, _):
         assert (await sponsored(m.world, url, single(m.vault, stop))).status == 200
@@ -121,7 +140,9 @@ async def test_nothing_else_is_paid_for(m: Mandated) -> None:
 async def test_it_is_off_by_default_and_without_an_endpoint(m: Mandated) -> None:
     async with provider(lambda _: {"result": PAID}) as (url, asked):
         assert (await sponsored(m.world, None, funding(m))).body["error"] == "not_configured"
-        await m.world.store.write(lambda uow: uow.switches.set("gas_sponsorship", "off", m.world.clock.now(), "test"))
+        await m.world.store.write(
+            lambda uow: uow.switches.set("gas_sponsorship", "off", m.world.clock.now(), "test")
+        )
         assert (await sponsored(m.world, url, funding(m))).body["error"] == "not_configured"
     assert asked == []
     assert (await m.as_owner("owner_fund")).body["capabilities"] is None
@@ -155,8 +176,13 @@ async def test_a_paymaster_that_refuses_lies_or_stalls_pays_for_nothing(
 async def test_the_owners_wallet_is_told_where_to_ask(m: Mandated) -> None:
     world = m.world
     chains = EvmChains([world.evm.facts(paymaster_url="http://127.0.0.1:1/")])
-    deps, world.deps = world.deps, Deps(**{n: getattr(world.deps, n) for n in Deps.__slots__} | {"chains": chains})
+    deps, world.deps = (
+        world.deps,
+        Deps(**{n: getattr(world.deps, n) for n in Deps.__slots__} | {"chains": chains}),
+    )
     told = (await m.as_owner("owner_fund")).body
     world.deps = deps
     await chains.close()
-    assert told["capabilities"] == {"paymasterService": {"url": f"{world.deps.config.base_url}/wallet/paymaster/{CHAIN_ID}"}}
+    assert told["capabilities"] == {
+        "paymasterService": {"url": f"{world.deps.config.base_url}/wallet/paymaster/{CHAIN_ID}"}
+    }

@@ -36,7 +36,10 @@ async def test_a_missing_destination_is_filled_from_the_settings(rails: World) -
 
 async def test_a_recipient_gets_an_eip_681_link_and_a_qr_code(rails: World) -> None:
     told = await rails.ok("deposit_routes", amount="12.5", recipient=rails.evm.market)
-    assert told["link"] == f"ethereum:{rails.evm.usdc}@{CHAIN_ID}/transfer?address={rails.evm.market}&uint256=12500000"
+    assert (
+        told["link"]
+        == f"ethereum:{rails.evm.usdc}@{CHAIN_ID}/transfer?address={rails.evm.market}&uint256=12500000"
+    )
     assert told["qr_svg"].startswith("<?xml")
 
 

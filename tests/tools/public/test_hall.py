@@ -23,7 +23,9 @@ from tools.keeper.rollup import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
 pytestmark = pytest.mark.anyio
 
 
-async def seeded(world: World, agent: Caller, owner: Caller, public_id: str = "m_seedseed22", **changes: Any) -> str:
+async def seeded(
+    world: World, agent: Caller, owner: Caller, public_id: str = "m_seedseed22", **changes: Any
+) -> str:
     """A working mandate whose chain rows the test writes itself."""
     m = Mandate(
         public_id, owner.user_id or "", owner.address or "", Usdc.parse("1000"), 30, 2000, world.clock.now(),
@@ -33,11 +35,26 @@ async def seeded(world: World, agent: Caller, owner: Caller, public_id: str = "m
     return public_id
 
 
-async def told(world: World, public_id: str, kind: str, amount: str | None = None, by: str = "chain", **payload: Any) -> None:
+async def told(
+    world: World,
+    public_id: str,
+    kind: str,
+    amount: str | None = None,
+    by: str = "chain",
+    **payload: Any,
+) -> None:
     world.clock.forward(seconds=1)
     now = world.clock.now()
-    new = NewEvent(Kind(kind), Reporter(by), now, None if amount is None else Usdc.parse(amount), payload=payload)
-    await world.store.write(lambda uow: uow.ledger.append(public_id, new, event_id=world.deps.ids.short("ev_"), now=now))
+    new = NewEvent(
+        kind=Kind(kind),
+        reported_by=Reporter(by),
+        occurred_at=now,
+        amount_usdc=None if amount is None else Usdc.parse(amount),
+        payload=payload,
+    )
+    await world.store.write(
+        lambda uow: uow.ledger.append(public_id, new, event_id=world.deps.ids.short("ev_"), now=now)
+    )
 
 
 async def trade(world: World, public_id: str, spent: str = "0", received: str = "0") -> None:
@@ -45,7 +62,13 @@ async def trade(world: World, public_id: str, spent: str = "0", received: str = 
 
 
 async def mark(world: World, public_id: str, cash: str, positions: str) -> None:
-    await told(world, public_id, "note", by="keeper", marked={"cash": cash, "positions": positions, "floor": "0"})
+    await told(
+        world,
+        public_id,
+        "note",
+        by="keeper",
+        marked={"cash": cash, "positions": positions, "floor": "0"},
+    )
 
 
 def ticks(world: World) -> Ticks:
@@ -88,11 +111,29 @@ async def test_every_agent_is_listed_as_soon_as_it_is_registered(both: World) ->
     shy, _ = await both.agent(owner, accepts=False)
     assert {r["agent_id"] for r in await listed(both)} == {agent.user_id, shy.user_id}
     (row,) = await listed(both, accepting=True)
-    assert (row["agent_id"], row["accepts_mandates"], row["address_ready"]) == (agent.user_id, True, True)
-    assert (row["ranked"], row["days_live"], row["trades_total"], row["mandates_total"]) == (False, 0, 0, 0)
-    assert [r["code"] for r in row["rank_requirements"]] == ["days_live", "trades_measured", "funded_mandates"]
+    assert (row["agent_id"], row["accepts_mandates"], row["address_ready"]) == (
+        agent.user_id,
+        True,
+        True,
+    )
+    assert (row["ranked"], row["days_live"], row["trades_total"], row["mandates_total"]) == (
+        False,
+        0,
+        0,
+        0,
+    )
+    assert [r["code"] for r in row["rank_requirements"]] == [
+        "days_live",
+        "trades_measured",
+        "funded_mandates",
+    ]
     assert "0 of 14 days live" in row["unranked_reason"]
-    assert row["windows"]["30d"] == {"net_usdc": None, "twr_bps": None, "max_drawdown_bps": None, "trades": 0}
+    assert row["windows"]["30d"] == {
+        "net_usdc": None,
+        "twr_bps": None,
+        "max_drawdown_bps": None,
+        "trades": 0,
+    }
     assert (row["operator_stake_usdc"], row["operator_stake_reason"] != "") == (None, True)
     await both.ok("owner_agent_policy_put", owner, agent_id=agent.user_id, accepts_mandates=False)
     assert await listed(both, accepting=True) == []
@@ -109,9 +150,18 @@ async def test_a_ranked_agent_shows_its_windows(both: World) -> None:
     assert week == {"net_usdc": "-5.500000", "twr_bps": -500, "max_drawdown_bps": 500, "trades": 0}
     assert month == {"net_usdc": "4.500000", "twr_bps": 450, "max_drawdown_bps": 500, "trades": 25}
     assert row["windows"]["since"] == month
-    assert row["delegators"] == {"total": 1, "working": 1, "net_7d_usdc": "-5.500000", "net_30d_usdc": "4.500000"}
+    assert row["delegators"] == {
+        "total": 1,
+        "working": 1,
+        "net_7d_usdc": "-5.500000",
+        "net_30d_usdc": "4.500000",
+    }
     strip = await both.ok("hall_proof")
-    assert (strip["agents"], strip["mandates_working"], strip["usdc_working"]) == (1, 1, "104.500000")
+    assert (strip["agents"], strip["mandates_working"], strip["usdc_working"]) == (
+        1,
+        1,
+        "104.500000",
+    )
     assert strip["actions_recorded"] == 28
 
 
@@ -121,13 +171,18 @@ async def test_reports_of_the_agent_stand_apart(world: World) -> None:
     await refresh(world.deps, agent.user_id or "")
     (before,) = await listed(world)
     for kind, amount in (("buy", "900"), ("resolve", "5000"), ("fee", "3")):
-        reply = await world.do("mandate_report_event", agent, public_id=of, kind=kind, amount_usdc=amount)
+        reply = await world.do(
+            "mandate_report_event", agent, public_id=of, kind=kind, amount_usdc=amount
+        )
         assert reply.status in (201, 202), reply.body
     await refresh(world.deps, agent.user_id or "")
     (after,) = await listed(world)
     told_by_agent = after.pop("self_reported")
     assert told_by_agent["trades_total"] == 2
-    assert (told_by_agent["net_30d_usdc"], told_by_agent["net_since_usdc"]) == ("4997.000000", "4997.000000")
+    assert (told_by_agent["net_30d_usdc"], told_by_agent["net_since_usdc"]) == (
+        "4997.000000",
+        "4997.000000",
+    )
     assert told_by_agent["fees_usdc"] == "3.000000"
     assert before.pop("self_reported")["trades_total"] == 0
     for row in (before, after):
@@ -141,10 +196,20 @@ async def test_one_agent_is_read_up_to_its_newest_row(both: World) -> None:
     shown = await both.ok("hall_agent", agent_id=agent.user_id)
     assert shown["windows"]["30d"]["twr_bps"] == 450
     (m,) = shown["mandates"]
-    assert (m["public_id"], m["status"], m["worth_usdc"], m["twr_bps"]) == (of, "working", "104.500000", 450)
+    assert (m["public_id"], m["status"], m["worth_usdc"], m["twr_bps"]) == (
+        of,
+        "working",
+        "104.500000",
+        450,
+    )
     assert "purpose" not in m
     worth, net = (s["points"] for s in shown["chart"]["series"])
-    assert (len(worth), worth[0][1], worth[-1][1], net[-1][1]) == (21, "110.000000", "104.500000", "4.500000")
+    assert (len(worth), worth[0][1], worth[-1][1], net[-1][1]) == (
+        21,
+        "110.000000",
+        "104.500000",
+        "4.500000",
+    )
     assert shown["paper"] == []
     assert shown["policy_changes"][0]["changes"]["accepts_mandates"] == {"from": False, "to": True}
     await refresh(both.deps, agent.user_id or "")
@@ -159,10 +224,15 @@ async def test_agents_are_sorted_by_one_fact(world: World) -> None:
     await a_record(world, agent, owner)
     await refresh_stale(world.deps)
     for sort in ("days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working"):
-        assert [r["agent_id"] for r in await listed(world, sort=sort)] == [agent.user_id, idle.user_id], sort
+        assert [r["agent_id"] for r in await listed(world, sort=sort)] == [
+            agent.user_id,
+            idle.user_id,
+        ], sort
     assert (await world.do("hall_list", sort="luck")).body["error"] == "invalid_request"
     page = await world.ok("hall_list", limit=1)
-    assert (await world.do("hall_list", sort="working", cursor=page["next_cursor"])).body["error"] == "invalid_request"
+    assert (await world.do("hall_list", sort="working", cursor=page["next_cursor"])).body[
+        "error"
+    ] == "invalid_request"
 
 
 async def test_stops_and_violations_are_counted(world: World) -> None:
@@ -170,9 +240,21 @@ async def test_stops_and_violations_are_counted(world: World) -> None:
     for n, reason in enumerate(("floor", "agent", "owner")):
         of = await seeded(world, agent, owner, f"m_seedseed2{n + 2}", status=Status.STOPPED)
         await told(world, of, "stop", reason=reason)
-    await told(world, of, "buy", "5", by="agent", violation={"codes": ["over_per_tx_cap", "mandate_stopped"]})
+    await told(
+        world,
+        of,
+        "buy",
+        "5",
+        by="agent",
+        violation={"codes": ["over_per_tx_cap", "mandate_stopped"]},
+    )
     shown = await world.ok("hall_agent", agent_id=agent.user_id)
-    assert (shown["floor_stops"], shown["self_stops"], shown["violations"], shown["mandates_total"]) == (1, 1, 2, 3)
+    assert (
+        shown["floor_stops"],
+        shown["self_stops"],
+        shown["violations"],
+        shown["mandates_total"],
+    ) == (1, 1, 2, 3)
     assert shown["windows"]["since"]["net_usdc"] is None
 
 
@@ -184,7 +266,12 @@ async def test_a_long_ledger_is_rolled_up_in_parts_and_twice_at_once(both: World
 
     def fill(uow: UnitOfWork) -> None:
         for _ in range(ROWS_AT_ONCE):
-            new = NewEvent(Kind.BUY, Reporter.AGENT, now, Usdc.parse("1"))
+            new = NewEvent(
+                kind=Kind.BUY,
+                reported_by=Reporter.AGENT,
+                occurred_at=now,
+                amount_usdc=Usdc.parse("1"),
+            )
             uow.ledger.append(of, new, event_id=both.deps.ids.short("ev_"), now=now)
 
     await both.store.write(fill)
@@ -212,11 +299,17 @@ async def test_a_mandate_taken_over_is_rolled_up_for_its_new_agent(world: World)
     of = await seeded(world, agent, owner)
     await told(world, of, "deposit", "100")
     await refresh(world.deps, agent.user_id or "")
-    await world.store.write(lambda uow: uow.mandates.save(replace(_got(uow, of), agent_id=heir.user_id)))
+    await world.store.write(
+        lambda uow: uow.mandates.save(replace(_got(uow, of), agent_id=heir.user_id))
+    )
     for one in (agent, heir):
         await refresh(world.deps, one.user_id or "")
-    assert (await world.ok("hall_agent", agent_id=agent.user_id))["windows"]["since"]["net_usdc"] is None
-    assert (await world.ok("hall_agent", agent_id=heir.user_id))["windows"]["since"]["net_usdc"] == "0.000000"
+    assert (await world.ok("hall_agent", agent_id=agent.user_id))["windows"]["since"][
+        "net_usdc"
+    ] is None
+    assert (await world.ok("hall_agent", agent_id=heir.user_id))["windows"]["since"][
+        "net_usdc"
+    ] == "0.000000"
 
 
 def _got(uow: UnitOfWork, public_id: str) -> Mandate:
@@ -253,13 +346,20 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
     await world.mint(world.evm.market, "30")  # shares of the market are worth more
     await keeper.round()
     shown = await world.ok("hall_agent", agent_id=m.agent.user_id)
-    assert (shown["windows"]["since"]["net_usdc"], shown["mandates"][0]["worth_usdc"]) == ("29.999999", "529.999999")
+    assert (shown["windows"]["since"]["net_usdc"], shown["mandates"][0]["worth_usdc"]) == (
+        "29.999999",
+        "529.999999",
+    )
     assert shown["windows"]["since"]["twr_bps"] == 600
     stop = await m.as_owner("owner_stop")
     _, tx = await world.mined(m.owner_wallet, stop.body["stop_call"])
     await m.as_owner("owner_vault_tx", tx_hash=tx)
     chain = world.chains.get(CHAIN_ID)
-    raw = await chain.eth_call(world.evm.market, codec.calldata("TestMarket", "balanceOf", (m.vault,)), await chain.latest())
+    raw = await chain.eth_call(
+        world.evm.market,
+        codec.calldata("TestMarket", "balanceOf", (m.vault,)),
+        await chain.latest(),
+    )
     data = codec.calldata("TestMarket", "redeem", (int.from_bytes(raw, "big"), m.vault, m.vault))
     unwind = await m.as_owner("mandate_unwind_call", target=world.evm.market, data=data)
     _, tx = await world.mined(m.owner_wallet, unwind.body["call"])
@@ -275,5 +375,12 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
     gain = Usdc.parse("29.999999")
     assert fee == gain.share_down(1000)
     assert row["windows"]["since"]["net_usdc"] == str(gain - fee)
-    assert (row["windows"]["since"]["twr_bps"], row["windows"]["since"]["max_drawdown_bps"]) == (540, 0)
-    assert (row["delegators"]["total"], row["delegators"]["working"], row["self_stops"]) == (1, 0, 0)
+    assert (row["windows"]["since"]["twr_bps"], row["windows"]["since"]["max_drawdown_bps"]) == (
+        540,
+        0,
+    )
+    assert (row["delegators"]["total"], row["delegators"]["working"], row["self_stops"]) == (
+        1,
+        0,
+        0,
+    )

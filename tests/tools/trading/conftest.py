@@ -52,15 +52,21 @@ class Desk:
     test: DevVenue
     people: int = 0
 
-    async def do(self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any) -> Reply:
+    async def do(
+        self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+    ) -> Reply:
         return await run(BY_NAME[name], self.deps, who, arguments, key=key)
 
-    async def ok(self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any) -> dict[str, Any]:
+    async def ok(
+        self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+    ) -> dict[str, Any]:
         reply = await self.do(name, who, key=key, **arguments)
         assert not reply.refused, reply.body
         return dict(reply.body)
 
-    async def refused(self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any) -> Reply:
+    async def refused(
+        self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+    ) -> Reply:
         reply = await self.do(name, who, key=key, **arguments)
         assert reply.refused, reply.body
         return reply
@@ -70,7 +76,9 @@ class Desk:
         wallet: LocalAccount = Account.from_key(f"0x{0xA000 + self.people:064x}")
         signed_in_with = Account.from_key(f"0x{0xB000 + self.people:064x}").address
         user = await self.store.write(
-            lambda uow: uow.identities.person(signed_in_with, new_id=self.deps.ids.short("u_"), now=self.clock.now())
+            lambda uow: uow.identities.person(
+                signed_in_with, new_id=self.deps.ids.short("u_"), now=self.clock.now()
+            )
         )
         if deposit is not None:
             self.main.deposit(wallet.address, deposit)
@@ -78,11 +86,21 @@ class Desk:
         return Person(Caller("owner", user.user_id, user.user_id, user.address), wallet)
 
     async def challenge(self, p: Person, wallet: str | None = None) -> dict[str, Any]:
-        return await self.ok("own_link_challenge", p.caller, address=wallet or p.wallet.address, terms_sha256=TERMS.sha256)
+        return await self.ok(
+            "own_link_challenge",
+            p.caller,
+            address=wallet or p.wallet.address,
+            terms_sha256=TERMS.sha256,
+        )
 
     async def link(self, p: Person) -> dict[str, Any]:
         told = await self.challenge(p)
-        return await self.ok("own_link", p.caller, challenge_id=told["challenge_id"], signature=signed(p.wallet, told["message"]))
+        return await self.ok(
+            "own_link",
+            p.caller,
+            challenge_id=told["challenge_id"],
+            signature=signed(p.wallet, told["message"]),
+        )
 
     async def linked(self, **more: Any) -> Person:
         p = await self.person(**more)
@@ -90,11 +108,19 @@ class Desk:
         return p
 
     def approval(
-        self, p: Person, agent: str, *, network: Network = "testnet", kind: str = "order", **changes: Any
+        self,
+        p: Person,
+        agent: str,
+        *,
+        network: Network = "testnet",
+        kind: str = "order",
+        **changes: Any,
     ) -> dict[str, Any]:
         """The body of an approval that the person's wallet signed."""
         name = agent_name(str(p.caller.user_id), network, kind)  # type: ignore[arg-type]
-        until = self.clock.now().replace(microsecond=0) + changes.pop("lasts", __import__("datetime").timedelta(days=7))
+        until = self.clock.now().replace(microsecond=0) + changes.pop(
+            "lasts", __import__("datetime").timedelta(days=7)
+        )
         asked: dict[str, Any] = {
             "agent_address": agent, "agent_name": signed_name(name, until), "nonce": milliseconds(self.clock.now()) + self.next_nonce(),
             "signature_chain_id": "0xa4b1", "kind": kind,
@@ -106,7 +132,9 @@ class Desk:
             )
         )  # fmt: skip
         made = p.wallet.sign_typed_data(full_message=dict(typed))
-        return asked | {"signature": {"r": f"0x{made.r:064x}", "s": f"0x{made.s:064x}", "v": made.v}}
+        return asked | {
+            "signature": {"r": f"0x{made.r:064x}", "s": f"0x{made.s:064x}", "v": made.v}
+        }
 
     def next_nonce(self) -> int:
         self.people += 1
@@ -116,7 +144,9 @@ class Desk:
         return await self.ok("own_enable_relay", p.caller, **self.approval(p, agent, **changes))
 
     async def rows(self, table: str) -> list[dict[str, Any]]:
-        return await self.store.read(lambda uow: [dict(r) for r in uow.sql.rows(f"SELECT * FROM {table}")])  # noqa: S608 - our own names
+        return await self.store.read(
+            lambda uow: [dict(r) for r in uow.sql.rows(f"SELECT * FROM {table}")]
+        )
 
     def switched(self, **values: bool) -> None:
         self.deps = replace(self.deps, defaults=replace(self.deps.defaults, **values))
@@ -143,13 +173,29 @@ async def a_desk(
     main, test = DevVenue(now, mainnet=True, rules=free), DevVenue(now, rules=free)
     (main_runner, main_url), (test_runner, test_url) = await serve(main), await serve(test)
     settings = Settings(
-        venue_mainnet_url=DEAD if down else main_url, venue_testnet_url=DEAD if down else test_url, venue_timeout_s=timeout_s
+        venue_mainnet_url=DEAD if down else main_url,
+        venue_testnet_url=DEAD if down else test_url,
+        venue_timeout_s=timeout_s,
     )
     networks = venues(settings, clock, SharedWeights(store))
     config = Config(
-        trading=Trading(**({"builder_address": BUILDER.address, "verify_pause_s": 0, "relays_per_minute": 0} | trading))
+        trading=Trading(
+            **(
+                {"builder_address": BUILDER.address, "verify_pause_s": 0, "relays_per_minute": 0}
+                | trading
+            )
+        )
     )
-    deps = Deps(store, EvmChains([]), clock, SystemIds(), config, SiweSignIn(), Switches(door=True), venues=networks)
+    deps = Deps(
+        store,
+        EvmChains([]),
+        clock,
+        SystemIds(),
+        config,
+        SiweSignIn(),
+        Switches(door=True),
+        venues=networks,
+    )
     try:
         yield Desk(store, deps, clock, networks, main, test)
     finally:

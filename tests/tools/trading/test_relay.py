@@ -39,7 +39,9 @@ async def over_http(desk: Desk) -> AsyncIterator[tuple[ClientSession, str]]:
 
 
 @pytest.mark.parametrize(("name", "asked", "kind"), READS, ids=NAMES)
-async def test_a_relay_says_where_and_when_its_data_is_from(name: str, asked: dict[str, Any], kind: str, desk: Desk) -> None:
+async def test_a_relay_says_where_and_when_its_data_is_from(
+    name: str, asked: dict[str, Any], kind: str, desk: Desk
+) -> None:
     told = await desk.ok(name, **asked)
     assert set(told) == {"source", "network", "as_of", "stale", "data"}
     assert (told["source"], told["network"], told["stale"]) == ("venue", "mainnet", False)
@@ -83,7 +85,9 @@ async def test_decimal_strings_pass_unchanged_and_unknown_fields_are_cut(desk: D
 
 
 async def test_a_malformed_figure_is_null_and_never_zero(desk: Desk) -> None:
-    desk.main.faults.add(Fault(effect="malformed", kind="userFees", path=("userCrossRate",), value="1e-5x"))
+    desk.main.faults.add(
+        Fault(effect="malformed", kind="userFees", path=("userCrossRate",), value="1e-5x")
+    )
     assert (await desk.ok("info_fees", user=WHO))["data"]["userCrossRate"] is None
 
 
@@ -98,9 +102,20 @@ async def test_the_allowed_dexes_are_read(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "user", ["", "0x", "0x" + "1" * 39, "0x" + "g" * 40, "abc", "0x" + "11" * 21, "0x8C967E73E6B15087C42A10D344CFF4C96D877f1d"]
+    "user",
+    [
+        "",
+        "0x",
+        "0x" + "1" * 39,
+        "0x" + "g" * 40,
+        "abc",
+        "0x" + "11" * 21,
+        "0x8C967E73E6B15087C42A10D344CFF4C96D877f1d",
+    ],
 )
-async def test_a_malformed_user_is_refused_where_the_venue_would_say_nothing(user: str, desk: Desk) -> None:
+async def test_a_malformed_user_is_refused_where_the_venue_would_say_nothing(
+    user: str, desk: Desk
+) -> None:
     for name in ("info_order_history", "info_fees", "info_portfolio"):
         refused = await desk.refused(name, user=user)
         assert (refused.status, refused.body["error"]) == (400, "invalid_address")
@@ -125,7 +140,9 @@ async def test_a_malformed_user_is_refused_where_the_venue_would_say_nothing(use
         "TOOLONGDEX:X",
     ],
 )
-async def test_abuse_33_a_coin_with_quotes_ten_kilobytes_unicode_or_a_star_never_reaches_the_venue(coin: str, desk: Desk) -> None:
+async def test_abuse_33_a_coin_with_quotes_ten_kilobytes_unicode_or_a_star_never_reaches_the_venue(
+    coin: str, desk: Desk
+) -> None:
     desk.main.faults.add(Fault(effect="status", status=500))
     refused = await desk.refused("info_funding", coin=coin)
     assert (refused.status, refused.body["error"]) == (400, "invalid_request")
@@ -146,8 +163,16 @@ async def test_funding_without_a_start_has_seven_days_and_what_is_predicted(desk
 
 async def test_a_span_is_at_most_seven_days_and_runs_forward(desk: Desk) -> None:
     day = 86_400_000
-    for bad in ({"start": 0, "end": 7 * day + 1}, {"start": 5, "end": 4}, {"end": 5}, {"start": -1}, {"start": 2**60}):
-        assert (await desk.refused("info_funding", coin="BTC", **bad)).body["error"] == "invalid_request"
+    for bad in (
+        {"start": 0, "end": 7 * day + 1},
+        {"start": 5, "end": 4},
+        {"end": 5},
+        {"start": -1},
+        {"start": 2**60},
+    ):
+        assert (await desk.refused("info_funding", coin="BTC", **bad)).body[
+            "error"
+        ] == "invalid_request"
     told = await desk.ok("info_funding", coin="BTC", start=0, end=7 * day)
     assert told["data"] == {"history": [], "predicted": None}
 
@@ -155,24 +180,34 @@ async def test_a_span_is_at_most_seven_days_and_runs_forward(desk: Desk) -> None
 async def test_order_history_is_cut_to_the_limit(desk: Desk) -> None:
     assert (await desk.ok("info_order_history", user=WHO))["data"] == []
     for bad in (0, 201):
-        assert (await desk.refused("info_order_history", user=WHO, limit=bad)).body["error"] == "invalid_request"
+        assert (await desk.refused("info_order_history", user=WHO, limit=bad)).body[
+            "error"
+        ] == "invalid_request"
 
 
 async def test_one_period_of_a_portfolio(desk: Desk) -> None:
     whole = (await desk.ok("info_portfolio", user=WHO))["data"]
     day = (await desk.ok("info_portfolio", user=WHO, period="day"))["data"]
     assert day == [row for row in whole if row[0] == "day"]
-    assert (await desk.refused("info_portfolio", user=WHO, period="year")).body["error"] == "invalid_request"
+    assert (await desk.refused("info_portfolio", user=WHO, period="year")).body[
+        "error"
+    ] == "invalid_request"
 
 
 async def test_pairs_whose_token_is_missing_are_left_out_and_counted(desk: Desk) -> None:
-    desk.main.faults.add(Fault(effect="malformed", kind="spotMeta", path=("universe", 0, "tokens"), value=[99_999, 0]))
+    desk.main.faults.add(
+        Fault(
+            effect="malformed", kind="spotMeta", path=("universe", 0, "tokens"), value=[99_999, 0]
+        )
+    )
     told = (await desk.ok("info_spot_meta"))["data"]
     assert told["dropped"] == 1
     assert all(99_999 not in p["tokens"] for p in told["universe"])
 
 
-async def test_abuse_32_a_flood_of_distinct_users_never_touches_the_keepers_reserve(sqlite_url: str) -> None:
+async def test_abuse_32_a_flood_of_distinct_users_never_touches_the_keepers_reserve(
+    sqlite_url: str,
+) -> None:
     async with a_desk(sqlite_url, rules=Rules()) as desk:
         answered = 0
         for n in range(60):
@@ -198,20 +233,26 @@ async def test_over_budget_what_is_held_is_given_as_stale(desk: Desk) -> None:
     assert (again["stale"], again["data"]) == (True, first["data"])
 
 
-async def test_abuse_34_two_thousand_orders_of_ten_accounts_are_answered_within_the_relays_share(desk: Desk) -> None:
+async def test_abuse_34_two_thousand_orders_of_ten_accounts_are_answered_within_the_relays_share(
+    desk: Desk,
+) -> None:
     row = {
         "order": {"coin": "TON", "side": "B", "limitPx": "3.2502", "sz": "81.7", "oid": 1, "timestamp": 1, "cloid": None},
         "status": "filled", "statusTimestamp": 1,
     }  # fmt: skip
     desk.main.faults.add(Fault(effect="malformed", kind="historicalOrders", value=[row] * 2_000))
-    replies = [await desk.do("info_order_history", user=f"0x{n:040x}", limit=200) for n in range(10)]
+    replies = [
+        await desk.do("info_order_history", user=f"0x{n:040x}", limit=200) for n in range(10)
+    ]
     good = [r for r in replies if not r.refused]
     assert len(good) == RELAYS_AT_MOST // 120
     assert all(len(r.body["data"]) == 200 for r in good)
     assert (await desk.networks.get("mainnet").client._budget.used())["relay"] <= RELAYS_AT_MOST
 
 
-async def test_an_answer_may_be_kept_by_whoever_gets_it_for_as_long_as_it_is_fresh(desk: Desk) -> None:
+async def test_an_answer_may_be_kept_by_whoever_gets_it_for_as_long_as_it_is_fresh(
+    desk: Desk,
+) -> None:
     async with over_http(desk) as (http, base):
         async with http.get(f"{base}/wallet/info/meta") as r:
             assert r.headers["Cache-Control"] == "public, max-age=60"
@@ -221,7 +262,10 @@ async def test_an_answer_may_be_kept_by_whoever_gets_it_for_as_long_as_it_is_fre
         desk.clock.forward(minutes=5)
         desk.main.faults.add(Fault(effect="status", status=500))
         async with http.get(f"{base}/wallet/info/meta") as r:
-            assert (r.headers["Cache-Control"], (await r.json())["stale"]) == ("public, max-age=0", True)
+            assert (r.headers["Cache-Control"], (await r.json())["stale"]) == (
+                "public, max-age=0",
+                True,
+            )
 
 
 async def test_a_caller_cannot_choose_what_the_venue_is_asked(desk: Desk) -> None:
@@ -231,14 +275,20 @@ async def test_a_caller_cannot_choose_what_the_venue_is_asked(desk: Desk) -> Non
                 assert r.status == 400
 
 
-async def test_one_address_is_answered_thirty_times_a_minute_over_all_relays(sqlite_url: str) -> None:
+async def test_one_address_is_answered_thirty_times_a_minute_over_all_relays(
+    sqlite_url: str,
+) -> None:
     async with a_desk(sqlite_url, relays_per_minute=30) as desk, over_http(desk) as (http, base):
         paths = ["/wallet/info/meta", "/wallet/info/spot-meta"]
         for n in range(30):
             async with http.get(base + paths[n % 2]) as r:
                 assert r.status == 200
         async with http.get(base + paths[0]) as r:
-            assert (r.status, (await r.json())["error"], r.headers["Retry-After"]) == (429, "rate_limited", "60")
+            assert (r.status, (await r.json())["error"], r.headers["Retry-After"]) == (
+                429,
+                "rate_limited",
+                "60",
+            )
         desk.clock.forward(seconds=60)
         async with http.get(base + paths[0]) as r:
             assert r.status == 200
@@ -253,7 +303,11 @@ async def test_the_log_of_addresses_is_bounded_and_counts_an_ipv6_host_as_one() 
     for n in range(1_000):
         throttle.take(f"10.0.{n // 256}.{n % 256}", 30, clock.now())
     assert len(throttle) == 100
-    assert network_of("2001:db8:1:2::1") == network_of("2001:db8:1:2:ffff::9") != network_of("2001:db8:1:3::1")
+    assert (
+        network_of("2001:db8:1:2::1")
+        == network_of("2001:db8:1:2:ffff::9")
+        != network_of("2001:db8:1:3::1")
+    )
     assert network_of("::ffff:10.0.0.1") == "10.0.0.1"
 
 

@@ -46,7 +46,12 @@ def _wire(name: str, value: Any) -> Any:
 
 def n(note: str, doubt: str = "", so: dict[str, Any] | None = None, **said: Any) -> Row:
     told = {TERMS[k]: _wire(k, v) for k, v in said.items()}
-    return Row(note, told, {TERMS[d] for d in doubt.split()}, {TERMS[k]: _wire(k, v) for k, v in (so or {}).items()})
+    return Row(
+        note,
+        told,
+        {TERMS[d] for d in doubt.split()},
+        {TERMS[k]: _wire(k, v) for k, v in (so or {}).items()},
+    )
 
 
 NOTES: Final = [
@@ -338,7 +343,12 @@ NOTES: Final = [
         on="close",
         fee=0,
     ),
-    n("Buy weather data. One hundred dollars, five dollars at a time, until Christmas.", "days", budget=100, tx=5),
+    n(
+        "Buy weather data. One hundred dollars, five dollars at a time, until Christmas.",
+        "days",
+        budget=100,
+        tx=5,
+    ),
     n(
         "Budget 1,200 USDC until Dec 20 2026; 60 per trade; 300 daily; stop loss of $240; ask every time.",
         budget=1200,
@@ -360,7 +370,12 @@ NOTES: Final = [
         fee=1000,
         ask=500,
     ),
-    n("I want to buy API data with 50 USDC, no more than 2 USDC per request, for one month", budget=50, tx=2, days=30),
+    n(
+        "I want to buy API data with 50 USDC, no more than 2 USDC per request, for one month",
+        budget=50,
+        tx=2,
+        days=30,
+    ),
     n(
         "Give the bot 1000$ until end of year, 100$ per trade max, 20% max drawdown, fee 10%",
         budget=1000,
@@ -369,7 +384,13 @@ NOTES: Final = [
         floor=2000,
         fee=1000,
     ),
-    n("$200/day, $1000 total, stop at $700, hold positions", day=200, budget=1000, floor=3000, on="keep"),
+    n(
+        "$200/day, $1000 total, stop at $700, hold positions",
+        day=200,
+        budget=1000,
+        floor=3000,
+        on="keep",
+    ),
     n(
         "100 usdc budget, 10 usdc daily cap, 5 usdc per tx cap, 30 days, approval over 4 usdc",
         budget=100,

@@ -35,7 +35,11 @@ def test_a_note_is_read_as_a_careful_reader_would(row: Row) -> None:
     assert doubted(draft) == row.doubt
     for term, value in row.understood.items():
         assert draft.terms[term] == value
-    expected = dict(PRESET) | ({"approval_above_usdc": ASK_ALWAYS} if "approval_above_usdc" in row.doubt else {}) | row.so
+    expected = (
+        dict(PRESET)
+        | ({"approval_above_usdc": ASK_ALWAYS} if "approval_above_usdc" in row.doubt else {})
+        | row.so
+    )
     for term, value in expected.items():
         if term not in row.understood:
             assert draft.terms[term] == value, term
@@ -50,11 +54,15 @@ def test_every_term_is_accounted_for_in_the_notes_own_words(row: Row) -> None:
     for understood in draft.understood:
         assert all(part in row.note for part in understood.text.split("; "))
     for assumed in draft.assumed:
-        assert assumed.term in ("purpose", "allowed_targets", "markets") or draft.terms[assumed.term] == assumed.value
+        assert (
+            assumed.term in ("purpose", "allowed_targets", "markets")
+            or draft.terms[assumed.term] == assumed.value
+        )
 
 
 _PIECES = st.sampled_from(
-    [w for r in NOTES for w in r.note.split(" ")] + ["$", "-", "%", "per trade", "a day", "‮", "٥٠", "⟦m0⟧", "\x00", "½"]
+    [w for r in NOTES for w in r.note.split(" ")]
+    + ["$", "-", "%", "per trade", "a day", "‮", "٥٠", "⟦m0⟧", "\x00", "½"]
 )
 
 
@@ -69,7 +77,9 @@ def test_any_text_gives_terms_that_a_mandate_can_have(note: str) -> None:
 def assert_possible(draft: Draft) -> None:
     """Limits of spec 2.1: what a create body may say."""
     t = draft.terms
-    budget, tx, day = (Usdc.parse(t[n]) for n in ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc"))
+    budget, tx, day = (
+        Usdc.parse(t[n]) for n in ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc")
+    )
     assert Usdc(0) < tx <= day <= budget
     assert 0 <= t["stop_floor_bps"] <= 10_000
     assert 1 <= t["horizon_days"] <= 366
