@@ -233,10 +233,13 @@ class VenueAccounts:
     def check_key(self, approval_id: str, *, listed: bool, now: datetime) -> None:
         """Note whether the venue names a key."""
         self._sql.run(
-            "UPDATE venue_agent_keys SET listed = :listed, checked_at = :at, "
-            "status = CASE WHEN :listed = 1 THEN 'approved' ELSE status END WHERE approval_id = :id",
-            listed=int(listed), at=micros(now), id=approval_id,
-        )  # fmt: skip
+            "UPDATE venue_agent_keys SET listed = :listed, checked_at = :at WHERE approval_id = :id",
+            listed=int(listed),
+            at=micros(now),
+            id=approval_id,
+        )
+        if listed:
+            self.settle_key(approval_id, "approved")
 
     # -- intents
     # ---------------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ async def relay(deps: Deps, caller: Caller, asked: RelayIn) -> Reply:
         why = "it is not the linked wallet's over this approval"
         raise Refused(refusal("invalid_signature", signer=wanted.link.wallet, why=why))
     now = deps.clock.now()
-    begun = await deps.store.write(lambda uow: _begun(uow, wanted, deps.ids.short("ak_"), now))
+    begun = await deps.store.write(lambda uow: _begun(uow, wanted, deps.ids.short("va_"), now))
     try:
         told = await venue.approve_agent(wanted.approval, wanted.signature, wanted.link.wallet)
     except Refused:

@@ -171,6 +171,8 @@ async def a_desk(
 
     free = rules or Rules(ip_budget=None)
     main, test = DevVenue(now, mainnet=True, rules=free), DevVenue(now, rules=free)
+    for network in (main, test):
+        network.deposit(BUILDER.address, "200")
     (main_runner, main_url), (test_runner, test_url) = await serve(main), await serve(test)
     settings = Settings(
         venue_mainnet_url=DEAD if down else main_url,
