@@ -328,16 +328,7 @@ def of_events(events: Sequence[Event]) -> list[Step]:
     them.
     """
     paired = {e.pairs_with for e in events if e.pairs_with is not None}
-    return [_kept_step(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
-
-
-def _kept_step(event: Event, *, matched: bool) -> Step:
-    """The step of a row, kept beside the row."""
-    key = ("step", matched)
-    if key not in event.derived:
-        event.derived[key] = step_of(event, matched=matched)
-    step: Step = event.derived[key]
-    return step
+    return [step_of(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
 
 
 def steps(book: Book) -> list[dict[str, Any]]:

@@ -52,9 +52,9 @@ class Account:
     orders: dict[int, Order] = field(default_factory=dict)
     history: deque[Order] = field(default_factory=lambda: deque(maxlen=2_000))
     fills: deque[Fill] = field(default_factory=lambda: deque(maxlen=10_000))
-    fundings: list[dict[str, Any]] = field(default_factory=list)
-    ledger: list[dict[str, Any]] = field(default_factory=list)
-    values: list[tuple[int, Decimal]] = field(default_factory=list)
+    fundings: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=10_000))
+    ledger: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=10_000))
+    values: deque[tuple[int, Decimal]] = field(default_factory=lambda: deque(maxlen=2_000))
     deposited: Decimal = ZERO
     volume: Decimal = ZERO
     daily: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Approving and removing agents and builders, and whom a signature acts for.
 
-Source: venue page 1.3 and transcripts of the venue's testnet: expiry is lazy (an expired key goes on
-trading until it is pruned), a removal is pending for about five seconds, and a key just removed is
-answered otherwise than one that never was.
+Source: venue page 1.3 and transcripts of the venue's testnet: expiry is lazy (an expired key goes
+on trading until it is pruned), a removal, also by rotation, is pending for about five seconds, and
+a key just removed is answered otherwise than one that never was.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def approve_agent(state: State, account: Account, action: dict[str, Any]) -> Non
         raise Refused(say.too_many_agents(state.rules.extra_agents))
     if former is not None:
         _forget(state, account, former)
+        _pend(state, account)
     account.agents[name] = Agent(address=address, name=name, valid_until=valid_until)
     state.agent_of[address] = account.address
     state.removed.pop(address, None)
@@ -90,9 +91,13 @@ def _named(state: State, given: str) -> tuple[str, int]:
 def remove_agent(state: State, account: Account, name: str) -> None:
     """Take an agent's place away; for five seconds no other may be approved."""
     former = account.agents.pop(name, None)
-    account.removal_until = state.now() + state.rules.removal_ms
+    _pend(state, account)
     if former is not None:
         _forget(state, account, former)
+
+
+def _pend(state: State, account: Account) -> None:
+    account.removal_until = state.now() + state.rules.removal_ms
 
 
 def _forget(state: State, account: Account, agent: Agent) -> None:

@@ -121,12 +121,16 @@ class Book:
                 return notional / base
         return None
 
-    def snapshot(self, figures: int | None = None, mantissa: int | None = None) -> list[list[tuple[Decimal, Decimal, int]]]:
+    def snapshot(
+        self, figures: int | None = None, mantissa: int | None = None
+    ) -> list[list[tuple[Decimal, Decimal, int]]]:
         """Bids and asks, at most 20 levels each, in steps of so many significant figures."""
         return [self._grouped(side, figures, mantissa)[:DEPTH] for side in (self.bids, self.asks)]
 
     @staticmethod
-    def _grouped(side: Side, figures: int | None, mantissa: int | None) -> list[tuple[Decimal, Decimal, int]]:
+    def _grouped(
+        side: Side, figures: int | None, mantissa: int | None
+    ) -> list[tuple[Decimal, Decimal, int]]:
         if figures is None:
             return list(side.levels())
         grouped: dict[Decimal, tuple[Decimal, int]] = {}

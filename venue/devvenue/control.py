@@ -8,6 +8,7 @@ from typing import Any, Final
 from venue.devvenue.core import DevVenue
 from venue.devvenue.faults import EFFECTS, Fault
 from venue.devvenue.refusals import Malformed
+from venue.devvenue.shapes import boolean, integer
 
 RULES: Final = {"strict_reduce_only", "refuse_reused_agents", "post_only_phase", "ip_budget"}
 SWITCHES: Final = {"at_oi_cap", "oi_too_quick"}
@@ -16,8 +17,17 @@ SWITCHES: Final = {"at_oi_cap", "oi_too_quick"}
 def _fault(venue: DevVenue, body: dict[str, Any]) -> Any:
     if body.get("effect") not in EFFECTS:
         raise Malformed
-    known = {k: body[k] for k in ("route", "kind", "times", "status", "value") if k in body}
-    venue.faults.add(Fault(effect=body["effect"], path=tuple(body.get("path", ())), **known))
+    times = body.get("times")
+    fault = Fault(
+        effect=body["effect"],
+        route=body.get("route"),
+        kind=body.get("kind"),
+        times=None if times is None else integer(times),
+        status=integer(body.get("status", 500)),
+        path=tuple(body.get("path", ())),
+        value=body.get("value", "NaN"),
+    )
+    venue.faults.add(fault)
     return {"faults": len(venue.faults.rows)}
 
 
@@ -83,7 +93,10 @@ def _set(venue: DevVenue, body: dict[str, Any]) -> Any:
     if not set(body) <= (RULES if coin is None else SWITCHES):
         raise Malformed
     for name, value in body.items():
-        setattr(target, name, value)
+        if name == "ip_budget":
+            venue.rules.ip_budget = None if value is None else integer(value)
+        else:
+            setattr(target, name, boolean(value))
     return {}
 
 

@@ -29,7 +29,9 @@ class DevVenue:
     decimal strings or Decimals. The same calls at the same times always lead to the same answers.
     """
 
-    def __init__(self, now: Callable[[], int], *, mainnet: bool = False, rules: Rules | None = None):
+    def __init__(
+        self, now: Callable[[], int], *, mainnet: bool = False, rules: Rules | None = None
+    ):
         self.state = State(now, mainnet, rules or Rules())
         self.faults = Faults()
         for market in self.state.markets.values():

@@ -21,7 +21,7 @@ def parse(text: object) -> Decimal | None:
 
 
 def canonical(value: Decimal) -> str:
-    """The form that is hashed: no trailing zeros, no exponent, no negative zero (venue page 1.4)."""
+    """The form that is hashed: no trailing zeros, no exponent, no negative zero (page 1.4)."""
     plain = format(value, "f")
     plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
     return "0" if plain in ("-0", "") else plain

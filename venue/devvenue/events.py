@@ -14,7 +14,7 @@ from venue.devvenue.markets import Market, quotes
 from venue.devvenue.records import CANCELED, Order, Position
 from venue.devvenue.settle import Trade, apply_trade, pay_funding, sample
 from venue.devvenue.state import DAY_MS, HOUR_MS, State, note_funding
-from venue.devvenue.trading import cross, rest_traded, start_triggered
+from venue.devvenue.trading import cross, rest_traded, start_triggered, uncovered
 
 TRIGGERS_A_DAY: Final = 10
 _ANY_PRICE: Final = (Decimal("0.00000001"), Decimal(10) ** 12)
@@ -48,7 +48,9 @@ def _scheduled_cancel(state: State, account: Account, now: int) -> None:
         state.end(order, "scheduledCancel")
 
 
-def set_prices(state: State, market: Market, mark: Decimal | None, oracle: Decimal | None = None) -> None:
+def set_prices(
+    state: State, market: Market, mark: Decimal | None, oracle: Decimal | None = None
+) -> None:
     """Move the mark and the oracle; triggers start and accounts are liquidated."""
     market.mark = market.mark if mark is None else mark
     market.oracle = market.oracle if oracle is None else oracle
@@ -80,6 +82,8 @@ def _take(state: State, market: Market, is_buy: bool, px: Decimal, sz: Decimal) 
         entry = side.best()
         if entry is None or entry.owner is None or not side.reaches(entry.px, px):
             break
+        if uncovered(state, market, entry):
+            continue
         traded = min(sz, entry.sz)
         sz, entry.sz = sz - traded, entry.sz - traded
         if entry.sz == 0:
@@ -113,8 +117,12 @@ def halt(state: State, market: Market, *, delist: bool = False) -> None:
 def liquidate(state: State) -> None:
     """Close what is below its maintenance margin: into the book, the rest at the mark."""
     for account in list(state.accounts.values()):
-        for market, position in [(state.markets[coin], held) for coin, held in account.positions.items()]:
-            if not position.is_cross and position.equity(market.mark) < (abs(position.size) * market.mark * market.maintenance):
+        for market, position in [
+            (state.markets[coin], held) for coin, held in account.positions.items()
+        ]:
+            if not position.is_cross and position.equity(market.mark) < (
+                abs(position.size) * market.mark * market.maintenance
+            ):
                 _liquidate(state, account, [(market, position)])
         for dex in state.dexes:
             shared = pool(state, account, dex)

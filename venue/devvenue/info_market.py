@@ -208,7 +208,9 @@ def funding_history(state: State, body: dict[str, Any]) -> list[Any]:
     if market is None:
         raise Malformed
     rows = between(market.funding_rows, body, FUNDING_ROWS)
-    return [r | {"fundingRate": wire(r["fundingRate"]), "premium": wire(r["premium"])} for r in rows]
+    return [
+        r | {"fundingRate": wire(r["fundingRate"]), "premium": wire(r["premium"])} for r in rows
+    ]
 
 
 def predicted_fundings(state: State, body: dict[str, Any]) -> list[Any]:

@@ -58,7 +58,8 @@ def clearinghouse(state: State, body: dict[str, Any]) -> dict[str, Any]:
         "crossMaintenanceMarginUsed": wire(rounded(shown.maintenance, 6)),
         "withdrawable": wire(ZERO if account.pooled else rounded(shared.withdrawable, 6)),
         "assetPositions": [
-            {"type": "oneWay", "position": _position(state, account, market, position)} for market, position in here
+            {"type": "oneWay", "position": _position(state, account, market, position)}
+            for market, position in here
         ],
         "time": state.now(),
     }

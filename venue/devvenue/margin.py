@@ -91,7 +91,9 @@ def pool(state: State, account: Account, dex: str) -> Pool:
     token = state.collateral(dex)
     dexes = {d for d in state.dexes if account.pooled and state.collateral(d) == token} | {dex}
     held = tuple(
-        (state.markets[coin], position) for coin, position in account.positions.items() if state.markets[coin].dex in dexes
+        (state.markets[coin], position)
+        for coin, position in account.positions.items()
+        if state.markets[coin].dex in dexes
     )
     return Pool(
         cash=account.cash(dex, token),
@@ -121,7 +123,7 @@ def _orders_margin(state: State, account: Account, dexes: set[str]) -> Decimal:
 def liquidation_price(state: State, account: Account, market: Market) -> Decimal | None:
     """Where a position is liquidated if only its own mark moves; None where it never is.
 
-    Source: the venue's page on liquidations: mark - side x margin available / size / (1 - l x side).
+    Source: the venue's page on liquidations: mark - side x available / size / (1 - l x side).
     """
     position = account.positions[market.coin]
     shared = pool(state, account, market.dex)

@@ -51,6 +51,7 @@ class Order:
     builder: tuple[str, int] | None = None
     status: str = OPEN
     status_at: int = 0
+    status_sz: Decimal | None = None
     waiting: bool = False
     parked: bool = False
     position_tpsl: bool = False
@@ -113,8 +114,15 @@ class Order:
         }
 
     def dated(self) -> dict[str, Any]:
-        """A row of `historicalOrders`, and the answer of `orderStatus`."""
-        return {"order": self.long(), "status": self.status, "statusTimestamp": self.status_at}
+        """A row of `historicalOrders`, and the answer of `orderStatus`.
+
+        Both are as of the last change of the status: while an order is open, `sz` is what was left
+        when it began to rest, whatever was traded since: users of its SDK were caught by that.
+        """
+        order = self.long()
+        if self.status_sz is not None:
+            order["sz"] = wire(self.status_sz)
+        return {"order": order, "status": self.status, "statusTimestamp": self.status_at}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,9 @@ IOC_NO_MATCH: Final = "Order could not immediately match against any resting ord
 BAD_TRIGGER: Final = "Invalid TP/SL price."
 NO_LIQUIDITY: Final = "No liquidity available for market order."
 OI_CAPPED: Final = "Order would increase open interest while open interest is capped"
-OI_AGGRESSIVE: Final = "Order rejected due to price more aggressive than oracle while at open interest cap"
+OI_AGGRESSIVE: Final = (
+    "Order rejected due to price more aggressive than oracle while at open interest cap"
+)
 OI_TOO_QUICK: Final = "Order would increase open interest too quickly"
 ORACLE: Final = "Order price too far from oracle"
 BAND: Final = "Order price cannot be more than 80% away from the reference price"
@@ -127,4 +129,5 @@ def too_many_requests(used: int, cap: int, volume: Decimal) -> str:
 
 def schedule_gate(volume: Decimal) -> str:
     """scheduleCancel before a million was traded."""
-    return f"Cannot set scheduled cancel time until enough volume traded. Required: $1000000. Traded: ${volume.normalize():f}."
+    gate = "Cannot set scheduled cancel time until enough volume traded. Required: $1000000."
+    return f"{gate} Traded: ${volume.normalize():f}."

@@ -50,7 +50,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 async def _json(request: web.Request) -> Any:
     if request.content_type != "application/json":
-        raise web.HTTPUnsupportedMediaType(text="Expected request with `Content-Type: application/json`")
+        raise web.HTTPUnsupportedMediaType(
+            text="Expected request with `Content-Type: application/json`"
+        )
     try:
         return json.loads(await request.read(), object_pairs_hook=_unique)
     except Malformed as error:
@@ -59,7 +61,9 @@ async def _json(request: web.Request) -> Any:
         raise web.HTTPBadRequest(text=_NOT_PARSED) from error
 
 
-async def _answer(request: web.Request, kind: str, body: Any, run: Callable[[Any], Any]) -> web.StreamResponse:
+async def _answer(
+    request: web.Request, kind: str, body: Any, run: Callable[[Any], Any]
+) -> web.StreamResponse:
     """Run a request, with the fault that is set for it. Errors: HTTPUnprocessableEntity."""
     fault = request.app[VENUE].faults.take(request.path, kind)
     if fault is not None and fault.effect in ("hang", "status"):
@@ -139,7 +143,9 @@ async def _control(request: web.Request) -> web.Response:
 
 
 @web.middleware
-async def _cors(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
+async def _cors(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
     """Pages may read the two public routes, as they may at the venue."""
     open_to_pages = request.path in ("/info", "/exchange")
     if request.method == "OPTIONS" and open_to_pages:
@@ -166,7 +172,9 @@ def application(venue: DevVenue) -> web.Application:
     return app
 
 
-async def serve(venue: DevVenue, host: str = "127.0.0.1", port: int = 0) -> tuple[web.AppRunner, str]:
+async def serve(
+    venue: DevVenue, host: str = "127.0.0.1", port: int = 0
+) -> tuple[web.AppRunner, str]:
     """Start serving; the runner (`await runner.cleanup()` stops it) and the base address."""
     runner = web.AppRunner(application(venue), access_log=None, shutdown_timeout=1)
     runner.app.on_shutdown.append(_let_go)

@@ -76,7 +76,9 @@ def apply_trade(state: State, order: Order, trade: Trade) -> Fill:
     return fill
 
 
-def _move(state: State, account: Account, market: Market, is_buy: bool, trade: Trade) -> tuple[Decimal | None, str]:
+def _move(
+    state: State, account: Account, market: Market, is_buy: bool, trade: Trade
+) -> tuple[Decimal | None, str]:
     """Change the position and the cash; what was realized (None: nothing closed), and `dir`."""
     signed = trade.sz if is_buy else -trade.sz
     held = account.positions.get(market.coin)
@@ -104,7 +106,9 @@ def _opened(account: Account, market: Market) -> Position:
     return made
 
 
-def _increase(state: State, account: Account, market: Market, held: Position, signed: Decimal, px: Decimal) -> None:
+def _increase(
+    state: State, account: Account, market: Market, held: Position, signed: Decimal, px: Decimal
+) -> None:
     cost = signed * px
     held.size += signed
     held.entry += cost
@@ -118,7 +122,9 @@ def _increase(state: State, account: Account, market: Market, held: Position, si
     held.raw_usd += margin - cost
 
 
-def _decrease(state: State, account: Account, market: Market, held: Position, closing: Decimal, px: Decimal) -> Decimal:
+def _decrease(
+    state: State, account: Account, market: Market, held: Position, closing: Decimal, px: Decimal
+) -> Decimal:
     """Close a part, or all; what it realized."""
     side = ONE if held.size > 0 else -ONE
     whole = closing == abs(held.size)

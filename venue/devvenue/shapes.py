@@ -157,7 +157,9 @@ _ORDER: Final = record(
     ]
 )
 _BUILDER: Final = record([("b", address, True), ("f", integer, True)])
-_GROUPING: Final = either(one_of("na", "normalTpsl", "positionTpsl"), record([("p", integer, True)]))
+_GROUPING: Final = either(
+    one_of("na", "normalTpsl", "positionTpsl"), record([("p", integer, True)])
+)
 _OID: Final = either(integer, cloid)
 _SEND: Final[Fields] = [
     ("destination", address, True),

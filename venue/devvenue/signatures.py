@@ -16,7 +16,9 @@ from eth_utils.crypto import keccak
 from venue.devvenue.refusals import UNRECOVERABLE, Malformed, Refused
 from venue.devvenue.shapes import USER_SIGNED
 
-_DOMAIN_TYPE: Final = keccak(b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
+_DOMAIN_TYPE: Final = keccak(
+    b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
+)
 _AGENT_TYPE: Final = keccak(b"Agent(string source,bytes32 connectionId)")
 _L1_CHAIN_ID: Final = 1337
 
@@ -30,7 +32,9 @@ def _domain(name: str, chain_id: int) -> bytes:
     return keccak(b"".join(parts))
 
 
-def action_hash(action: dict[str, Any], nonce: int, vault: str | None, expires_after: int | None) -> bytes:
+def action_hash(
+    action: dict[str, Any], nonce: int, vault: str | None, expires_after: int | None
+) -> bytes:
     """keccak of msgpack(action), the nonce, the vault and the expiry; keys in canonical order."""
     data = bytes(msgpack.packb(action)) + nonce.to_bytes(8, "big")
     data += b"\x00" if vault is None else b"\x01" + bytes.fromhex(vault[2:])

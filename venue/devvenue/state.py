@@ -115,7 +115,7 @@ class State:
     def end(self, order: Order, status: str) -> None:
         """Close an order with a status, and take it out of the book and of the open ones."""
         account = self.accounts[order.user]
-        order.status, order.status_at = status, self.now()
+        order.status, order.status_at, order.status_sz = status, self.now(), order.sz
         account.orders.pop(order.oid, None)
         side = self.markets[order.coin].book.side(order.is_buy)
         for entry in side.queues.get(order.px, ()):
@@ -126,4 +126,6 @@ class State:
 
 def note_funding(market: Market, at: int) -> None:
     """Append one hour to a market's funding history."""
-    market.funding_rows.append({"coin": market.coin, "fundingRate": market.funding, "premium": market.premium, "time": at})
+    market.funding_rows.append(
+        {"coin": market.coin, "fundingRate": market.funding, "premium": market.premium, "time": at}
+    )

@@ -9,8 +9,9 @@ from typing import Any
 from venue.devvenue import refusals as say
 from venue.devvenue.accounts import Account
 from venue.devvenue.book import Resting
-from venue.devvenue.checks import check_form, check_order
+from venue.devvenue.checks import check_form, check_order, opening_size
 from venue.devvenue.decimals import ZERO, rounded, wire
+from venue.devvenue.margin import pool
 from venue.devvenue.markets import Market
 from venue.devvenue.records import CANCELED, FILLED, TRIGGERED, Fill, Order, Trigger
 from venue.devvenue.refusals import ASSET_FREE, OrderRefused, Refused
@@ -26,7 +27,9 @@ class Batch:
     builder: tuple[str, int] | None = None
 
 
-def place_batch(state: State, account: Account, wires: list[dict[str, Any]], batch: Batch) -> list[Any]:
+def place_batch(
+    state: State, account: Account, wires: list[dict[str, Any]], batch: Batch
+) -> list[Any]:
     """Place orders one after another; a status for each, or one for all that never got that far."""
     if batch.builder is not None:
         address, fee = batch.builder
@@ -124,12 +127,14 @@ def run(state: State, account: Account, market: Market, order: Order) -> list[Fi
     else:
         entry = Resting(px=order.px, sz=order.sz, oid=order.oid, owner=order.user)
         market.book.side(order.is_buy).add(entry)
-        account.orders[order.oid] = order
+        account.orders[order.oid], order.status_sz = order, order.sz
     prune_reduce_only(state, account, order.coin)
     return fills
 
 
-def cross(state: State, market: Market, order: Order, liquidation: dict[str, Any] | None = None) -> list[Fill]:
+def cross(
+    state: State, market: Market, order: Order, liquidation: dict[str, Any] | None = None
+) -> list[Fill]:
     """Trade with the other side, best price and oldest first, while the limit allows."""
     side = market.book.opposite(order.is_buy)
     fills: list[Fill] = []
@@ -140,8 +145,22 @@ def cross(state: State, market: Market, order: Order, liquidation: dict[str, Any
         if entry.owner == order.user and entry.oid is not None:
             state.end(state.accounts[order.user].orders[entry.oid], "selfTradeCanceled")
             continue
+        if uncovered(state, market, entry):
+            continue
         fills.append(_meet(state, market, order, entry, liquidation))
     return fills
+
+
+def uncovered(state: State, market: Market, entry: Resting) -> bool:
+    """Whether a resting order would open what its account can no longer pay for: it is cancelled."""
+    if entry.owner is None or entry.oid is None:
+        return False
+    account = state.accounts[entry.owner]
+    order = account.orders[entry.oid]
+    if opening_size(account, order) == 0 or pool(state, account, market.dex).available >= 0:
+        return False
+    state.end(order, "marginCanceled")
+    return True
 
 
 def _meet(
@@ -156,7 +175,9 @@ def _meet(
     entry.sz -= sz
     if entry.sz == 0:
         market.book.side(not order.is_buy).remove(entry)
-    fill = apply_trade(state, order, Trade(px=px, sz=sz, crossed=True, tid=tid, liquidation=liquidation))
+    fill = apply_trade(
+        state, order, Trade(px=px, sz=sz, crossed=True, tid=tid, liquidation=liquidation)
+    )
     if entry.owner is not None and entry.oid is not None:
         rest_traded(state, market, entry, Trade(px=px, sz=sz, crossed=False, tid=tid))
     _note_trade(state, market, order, fill, entry.owner)
@@ -213,7 +234,9 @@ def _release_children(state: State, order: Order, *, filled: bool) -> None:
             state.end(child, CANCELED)
 
 
-def _place_bracket(state: State, account: Account, wires: list[dict[str, Any]], batch: Batch) -> list[Any]:
+def _place_bracket(
+    state: State, account: Account, wires: list[dict[str, Any]], batch: Batch
+) -> list[Any]:
     """A parent with its take profit and stop, which wait for its fill."""
     parent = new_order(state, account, wires[0], Batch("na", batch.builder))
     children = [new_order(state, account, w, batch) for w in wires[1:]]

@@ -16,6 +16,7 @@ ALICE: Final[LocalAccount] = Account.from_key("0x" + "a1" * 32)
 BOB: Final[LocalAccount] = Account.from_key("0x" + "b0" * 32)
 BUILDER: Final[LocalAccount] = Account.from_key("0x" + "bb" * 32)
 KEY: Final[LocalAccount] = Account.from_key("0x" + "4e" * 32)
+CLOID: Final = "0x" + "c1" * 16
 STRANGER: Final[LocalAccount] = Account.from_key("0x" + "5a" * 32)
 
 
@@ -106,7 +107,9 @@ class Desk:
         told = self.act(who, {"type": "cancel", "cancels": [{"a": asset, "o": oid}]})
         return told["response"]["data"]["statuses"][0]
 
-    def agent_envelope(self, who: LocalAccount, agent: str, name: str = "", mainnet: bool | None = None) -> dict[str, Any]:
+    def agent_envelope(
+        self, who: LocalAccount, agent: str, name: str = "", mainnet: bool | None = None
+    ) -> dict[str, Any]:
         nonce = self.fresh()
         action = {
             "type": "approveAgent",
@@ -148,3 +151,21 @@ class Desk:
     def status(self, who: LocalAccount, key: int | str) -> str:
         told = self.ask("orderStatus", who, oid=key)
         return str(told["order"]["status"]) if told["status"] == "order" else str(told["status"])
+
+
+def btc(desk: Desk, buy: bool, px: str, sz: str, tif: str = "Gtc", **more: Any) -> dict[str, Any]:
+    return limit(desk.id("BTC"), buy, px, sz, tif, **more)
+
+
+def refused(desk: Desk, wire: dict[str, Any]) -> tuple[str, str]:
+    """The words, and the status in the history."""
+    words = desk.order(ALICE, wire | {"c": CLOID})["error"]
+    suffix = f" asset={wire['a']}"
+    assert words.endswith(suffix)
+    return words.removesuffix(suffix), desk.status(ALICE, CLOID)
+
+
+def hold(desk: Desk, sz: str = "0.00015") -> None:
+    """Long a little BTC."""
+    told = desk.order(ALICE, btc(desk, True, "66700", sz, "Ioc"))
+    assert told["filled"]["totalSz"] == sz

@@ -89,6 +89,7 @@ def test_the_same_name_rotates_and_the_old_key_dies_at_once(desk: Desk) -> None:
     assert noop(desk, another(1)) == gone
     assert noop(desk, another(2)) == "ok"
     assert len(desk.ask("extraAgents", ALICE)) == 1
+    assert desk.approve(ALICE, address(another(3)), "other") == PENDING
     desk.now += 5_001
     unknown = f"User or API Wallet {address(another(1))} does not exist."
     assert noop(desk, another(1)) == unknown

@@ -120,7 +120,9 @@ async def test_a_body_that_is_no_json_or_has_a_key_twice_is_refused(line: Line) 
 
 async def test_a_refusal_before_execution_leaves_nothing_behind(line: Line) -> None:
     for status in (429, 500, 502):
-        line.desk.venue.faults.add(Fault(effect="status", route="/exchange", kind="order", status=status, times=1))
+        line.desk.venue.faults.add(
+            Fault(effect="status", route="/exchange", kind="order", status=status, times=1)
+        )
         body = line.buy()
         assert (await line.post("/exchange", body))[0] == status
         assert await line.bought() == "unknownOid"
@@ -146,7 +148,9 @@ async def test_an_error_after_execution_looks_like_one_before(line: Line) -> Non
 
 
 @pytest.mark.parametrize(("effect", "after"), [("hang", "unknownOid"), ("executed_hang", "filled")])
-async def test_a_hanging_request_hangs_until_it_is_let_go(line: Line, effect: Any, after: str) -> None:
+async def test_a_hanging_request_hangs_until_it_is_let_go(
+    line: Line, effect: Any, after: str
+) -> None:
     line.desk.venue.faults.add(Fault(effect=effect, kind="order", times=1))
     with anyio.fail_after(10):
         waiting = asyncio.create_task(line.post("/exchange", line.buy()))
@@ -160,7 +164,9 @@ async def test_a_hanging_request_hangs_until_it_is_let_go(line: Line, effect: An
 
 async def test_figures_are_spoiled_fields_added_and_bodies_broken(line: Line) -> None:
     faults = line.desk.venue.faults
-    spoil = Fault(effect="malformed", kind="l2Book", path=("levels", 0, 0, "px"), value="1e", times=1)
+    spoil = Fault(
+        effect="malformed", kind="l2Book", path=("levels", 0, 0, "px"), value="1e", times=1
+    )
     faults.add(spoil)
     told = await line.info("l2Book", coin="BTC")
     assert told["levels"][0][0]["px"] == "1e"
@@ -224,6 +230,9 @@ async def test_a_script_steers_it_over_http(line: Line) -> None:
         ("move", {"coin": "nope", "mid": "1"}),
         ("move", {"coin": "BTC", "mid": "x"}),
         ("fault", {"effect": "explode"}),
+        ("fault", {"effect": "status", "status": "500"}),
+        ("set", {"post_only_phase": "yes"}),
+        ("set", {"ip_budget": "many"}),
         ("set", {"taker": "0"}),
         ("deposit", {"user": "0x12", "amount": None}),
         ("book", []),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.venue.devvenue.material import ALICE, BOB, Desk, limit
 from venue.devvenue.decimals import canonical
 
+HOUR = 3_600_000
 SIDES = st.booleans()
 PRICES = st.integers(63_990, 64_010)
 SIZES = st.integers(20, 60)  # hundred-thousandths: never below ten dollars
@@ -37,7 +38,11 @@ def slowly(steps: list[tuple[bool, bool, int, int, str]]) -> list[tuple[bool, in
     for who, buy, px, sz, tif in steps:
         order = Slow(who, buy, px, sz)
         while order.sz:
-            fits = [other for other in resting if other.buy != buy and (other.px <= px if buy else other.px >= px)]
+            fits = [
+                other
+                for other in resting
+                if other.buy != buy and (other.px <= px if buy else other.px >= px)
+            ]
             if not fits or tif == "Alo":
                 break
             best = min(fits, key=lambda other: other.px if buy else -other.px)
@@ -63,7 +68,10 @@ def test_trades_are_those_of_price_and_time(steps: list[tuple[bool, bool, int, i
         size = canonical(Decimal(sz).scaleb(-5))
         desk.order(ALICE if who else BOB, limit(desk.id("BTC"), buy, str(px), size, tif))
     rested = [
-        (who, f) for who, person in ((True, ALICE), (False, BOB)) for f in desk.ask("userFills", person) if not f["crossed"]
+        (who, f)
+        for who, person in ((True, ALICE), (False, BOB))
+        for f in desk.ask("userFills", person)
+        if not f["crossed"]
     ]
     rested.sort(key=lambda row: row[1]["tid"])
     told = [(who, int(Decimal(f["px"])), int(Decimal(f["sz"]).scaleb(5))) for who, f in rested]
@@ -72,7 +80,9 @@ def test_trades_are_those_of_price_and_time(steps: list[tuple[bool, bool, int, i
 
 @settings(max_examples=40, deadline=None)
 @given(STEPS, COINS)
-def test_no_micro_dollar_appears_or_is_lost(steps: list[tuple[bool, bool, int, int, str]], coin: str) -> None:
+def test_no_micro_dollar_appears_or_is_lost(
+    steps: list[tuple[bool, bool, int, int, str]], coin: str
+) -> None:
     desk = Desk()
     dex, places = ("", 5) if coin == "BTC" else ("xyz", 4)
     for person in (ALICE, BOB):
@@ -98,7 +108,9 @@ def test_no_micro_dollar_appears_or_is_lost(steps: list[tuple[bool, bool, int, i
 
 
 def assert_book_is_what_is_open(desk: Desk, coin: str, dex: str) -> None:
-    rows: list[dict[str, Any]] = [row for person in (ALICE, BOB) for row in desk.ask("openOrders", person, dex=dex)]
+    rows: list[dict[str, Any]] = [
+        row for person in (ALICE, BOB) for row in desk.ask("openOrders", person, dex=dex)
+    ]
     bids, asks = desk.ask("l2Book", coin=coin)["levels"]
     for side, levels in (("B", bids), ("A", asks)):
         standing: dict[str, Decimal] = {}
@@ -109,3 +121,66 @@ def assert_book_is_what_is_open(desk: Desk, coin: str, dex: str) -> None:
         assert {level["px"]: Decimal(level["sz"]) for level in levels} == standing
     if bids and asks:
         assert Decimal(bids[0]["px"]) < Decimal(asks[0]["px"])
+
+
+COIN_OF = {True: "BTC", False: "xyz:XYZ100"}
+TRADES = st.tuples(st.just("trade"), SIDES, SIDES, st.integers(1, 400))
+MOVES = st.tuples(st.just("move"), SIDES, st.integers(70, 140), st.just(0))
+HOURS = st.tuples(st.just("hours"), st.integers(1, 30), st.integers(-9, 9), st.just(0))
+EVENTS = st.lists(st.one_of(TRADES, MOVES, HOURS), max_size=30)
+
+
+def happen(desk: Desk, event: tuple[str, Any, Any, Any]) -> None:
+    kind, first, second, third = event
+    if kind == "trade":
+        market = desk.venue.market(COIN_OF[first])
+        px = canonical((market.mark * Decimal("1.2" if second else "0.8")).to_integral_value())
+        size = canonical(Decimal(third).scaleb(-2))
+        desk.order(ALICE, limit(market.asset, second, px, size, "Ioc"))
+    elif kind == "move":
+        market = desk.venue.market(COIN_OF[first])
+        desk.venue.move(market.coin, (market.mark * second / 100).to_integral_value())
+    else:
+        for coin in COIN_OF.values():
+            desk.venue.funding(coin, Decimal(second).scaleb(-4))
+        desk.now += first * HOUR
+        desk.venue.catch_up()
+
+
+@settings(max_examples=80, deadline=None)
+@given(EVENTS)
+def test_every_dollar_is_explained_by_fills_fees_and_funding(
+    events: list[tuple[str, Any, Any, Any]],
+) -> None:
+    desk = Desk()
+    desk.venue.deposit(ALICE.address, 5_000, "xyz")
+    account = desk.venue.account(ALICE.address)
+    for event in events:
+        happen(desk, event)
+        held = sum(account.perp.values()) + sum(p.raw_usd for p in account.positions.values())
+        spent = sum((f.sz if f.is_buy else -f.sz) * f.px + f.fee for f in account.fills)
+        paid = sum(Decimal(row["delta"]["usdc"]) for row in account.fundings)
+        assert held == account.deposited - spent + paid
+        for coin, position in account.positions.items():
+            market = desk.venue.market(coin)
+            assert position.size != 0
+            if not position.is_cross:
+                notional = abs(position.size) * market.mark
+                assert position.equity(market.mark) >= notional * market.maintenance
+        state = desk.ask("clearinghouseState", ALICE)
+        cross = Decimal(state["crossMarginSummary"]["accountValue"])
+        assert not account.position("BTC") or cross >= Decimal(state["crossMaintenanceMarginUsed"])
+
+
+@settings(max_examples=20, deadline=None)
+@given(EVENTS)
+def test_the_same_story_has_the_same_answers(events: list[tuple[str, Any, Any, Any]]) -> None:
+    told = []
+    for _ in range(2):
+        desk = Desk()
+        desk.venue.deposit(ALICE.address, 5_000, "xyz")
+        for event in events:
+            happen(desk, event)
+        kinds = ("userFills", "historicalOrders", "portfolio", "clearinghouseState")
+        told.append([desk.ask(kind, ALICE) for kind in kinds])
+    assert told[0] == told[1]

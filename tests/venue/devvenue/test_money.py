@@ -118,6 +118,19 @@ def test_margin_of_open_orders_and_positions_bounds_what_may_be_placed(desk: Des
     assert "resting" in desk.order(ALICE, limit(asset, True, "60000", "0.6"))
 
 
+def test_a_resting_order_that_lost_its_margin_is_cancelled_when_it_would_trade(desk: Desk) -> None:
+    take(desk, "ETH", True, "30")
+    oids = [
+        desk.order(ALICE, limit(desk.id("BTC"), True, px, "1.1"))["resting"]["oid"]
+        for px in ("63000", "62900")
+    ]
+    desk.venue.prices("ETH", 1_700)
+    assert [desk.status(ALICE, oid) for oid in oids] == ["open", "open"]
+    desk.venue.move("BTC", 62_000)
+    assert [desk.status(ALICE, oid) for oid in oids] == ["marginCanceled", "filled"]
+    assert desk.position(ALICE, "ETH")
+
+
 def test_leverage_stays_within_the_markets_and_its_kind_with_the_position(desk: Desk) -> None:
     assert lever(desk, "BTC", True, 41) != "ok"
     assert lever(desk, "BTC", True, 0) != "ok"

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
-from tests.venue.devvenue.material import ALICE, BOB, START, Desk, limit, stop
-
-CLOID = "0x" + "c1" * 16
+from tests.venue.devvenue.material import (
+    ALICE,
+    BOB,
+    CLOID,
+    START,
+    Desk,
+    btc,
+    hold,
+    limit,
+    refused,
+)
 
 
 @pytest.fixture
 def desk() -> Desk:
     return Desk()
-
-
-def btc(desk: Desk, buy: bool, px: str, sz: str, tif: str = "Gtc", **more: Any) -> dict[str, Any]:
-    return limit(desk.id("BTC"), buy, px, sz, tif, **more)
-
-
-def refused(desk: Desk, wire: dict[str, Any]) -> tuple[str, str]:
-    """The words, and the status in the history."""
-    words = desk.order(ALICE, wire | {"c": CLOID})["error"]
-    suffix = f" asset={wire['a']}"
-    assert words.endswith(suffix)
-    return words.removesuffix(suffix), desk.status(ALICE, CLOID)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +86,9 @@ def test_a_refusal_has_the_venues_words_and_a_row_in_the_history(
         ("0.123456789", "1", "Order has invalid price."),
     ],
 )
-def test_a_bad_form_is_one_refusal_for_the_whole_batch(desk: Desk, px: str, sz: str, words: str) -> None:
+def test_a_bad_form_is_one_refusal_for_the_whole_batch(
+    desk: Desk, px: str, sz: str, words: str
+) -> None:
     good = btc(desk, True, "60000", "0.001")
     assert desk.orders(ALICE, good, btc(desk, True, px, sz), good) == [{"error": words}]
     assert desk.ask("historicalOrders", ALICE) == []
@@ -111,7 +108,9 @@ def test_a_bad_form_is_one_refusal_for_the_whole_batch(desk: Desk, px: str, sz: 
         ("xyz:XYZ100", "25372.5", False),
     ],
 )
-def test_a_tick_is_five_figures_and_six_decimals_less_the_sizes(desk: Desk, coin: str, px: str, fits: bool) -> None:
+def test_a_tick_is_five_figures_and_six_decimals_less_the_sizes(
+    desk: Desk, coin: str, px: str, fits: bool
+) -> None:
     desk.venue.deposit(ALICE.address, 1_000, "xyz")
     size = "0.01" if Decimal(px) > 1_000 else "5000"
     told = desk.order(ALICE, limit(desk.id(coin), False, px, size, "Gtc"))
@@ -164,6 +163,17 @@ def test_two_accounts_trade_at_the_price_of_the_one_who_rested(desk: Desk) -> No
     assert Decimal(theirs[1]["fee"]) * 3 == Decimal(mine[1]["fee"])
 
 
+def test_a_status_shows_what_was_left_when_it_began_and_open_orders_what_is(desk: Desk) -> None:
+    oid = desk.order(ALICE, btc(desk, True, "63990", "0.03"))["resting"]["oid"]
+    desk.venue.book("BTC", [], [("63980", "0.01")])
+    assert desk.ask("openOrders", ALICE)[0]["sz"] == "0.02"
+    status = desk.ask("orderStatus", ALICE, oid=oid)["order"]
+    assert (status["status"], status["order"]["sz"]) == ("open", "0.03")
+    desk.cancel(ALICE, desk.id("BTC"), oid)
+    status = desk.ask("orderStatus", ALICE, oid=oid)["order"]
+    assert (status["status"], status["order"]["sz"]) == ("canceled", "0.02")
+
+
 def test_an_order_never_trades_with_its_owners(desk: Desk) -> None:
     desk.venue.book("BTC", [], [("64010", "0.01")])
     mine = desk.order(ALICE, btc(desk, False, "64005", "0.01"))["resting"]["oid"]
@@ -178,57 +188,6 @@ def test_a_script_that_moves_the_book_through_an_order_fills_it(desk: Desk) -> N
     assert desk.status(ALICE, oid) == "filled"
     (fill,) = desk.ask("userFills", ALICE)
     assert (fill["px"], fill["crossed"], fill["dir"]) == ("63000.0", False, "Open Long")
-
-
-def hold(desk: Desk, sz: str = "0.00015") -> None:
-    """Long a little BTC."""
-    told = desk.order(ALICE, btc(desk, True, "66700", sz, "Ioc"))
-    assert told["filled"]["totalSz"] == sz
-
-
-def test_reduce_only_needs_a_position_on_the_other_side(desk: Desk) -> None:
-    words = ("Reduce only order would increase position.", "reduceOnlyRejected")
-    sell = btc(desk, False, "63000", "0.00015", "Ioc", reduce=True)
-    assert refused(desk, sell) == words
-    hold(desk)
-    assert refused(desk, sell | {"b": True, "p": "66000"}) == words
-
-
-def test_reduce_only_is_trimmed_to_the_position_and_never_flips_it(desk: Desk) -> None:
-    hold(desk)
-    told = desk.order(ALICE, btc(desk, False, "63000", "0.0003", "Ioc", reduce=True))
-    assert told["filled"]["totalSz"] == "0.00015"
-    assert desk.position(ALICE, "BTC") is None
-
-
-def test_where_the_rule_is_strict_reduce_only_is_refused_instead(desk: Desk) -> None:
-    desk.rules.strict_reduce_only = True
-    hold(desk)
-    sell = btc(desk, False, "63000", "0.0003", "Ioc", reduce=True)
-    assert refused(desk, sell)[1] == "reduceOnlyRejected"
-
-
-def test_closing_all_needs_no_ten_dollars_but_a_part_does(desk: Desk) -> None:
-    hold(desk)
-    part = btc(desk, False, "63000", "0.0001", "Ioc", reduce=True)
-    assert refused(desk, part)[0] == "Order must have minimum value of $10."
-    desk.venue.move("BTC", 30_000)
-    whole = btc(desk, False, "29000", "0.00015", "Ioc", reduce=True)
-    assert desk.order(ALICE, whole)["filled"]["totalSz"] == "0.00015"
-
-
-def test_of_two_that_close_too_much_the_older_is_cancelled(desk: Desk) -> None:
-    hold(desk, "0.001")
-    older, newer = (desk.order(ALICE, btc(desk, False, px, "0.001", reduce=True))["resting"]["oid"] for px in ("70000", "71000"))
-    assert desk.status(ALICE, older) == "reduceOnlyCanceled"
-    told = desk.act(
-        ALICE,
-        {"type": "modify", "oid": older, "order": btc(desk, False, "70000", "0.001")},
-    )
-    assert told["response"] == "Cannot modify canceled or filled order"
-    assert [row["oid"] for row in desk.ask("openOrders", ALICE)] == [newer]
-    desk.order(ALICE, btc(desk, False, "63000", "0.001", "Ioc", reduce=True))
-    assert desk.status(ALICE, newer) == "reduceOnlyCanceled"
 
 
 def test_an_order_is_modified_under_a_new_id(desk: Desk) -> None:
@@ -251,43 +210,6 @@ def test_a_cloid_names_an_order_and_cancels_it(desk: Desk) -> None:
     assert desk.ask("orderStatus", BOB, oid=CLOID) == {"status": "unknownOid"}
 
 
-def test_a_stop_waits_for_the_mark_and_then_sells(desk: Desk) -> None:
-    hold(desk, "0.001")
-    wire = stop(desk.id("BTC"), False, "55000", "0.001", "63000")
-    (told,) = desk.orders(ALICE, wire, grouping="positionTpsl")
-    assert told == "waitingForTrigger"
-    (row,) = desk.ask("frontendOpenOrders", ALICE)
-    assert (row["triggerCondition"], row["orderType"]) == ("Price below 63000", "Stop Market")
-    desk.venue.move("BTC", 63_001)
-    assert desk.position(ALICE, "BTC")
-    desk.venue.move("BTC", 62_999)
-    assert desk.position(ALICE, "BTC") is None
-    assert desk.status(ALICE, row["oid"]) == "filled"
-
-
-def test_a_trigger_that_is_already_reached_is_refused(desk: Desk) -> None:
-    hold(desk, "0.001")
-    wire = stop(desk.id("BTC"), False, "55000", "0.001", "64001")
-    assert refused(desk, wire) == ("Invalid TP/SL price.", "badTriggerPxRejected")
-
-
-def test_a_bracket_starts_when_its_parent_is_filled_and_one_leg_ends_the_other(desk: Desk) -> None:
-    asset = desk.id("BTC")
-    parent = btc(desk, True, "63500", "0.001")
-    profit = stop(asset, False, "65000", "0.001", "66000", "tp")
-    loss = stop(asset, False, "55000", "0.001", "62000", "sl")
-    told = desk.orders(ALICE, parent, profit, loss, grouping="normalTpsl")
-    assert told[1:] == ["waitingForFill", "waitingForFill"]
-    assert len(desk.ask("frontendOpenOrders", ALICE)[0]["children"]) == 2
-    desk.venue.move("BTC", 63_000)
-    legs = {row["orderType"]: row["oid"] for row in desk.ask("frontendOpenOrders", ALICE)}
-    assert set(legs) == {"Take Profit Market", "Stop Market"}
-    desk.venue.move("BTC", 66_500)
-    assert desk.status(ALICE, legs["Take Profit Market"]) == "filled"
-    assert desk.status(ALICE, legs["Stop Market"]) in ("siblingFilledCanceled", "reduceOnlyCanceled")
-    assert desk.position(ALICE, "BTC") is None
-
-
 def test_the_switches_of_a_market_have_the_venues_words(desk: Desk) -> None:
     market = desk.venue.market("BTC")
     buy, bid = btc(desk, True, "64500", "0.001", "Ioc"), btc(desk, True, "64000", "0.001")
@@ -295,7 +217,9 @@ def test_the_switches_of_a_market_have_the_venues_words(desk: Desk) -> None:
     capped = "Order would increase open interest while open interest is capped"
     assert refused(desk, buy) == (capped, "positionIncreaseAtOpenInterestCapRejected")
     desk.venue.prices("BTC", None, 63_000)
-    aggressive = "Order rejected due to price more aggressive than oracle while at open interest cap"
+    aggressive = (
+        "Order rejected due to price more aggressive than oracle while at open interest cap"
+    )
     assert refused(desk, bid) == (aggressive, "tooAggressiveAtOpenInterestCapRejected")
     assert desk.ask("perpsAtOpenInterestCap", dex="") == ["BTC"]
     market.at_oi_cap, market.oi_too_quick = False, True
@@ -378,7 +302,11 @@ def test_a_scheduled_cancel_needs_a_million_and_then_works_ten_times_a_day(desk:
     desk.venue.account(ALICE.address).volume = Decimal(1_000_000)
     for n in range(11):
         oid = desk.order(ALICE, btc(desk, True, "60000", "0.001"))["resting"]["oid"]
-        assert desk.act(ALICE, {"type": "scheduleCancel", "time": desk.now + 4_999})["status"] == "err"
-        assert desk.act(ALICE, {"type": "scheduleCancel", "time": desk.now + 5_000})["status"] == "ok"
+        assert (
+            desk.act(ALICE, {"type": "scheduleCancel", "time": desk.now + 4_999})["status"] == "err"
+        )
+        assert (
+            desk.act(ALICE, {"type": "scheduleCancel", "time": desk.now + 5_000})["status"] == "ok"
+        )
         desk.now += 5_000
         assert desk.status(ALICE, oid) == ("scheduledCancel" if n < 10 else "open")

@@ -1,4 +1,4 @@
-"""Whose signature it is, as the venue sees it: the published vectors, and every way to be a stranger."""
+"""Whose signature it is, as the venue sees it: the published vectors, and ways to be a stranger."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import Any, Final
 import pytest
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.venue.devvenue.material import ALICE, BOB, KEY, START, STRANGER, Desk, address, limit
 from venue.devvenue import Malformed
+from venue.devvenue.decimals import canonical
+from venue.devvenue.exchange import read_envelope
 from venue.devvenue.shapes import l1_action, user_signed_action
 from venue.devvenue.signatures import (
     action_hash,
@@ -23,7 +27,9 @@ from venue.devvenue.signatures import (
     user_signed_digest,
 )
 
-VECTORS: Final[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "signature_vectors.json").read_text())
+VECTORS: Final[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "signature_vectors.json").read_text()
+)
 ME: Final = address(Account.from_key(VECTORS["key"]))
 KINDS: Final = {"ApproveAgent": "approveAgent", "ApproveBuilderFee": "approveBuilderFee"}
 ORDER_OF: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -81,7 +87,9 @@ def test_the_posted_form_does_not_matter_only_the_canonical_one(desk: Desk) -> N
     assert desk.venue.exchange(posted)["response"]["data"]["statuses"][0]["resting"]["oid"]
 
 
-@pytest.mark.parametrize("change", [{"p": "60000.0"}, {"s": "0.0010"}, {"c": "0x" + "AB" * 16}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"p": "60000.0"}, {"s": "0.0010"}, {"c": "0x" + "AB" * 16}], ids=str
+)
 def test_a_signature_over_another_form_is_a_strangers(desk: Desk, change: dict[str, Any]) -> None:
     told = desk.act(ALICE, order_of(desk, **change))
     assert told["status"] == "err"
@@ -244,3 +252,53 @@ def test_a_stale_action_is_refused_costs_five_requests_and_burns_no_nonce(desk: 
     assert desk.ask("userRateLimit", ALICE)["nRequestsUsed"] == used + 5
     assert by_signer(desk, ALICE, START + 5) == "ok"
     assert desk.act(ALICE, order_of(desk), expires=START)["status"] == "ok"
+
+
+HEX16 = st.binary(min_size=16, max_size=16).map(lambda raw: "0x" + raw.hex())
+FIGURES = st.decimals(0, 10**9, places=8).map(canonical)
+LIMITS = st.sampled_from(["Alo", "Ioc", "Gtc"]).map(lambda tif: {"limit": {"tif": tif}})
+TRIGGERS = st.tuples(st.booleans(), FIGURES, st.sampled_from(["tp", "sl"])).map(
+    lambda t: {"trigger": {"isMarket": t[0], "triggerPx": t[1], "tpsl": t[2]}}
+)
+WIRES = st.fixed_dictionaries(
+    {
+        "a": st.integers(0, 200_000),
+        "b": st.booleans(),
+        "p": FIGURES,
+        "s": FIGURES,
+        "r": st.booleans(),
+        "t": LIMITS | TRIGGERS,
+    },
+    optional={"c": HEX16},
+).map(lambda wire: {key: wire[key] for key in "abpsrtc" if key in wire})
+DESKS: Final = {mainnet: Desk(mainnet=mainnet) for mainnet in (True, False)}
+BUILDERS = st.integers(0, 2**160 - 1).map(lambda n: {"b": f"0x{n:040x}", "f": n % 1_000})
+ACTIONS = st.one_of(
+    st.tuples(st.lists(WIRES, max_size=3), st.none() | BUILDERS).map(
+        lambda t: (
+            {"type": "order", "orders": t[0], "grouping": "na"}
+            | ({"builder": t[1]} if t[1] else {})
+        )
+    ),
+    st.lists(st.integers(0, 2**63 - 1), max_size=3).map(
+        lambda oids: {"type": "cancel", "cancels": [{"a": 1, "o": oid} for oid in oids]}
+    ),
+    st.tuples(HEX16, WIRES).map(lambda t: {"type": "modify", "oid": t[0], "order": t[1]}),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    ACTIONS,
+    st.integers(1, 2**53),
+    st.none() | st.integers(1, 2**53),
+    st.none() | st.just("0x" + "5b" * 20),
+    st.booleans(),
+)
+def test_whatever_the_sdk_signs_is_its_signers_in_any_order_of_keys(
+    action: dict[str, Any], nonce: int, expires: int | None, vault: str | None, mainnet: bool
+) -> None:
+    body = DESKS[mainnet].l1(ALICE, action, nonce=nonce, expires=expires, vault=vault)
+    read = read_envelope(reversed_keys(body))
+    connection = action_hash(read.action, read.nonce, read.vault, read.expires_after)
+    assert recover(l1_digest(connection, mainnet), read.signature) == address(ALICE)

@@ -1,4 +1,4 @@
-"""Each answer of the local venue, checked by TypeScript against the types of @nktkas/hyperliquid."""
+"""Each answer of the local venue, checked against the types of @nktkas/hyperliquid."""
 
 from __future__ import annotations
 
@@ -140,9 +140,13 @@ def test_every_status_of_an_action_has_the_published_type(tmp_path: Path) -> Non
                 "grouping": "positionTpsl",
             },
         ],
-        "cancelByCloid": [{"type": "cancelByCloid", "cancels": [{"asset": btc, "cloid": CLOID}] * 2}],
+        "cancelByCloid": [
+            {"type": "cancelByCloid", "cancels": [{"asset": btc, "cloid": CLOID}] * 2}
+        ],
         "cancel": [{"type": "cancel", "cancels": [{"a": btc, "o": 1}]}],
-        "updateLeverage": [{"type": "updateLeverage", "asset": btc, "isCross": True, "leverage": 3}],
+        "updateLeverage": [
+            {"type": "updateLeverage", "asset": btc, "isCross": True, "leverage": 3}
+        ],
         "noop": [{"type": "noop"}],
     }
     lines = [imported("exchange", list(told))]
@@ -159,7 +163,10 @@ def test_the_checker_tells_a_missing_and_an_unknown_field(tmp_path: Path) -> Non
     told = checked(
         tmp_path,
         [imported("info", ["extraAgents"])]
-        + [f"export const a{n}: ExtraAgentsResponse = {json.dumps([b])};" for n, b in enumerate(bad)],
+        + [
+            f"export const a{n}: ExtraAgentsResponse = {json.dumps([b])};"
+            for n, b in enumerate(bad)
+        ],
     )
     assert "error TS2353" in told
     assert "error TS2741" in told
