@@ -288,6 +288,25 @@ def switch_set(name: str, value: str) -> None:
 
 
 @main.command()
+def signer() -> None:
+    """Hold keeper keys behind a Unix socket, apart from the service; signs closes and cancels
+    only."""
+    from server.process import prepare_logging
+    from server.signer.process import NotStarted, run_signer
+
+    settings = _settings()
+    prepare_logging(settings)
+    try:
+        _run(lambda: run_signer(settings, _told))
+    except NotStarted as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _told(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@main.command()
 def openapi() -> None:
     """Print the OpenAPI document."""
     from http_shim.openapi import document

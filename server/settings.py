@@ -115,6 +115,9 @@ class Settings(BaseSettings):
     trade_allowlist: str = ""
     relays_per_minute: int = Field(default=30, ge=0)
     signer_socket: Path | None = None
+    signer_keys: Path | None = None
+    signer_seal_file: Path | None = None
+    signer_peer_uid: int | None = Field(default=None, ge=0)
 
     @classmethod
     def settings_customise_sources(

@@ -15,6 +15,7 @@ from chain.sender import Sender
 from chain.sign_in import SiweSignIn
 from domain.ports import Clock, Ids
 from server.settings import ChainSettings, Settings
+from server.signer.line import SignerLine
 from storage.store import Store, open_store
 from tools.call.operation import Deps
 from venue.budget import Budget, WeightStore
@@ -139,6 +140,7 @@ async def wired(
         defaults=settings.switches(),
         keeper=Sender(chains, key.get_secret_value()) if key else None,
         venues=networks,
+        signer=SignerLine(settings.signer_socket) if settings.signer_socket else None,
     )
     try:
         yield Wired(settings, deps, chains, networks)

@@ -60,7 +60,9 @@ def broken(desk: Desk, effect: Effect, more: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 @pytest.mark.parametrize("name", OPEN)
-async def test_an_open_route_refuses_with_venue_unavailable(name: str, effect: Effect, more: dict[str, Any], sqlite_url: str) -> None:
+async def test_an_open_route_refuses_with_venue_unavailable(
+    name: str, effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
     async with a_desk(sqlite_url, timeout_s=1) as desk:
         broken(desk, effect, more)
         reply = await in_time(desk, name, Caller("nobody"), **OPEN[name])
@@ -71,18 +73,28 @@ async def test_an_open_route_refuses_with_venue_unavailable(name: str, effect: E
 
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
-async def test_a_link_is_refused_and_leaves_no_link(effect: Effect, more: dict[str, Any], sqlite_url: str) -> None:
+async def test_a_link_is_refused_and_leaves_no_link(
+    effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
     async with a_desk(sqlite_url, timeout_s=1) as desk:
         p = await desk.person()
         told = await desk.challenge(p)
         broken(desk, effect, more)
-        reply = await in_time(desk, "own_link", p.caller, challenge_id=told["challenge_id"], signature=signed(p.wallet, told["message"]))
+        reply = await in_time(
+            desk,
+            "own_link",
+            p.caller,
+            challenge_id=told["challenge_id"],
+            signature=signed(p.wallet, told["message"]),
+        )
         assert (reply.status, reply.body.get("error")) == (503, "venue_unavailable"), reply.body
         assert [await desk.rows(t) for t in TABLES] == [[]] * 4
 
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
-async def test_an_approval_without_an_answer_is_never_a_success(effect: Effect, more: dict[str, Any], sqlite_url: str) -> None:
+async def test_an_approval_without_an_answer_is_never_a_success(
+    effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
     async with a_desk(sqlite_url, timeout_s=1) as desk:
         p = await desk.linked()
         broken(desk, effect, more)
@@ -100,7 +112,9 @@ async def test_an_approval_without_an_answer_is_never_a_success(effect: Effect, 
 
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
-async def test_verify_status_and_builder_fee_say_that_they_do_not_know(effect: Effect, more: dict[str, Any], sqlite_url: str) -> None:
+async def test_verify_status_and_builder_fee_say_that_they_do_not_know(
+    effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
     async with a_desk(sqlite_url, timeout_s=1) as desk:
         p = await desk.linked()
         await desk.enabled(p, order_key(1))
@@ -108,15 +122,27 @@ async def test_verify_status_and_builder_fee_say_that_they_do_not_know(effect: E
         broken(desk, effect, more)
         desk.clock.forward(minutes=5)
         verified = await in_time(desk, "own_enable_verify", p.caller)
-        assert (verified.status, verified.body.get("error")) == (503, "venue_unavailable"), verified.body
+        assert (verified.status, verified.body.get("error")) == (503, "venue_unavailable"), (
+            verified.body
+        )
         status = await in_time(desk, "own_status", p.caller)
         assert status.status == 200
-        assert (status.body["stale"], status.body["equity_usdc"], status.body["funded"]) == (True, None, None)
+        assert (status.body["stale"], status.body["equity_usdc"], status.body["funded"]) == (
+            True,
+            None,
+            None,
+        )
         fee = await in_time(desk, "builder_fee_status", p.caller)
         assert (fee.status, fee.body["approved"], fee.body["stale"]) == (200, False, True)
         assert [await desk.rows(t) for t in TABLES] == before
-        recorded = await in_time(desk, "builder_fee_record", p.caller, wallet=p.wallet.address, max_fee_rate="0.1%")
-        assert (recorded.status, recorded.body["verified"], recorded.body["approved_tenths_bps"]) == (200, False, None)
+        recorded = await in_time(
+            desk, "builder_fee_record", p.caller, wallet=p.wallet.address, max_fee_rate="0.1%"
+        )
+        assert (
+            recorded.status,
+            recorded.body["verified"],
+            recorded.body["approved_tenths_bps"],
+        ) == (200, False, None)
 
 
 @pytest.mark.parametrize("name", ["own_terms", "builder_fee_config"])
@@ -147,10 +173,20 @@ async def test_unknown_fields_change_no_answer(desk: Desk) -> None:
     assert desk.networks.get("mainnet").client.met.unknown["unheardOf"] > 0
 
 
-@pytest.mark.parametrize("words", ["Too many cumulative requests sent (37986 > 10436) for cumulative volume traded $437.92.", "Something that nobody has heard"])
-async def test_abuse_35_an_exhausted_address_or_unknown_words_are_refused_in_the_venues_words(words: str, desk: Desk) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Too many cumulative requests sent (37986 > 10436) for cumulative volume traded $437.92.",
+        "Something that nobody has heard",
+    ],
+)
+async def test_abuse_35_an_exhausted_address_or_unknown_words_are_refused_in_the_venues_words(
+    words: str, desk: Desk
+) -> None:
     p = await desk.linked()
-    desk.test.faults.add(Fault(effect="malformed", route="/exchange", value={"status": "err", "response": words}))
+    desk.test.faults.add(
+        Fault(effect="malformed", route="/exchange", value={"status": "err", "response": words})
+    )
     reply = await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(1)))
     assert (reply.status, reply.body["error"]) == (409, "conflict")
     assert reply.body["detail"]["venue"] == words
@@ -158,12 +194,21 @@ async def test_abuse_35_an_exhausted_address_or_unknown_words_are_refused_in_the
     await budget.take("keeper", 400)
 
 
-async def test_abuse_45_an_ok_with_an_unknown_object_is_unknown_and_not_a_success(desk: Desk) -> None:
+async def test_abuse_45_an_ok_with_an_unknown_object_is_unknown_and_not_a_success(
+    desk: Desk,
+) -> None:
     p = await desk.linked()
-    for value in ({"status": "ok"}, {"status": "ok", "response": {"type": "new"}}, {"status": "maybe"}, []):
+    for value in (
+        {"status": "ok"},
+        {"status": "ok", "response": {"type": "new"}},
+        {"status": "maybe"},
+        [],
+    ):
         desk.test.faults.clear()
         desk.clock.forward(minutes=1)
         desk.test.faults.add(Fault(effect="malformed", route="/exchange", value=value))
         desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
-        reply = await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(desk.next_nonce())))
+        reply = await desk.refused(
+            "own_enable_relay", p.caller, **desk.approval(p, order_key(desk.next_nonce()))
+        )
         assert (reply.status, reply.body["error"]) == (503, "venue_unavailable")

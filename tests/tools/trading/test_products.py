@@ -22,21 +22,37 @@ async def listed(desk: Desk, **asked: Any) -> dict[str, dict[str, Any]]:
 
 async def test_the_allowed_dexes_indices_are_listed_with_their_figures(desk: Desk) -> None:
     told = await desk.ok("indices_list")
-    assert (told["network"], told["stale"], told["as_of"]) == ("mainnet", False, "2026-11-20T12:00:00.000Z")
+    assert (told["network"], told["stale"], told["as_of"]) == (
+        "mainnet",
+        False,
+        "2026-11-20T12:00:00.000Z",
+    )
     found = {i["sym"]: i for i in told["indices"]}
     assert "xyz:GOLD" not in found
     assert "km:US500" not in found
     assert sorted(found) == [i["sym"] for i in told["indices"]]
     one = found["xyz:XYZ100"]
     market = desk.main.market("xyz:XYZ100")
-    assert (one["asset_id"], one["dex"], one["base"], one["category"]) == (market.asset, "xyz", "XYZ100", "indices")
+    assert (one["asset_id"], one["dex"], one["base"], one["category"]) == (
+        market.asset,
+        "xyz",
+        "XYZ100",
+        "indices",
+    )
     assert one["display_name"] == "Nasdaq 100"
-    assert (one["collateral"], one["status"], one["limit_enforced_by"], one["margin_mode"]) == ("USDC", "paper", "Venue", "strict_isolated")
+    assert (one["collateral"], one["status"], one["limit_enforced_by"], one["margin_mode"]) == (
+        "USDC",
+        "paper",
+        "Venue",
+        "strict_isolated",
+    )
     assert one["mark_px"] is not None
     assert one["open_interest_usdc"] is not None
 
 
-async def test_without_a_switch_an_index_is_paper_and_live_only_where_mainnet_is_on(desk: Desk) -> None:
+async def test_without_a_switch_an_index_is_paper_and_live_only_where_mainnet_is_on(
+    desk: Desk,
+) -> None:
     for switches, status in (
         ({"live_terminal": True}, "paper"), ({"live_terminal": False, "venue_mainnet": True}, "paper"),
         ({"live_terminal": True, "venue_mainnet": True}, "live"), ({"live_terminal": False, "live_door": True}, "live"),
@@ -50,7 +66,9 @@ async def test_other_dexes_are_planned_and_shown_where_asked_for(desk: Desk) -> 
     assert found["km:US500"]["status"] == "planned"
     assert found["km:US500"]["collateral"] == "USDH"
     assert found["km:US500"]["open_interest_usdc"] is None
-    assert set(await listed(desk, include="planned", dex="km")) == {s for s in found if s.startswith("km:")}
+    assert set(await listed(desk, include="planned", dex="km")) == {
+        s for s in found if s.startswith("km:")
+    }
     assert await listed(desk, dex="km") == {}
     assert (await desk.refused("indices_list", dex="nope")).body["error"] == "not_found"
 
@@ -65,7 +83,9 @@ async def test_abuse_16_delisted_and_halted_are_told_apart(desk: Desk) -> None:
     assert (found["xyz:VIX"]["at_oi_cap"], found["xyz:XYZ100"]["at_oi_cap"]) == (True, False)
 
 
-async def test_one_is_found_by_its_full_name_and_by_its_base_where_only_one_dex_has_it(desk: Desk) -> None:
+async def test_one_is_found_by_its_full_name_and_by_its_base_where_only_one_dex_has_it(
+    desk: Desk,
+) -> None:
     full = await desk.ok("index_get", sym="xyz:SP500")
     assert await desk.ok("index_get", sym="SP500") == full
     assert (await desk.ok("index_get", sym="US500"))["sym"] == "km:US500"
@@ -123,17 +143,26 @@ async def test_a_malformed_figure_is_null_and_never_zero(desk: Desk) -> None:
     for field in ("markPx", "openInterest", "prevDayPx", "dayNtlVlm"):
         desk.main.faults.clear()
         desk.clock.forward(minutes=1)
-        desk.main.faults.add(Fault(effect="malformed", kind="metaAndAssetCtxs", path=(*place, field), value="a lot"))
+        desk.main.faults.add(
+            Fault(effect="malformed", kind="metaAndAssetCtxs", path=(*place, field), value="a lot")
+        )
         one = (await desk.ok("indices_list"))["indices"]
         bad = next(i for i in one if i["asset_id"] == 110_000)
-        shown = {"markPx": "mark_px", "openInterest": "open_interest", "prevDayPx": "prev_day_px", "dayNtlVlm": "day_volume_usdc"}[field]
+        shown = {
+            "markPx": "mark_px",
+            "openInterest": "open_interest",
+            "prevDayPx": "prev_day_px",
+            "dayNtlVlm": "day_volume_usdc",
+        }[field]
         assert bad[shown] is None
         if field in ("markPx", "openInterest"):
             assert bad["open_interest_usdc"] is None
 
 
 async def test_no_index_is_shown_that_the_venue_does_not_have(desk: Desk) -> None:
-    desk.main.faults.add(Fault(effect="malformed", kind="perpCategories", value=[["xyz:GHOST", "indices"]]))
+    desk.main.faults.add(
+        Fault(effect="malformed", kind="perpCategories", value=[["xyz:GHOST", "indices"]])
+    )
     assert await listed(desk) == {}
     assert (await desk.refused("index_get", sym="xyz:GHOST")).body["error"] == "not_found"
 
@@ -141,7 +170,10 @@ async def test_no_index_is_shown_that_the_venue_does_not_have(desk: Desk) -> Non
 async def test_with_no_dex_allowed_everything_is_planned(sqlite_url: str) -> None:
     async with a_desk(sqlite_url, dexes=()) as desk:
         assert await listed(desk) == {}
-        assert {i["status"] for i in (await listed(desk, include="planned")).values()} <= {"planned", "delisted"}
+        assert {i["status"] for i in (await listed(desk, include="planned")).values()} <= {
+            "planned",
+            "delisted",
+        }
 
 
 def test_figures_are_the_venues_own_and_amounts_have_six_decimals() -> None:
