@@ -12,7 +12,8 @@ from storage.rows.hall import Hall
 from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
 from storage.rows.mandates import Mandates
-from storage.rows.venue import BuilderFees, TradeAllowlist, VenueAccounts, VenueWeights
+from storage.rows.trading import BuilderFees, TradeAllowlist, VenueWeights
+from storage.rows.venue import VenueAccounts
 from storage.rows.work import Idempotency, SwitchRows, Work
 from storage.sql import Sql
 

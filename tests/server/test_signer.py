@@ -43,7 +43,9 @@ N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
 class Stage:
-    def __init__(self, clock: Clock, test: DevVenue, keys: Keystore, line: SignerLine, socket: Path):
+    def __init__(
+        self, clock: Clock, test: DevVenue, keys: Keystore, line: SignerLine, socket: Path
+    ):
         self.clock, self.test, self.keys, self.line, self.socket = clock, test, keys, line, socket
 
     def request(self, **changes: Any) -> dict[str, Any]:
@@ -53,7 +55,15 @@ class Stage:
         } | changes  # fmt: skip
 
     def close(self, **changes: Any) -> dict[str, Any]:
-        order = {"a": self.test.market(COIN).asset, "b": False, "p": str(self.test.market(COIN).mark.to_integral_value()), "s": "0.01", "r": True, "t": {"limit": {"tif": "Ioc"}}, "c": CLOID}
+        order = {
+            "a": self.test.market(COIN).asset,
+            "b": False,
+            "p": str(self.test.market(COIN).mark.to_integral_value()),
+            "s": "0.01",
+            "r": True,
+            "t": {"limit": {"tif": "Ioc"}},
+            "c": CLOID,
+        }
         return {"type": "order", "orders": [order | changes], "grouping": "na"}
 
     async def refused(self, **changes: Any) -> str:
@@ -62,7 +72,12 @@ class Stage:
         return str(found.value)
 
 
-def signed_terms(by: Any = OWNER, targets: tuple[Target, ...] = (NAMED,), told: tuple[Target, ...] | None = None, **changes: str) -> dict[str, Any]:
+def signed_terms(
+    by: Any = OWNER,
+    targets: tuple[Target, ...] = (NAMED,),
+    told: tuple[Target, ...] | None = None,
+    **changes: str,
+) -> dict[str, Any]:
     message = {
         "publicId": "m_abcdefgh23", "owner": OWNER.address, "agent": STRANGER.address, "budgetUsdc": "1000000", "perTxCap": "1", "dailyCap": "1",
         "stopFloor": "1", "stopFloorBps": "1000", "horizonDays": "30", "endsAt": "2000000000", "agentFeeBps": "0", "approvalAbove": "0",
@@ -83,7 +98,11 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     test = DevVenue(lambda: milliseconds(clock.now()), rules=rules)
     main = DevVenue(lambda: milliseconds(clock.now()), mainnet=True, rules=rules)
     (one, test_url), (two, main_url) = await serve(test), await serve(main)
-    networks = venues(Settings(venue_mainnet_url=main_url, venue_testnet_url=test_url, venue_timeout_s=1), clock, InMemory())
+    networks = venues(
+        Settings(venue_mainnet_url=main_url, venue_testnet_url=test_url, venue_timeout_s=1),
+        clock,
+        InMemory(),
+    )
     seal = sealed_file(tmp_path)
     keys = Keystore(tmp_path / "keys", seal, iter_random())
     socket = tmp_path / "signer.sock"
@@ -112,22 +131,39 @@ def iter_random() -> Any:
     return lambda: next(numbers)
 
 
-async def test_a_reduce_only_close_under_signed_terms_is_signed_and_the_venue_executes_it(stage: Stage) -> None:
+async def test_a_reduce_only_close_under_signed_terms_is_signed_and_the_venue_executes_it(
+    stage: Stage,
+) -> None:
     keeper = await stage.line.keeper_address("testnet", OWNER.address)
     owner, now = signing.key_from(bytes(OWNER.key)), milliseconds(stage.clock.now())
     asset = stage.test.market(COIN).asset
     stage.test.deposit(OWNER.address, "5000", "xyz")
     stage.test.book(COIN, [("25000", "1")], [("25010", "1")])
 
-    def act(action: Any, nonce: int, digest: bytes, expires: int | None = None, signature: Any = None) -> Any:
+    def act(
+        action: Any, nonce: int, digest: bytes, expires: int | None = None, signature: Any = None
+    ) -> Any:
         made = signature or signing.sign(owner, digest).as_json()
         more = {} if expires is None else {"expiresAfter": expires}
-        return stage.test.exchange({"action": dict(action), "nonce": nonce, "signature": made} | more)
+        return stage.test.exchange(
+            {"action": dict(action), "nonce": nonce, "signature": made} | more
+        )
 
-    approval = actions.approve_agent("testnet", agent=keeper, name="wsvc-k-000000", nonce=now, signature_chain_id="0x1")
+    approval = actions.approve_agent(
+        "testnet", agent=keeper, name="wsvc-k-000000", nonce=now, signature_chain_id="0x1"
+    )
     assert act(approval, now, signing.user_digest(approval))["status"] == "ok"
     opens = actions.place(
-        [actions.Order(asset=asset, is_buy=True, price=Decimal(25010), size=Decimal("0.01"), reduce_only=False, kind=actions.Limit(tif="Ioc"))]
+        [
+            actions.Order(
+                asset=asset,
+                is_buy=True,
+                price=Decimal(25010),
+                size=Decimal("0.01"),
+                reduce_only=False,
+                kind=actions.Limit(tif="Ioc"),
+            )
+        ]
     )
     opened = act(opens, now + 1, signing.l1_digest("testnet", signing.action_hash(opens, now + 1)))
     assert "filled" in str(opened), opened
@@ -153,7 +189,9 @@ async def test_its_nonces_are_its_own_and_never_used_twice(stage: Stage) -> None
     nonces = [(await stage.line.ask(stage.request()))["nonce"] for _ in range(5)]
     assert len(set(nonces)) == 5
     assert nonces == sorted(nonces)
-    assert await stage.line.ask(stage.request(nonce=1)), "a nonce of the caller is not even looked at"
+    assert await stage.line.ask(stage.request(nonce=1)), (
+        "a nonce of the caller is not even looked at"
+    )
     again = Keystore(stage.socket.parent / "keys", stage.socket.parent / "seal", iter_random())
     assert again.nonce("testnet", OWNER.address, 0) > nonces[-1]
 
@@ -172,11 +210,15 @@ async def test_parallel_requests_get_different_nonces(stage: Stage) -> None:
         ({"p": 5}, "decimals"), ({"p": "25000.0"}, "decimals"), ({"s": "0.010"}, "decimals"), ({"b": 1}, "side"), ({"p": "1"}, "far below"), ({"extra": 1}, "other fields"),
     ],
 )  # fmt: skip
-async def test_an_order_that_is_no_plain_close_is_refused(change: dict[str, Any], why: str, stage: Stage) -> None:
+async def test_an_order_that_is_no_plain_close_is_refused(
+    change: dict[str, Any], why: str, stage: Stage
+) -> None:
     assert why in await stage.refused(action=stage.close(**change))
 
 
-async def test_prices_more_than_800_bps_from_the_book_that_it_reads_itself_are_refused(stage: Stage) -> None:
+async def test_prices_more_than_800_bps_from_the_book_that_it_reads_itself_are_refused(
+    stage: Stage,
+) -> None:
     stage.test.book(COIN, [("10000", "1")], [("10010", "1")])
     assert (await stage.line.ask(stage.request(action=stage.close(p="9200"))))["nonce"]
     assert "far below" in await stage.refused(action=stage.close(p="9199.9"))
@@ -204,7 +246,9 @@ async def test_without_a_fresh_two_sided_book_nothing_is_signed(stage: Stage) ->
         ({"grouping": "positionTpsl"}, "grouping"), ({"grouping": {"p": 1}}, "grouping"), ({"more": 1}, "other fields"),
     ],
 )  # fmt: skip
-async def test_a_builder_a_vault_or_another_grouping_is_refused(change: dict[str, Any], why: str, stage: Stage) -> None:
+async def test_a_builder_a_vault_or_another_grouping_is_refused(
+    change: dict[str, Any], why: str, stage: Stage
+) -> None:
     assert why in await stage.refused(action=stage.close() | change)
 
 
@@ -219,7 +263,9 @@ async def test_more_or_fewer_than_one_order_is_refused(stage: Stage) -> None:
     ["updateLeverage", "usdSend", "withdraw3", "agentSendAsset", "vaultTransfer", "subAccountTransfer", "agentSetAbstraction", "approveAgent",
      "approveBuilderFee", "modify", "batchModify", "scheduleCancel", "twapOrder", "", None],
 )  # fmt: skip
-async def test_any_other_type_of_action_is_refused_before_it_is_hashed(kind: Any, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_any_other_type_of_action_is_refused_before_it_is_hashed(
+    kind: Any, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def never(*args: Any, **more: Any) -> bytes:
         raise AssertionError("it was hashed")
 
@@ -247,8 +293,14 @@ async def test_without_the_owners_signature_nothing_is_signed(stage: Stage) -> N
     changed["message"] = changed["message"] | {"budgetUsdc": "2"}
     assert "did not sign" in await stage.refused(terms=changed)
     raw = bytes.fromhex(signed_terms()["signature"][2:])
-    twin = raw[:32] + (N - int.from_bytes(raw[32:64], "big")).to_bytes(32, "big") + bytes([55 - raw[64]])
-    assert "did not sign" in await stage.refused(terms=signed_terms() | {"signature": "0x" + twin.hex()})
+    twin = (
+        raw[:32]
+        + (N - int.from_bytes(raw[32:64], "big")).to_bytes(32, "big")
+        + bytes([55 - raw[64]])
+    )
+    assert "did not sign" in await stage.refused(
+        terms=signed_terms() | {"signature": "0x" + twin.hex()}
+    )
 
 
 async def test_terms_that_keep_at_the_floor_close_nothing(stage: Stage) -> None:
@@ -264,14 +316,21 @@ async def test_a_market_that_the_terms_do_not_name_is_refused(stage: Stage) -> N
 
 async def test_targets_that_do_not_hash_to_the_terms_are_refused(stage: Stage) -> None:
     other = Target(kind="venue", venue="hyperliquid", symbols=("xyz:SP500",))
-    assert "not those of the terms" in await stage.refused(terms=signed_terms(targets=(other,), told=(NAMED,)))
+    assert "not those of the terms" in await stage.refused(
+        terms=signed_terms(targets=(other,), told=(NAMED,))
+    )
 
 
 async def test_the_markets_number_is_its_own_reading_and_not_the_callers(stage: Stage) -> None:
     """A service that is taken over cannot name one market and sign for another."""
     sp500 = stage.test.market("xyz:SP500").asset
     assert "asset" in await stage.refused(action=stage.close(a=sp500))
-    assert "no such market" in await stage.refused(coin="xyz:GHOST", terms=signed_terms(targets=(Target(kind="venue", venue="hyperliquid", symbols=("xyz:GHOST",)),)))
+    assert "no such market" in await stage.refused(
+        coin="xyz:GHOST",
+        terms=signed_terms(
+            targets=(Target(kind="venue", venue="hyperliquid", symbols=("xyz:GHOST",)),)
+        ),
+    )
 
 
 async def test_a_cancellation_of_another_market_is_refused(stage: Stage) -> None:
@@ -290,19 +349,37 @@ async def test_another_wallets_key_is_not_used(stage: Stage) -> None:
 
 
 async def test_each_network_and_wallet_has_a_key_of_its_own_that_stays(stage: Stage) -> None:
-    told = [await stage.line.keeper_address(n, w) for n in ("testnet", "mainnet") for w in (OWNER.address, STRANGER.address)]  # type: ignore[arg-type]
+    told = [
+        await stage.line.keeper_address(n, w)
+        for n in ("testnet", "mainnet")
+        for w in (OWNER.address, STRANGER.address)
+    ]  # type: ignore[arg-type]
     assert len(set(told)) == 4
     assert await stage.line.keeper_address("testnet", OWNER.address.lower()) == told[0]
 
 
-@pytest.mark.parametrize("asked", [{"do": "export"}, {"do": "address", "network": "moon", "wallet": OWNER.address}, {"do": "address", "network": "testnet", "wallet": "../x"}, {}])
-async def test_other_requests_are_refused_and_no_key_ever_leaves(asked: dict[str, Any], stage: Stage) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"do": "export"},
+        {"do": "address", "network": "moon", "wallet": OWNER.address},
+        {"do": "address", "network": "testnet", "wallet": "../x"},
+        {},
+    ],
+)
+async def test_other_requests_are_refused_and_no_key_ever_leaves(
+    asked: dict[str, Any], stage: Stage
+) -> None:
     with pytest.raises(NotSigned):
         await stage.line.ask(asked)
 
 
-@pytest.mark.parametrize("line", [b"\n", b"[]\n", b"{\n", b"\xff\n", b"[" * 5_000 + b"\n", b"null\n"])
-async def test_a_line_that_is_no_request_is_answered_and_the_signer_goes_on(line: bytes, stage: Stage) -> None:
+@pytest.mark.parametrize(
+    "line", [b"\n", b"[]\n", b"{\n", b"\xff\n", b"[" * 5_000 + b"\n", b"null\n"]
+)
+async def test_a_line_that_is_no_request_is_answered_and_the_signer_goes_on(
+    line: bytes, stage: Stage
+) -> None:
     reader, writer = await asyncio.open_unix_connection(stage.socket)
     writer.write(line)
     assert b"refused" in await reader.readline()
@@ -318,7 +395,9 @@ async def test_a_line_without_an_end_is_cut_off(stage: Stage) -> None:
     assert await stage.line.keeper_address("testnet", OWNER.address)
 
 
-async def test_the_socket_is_one_users_alone_and_another_user_is_not_answered(stage: Stage, tmp_path: Path) -> None:
+async def test_the_socket_is_one_users_alone_and_another_user_is_not_answered(
+    stage: Stage, tmp_path: Path
+) -> None:
     assert stat.S_IMODE(stage.socket.stat().st_mode) == 0o600
     path = tmp_path / "other.sock"
     signer = Signer(keys=stage.keys, clock=stage.clock, venue=lambda n: None)  # type: ignore[arg-type, return-value]
@@ -339,7 +418,9 @@ async def test_without_a_signer_the_service_says_so(tmp_path: Path) -> None:
     assert found.value.code == "not_configured"
 
 
-async def test_keys_are_sealed_on_disk_and_never_logged(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+async def test_keys_are_sealed_on_disk_and_never_logged(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.DEBUG):
         await stage.line.ask(stage.request())
         await stage.refused(action={"type": "withdraw3"})
@@ -377,15 +458,22 @@ def test_a_key_opens_only_under_its_seal(tmp_path: Path) -> None:
         Keystore(tmp_path / "keys", seal, iter_random()).address("testnet", OWNER.address)
 
 
-async def test_it_does_not_start_without_its_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_does_not_start_without_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(NotStarted, match="WALLET_SIGNER_SOCKET, WALLET_SIGNER_KEYS, WALLET_SIGNER_SEAL_FILE, WALLET_SIGNER_PEER_UID"):
+    with pytest.raises(
+        NotStarted,
+        match="WALLET_SIGNER_SOCKET, WALLET_SIGNER_KEYS, WALLET_SIGNER_SEAL_FILE, WALLET_SIGNER_PEER_UID",
+    ):
         prepared(Settings(), Clock())
 
 
 def test_a_serving_process_never_loads_what_opens_keys() -> None:
     code = "import sys, server.process, server.cli, tools.catalogue, server.wiring; print('venue.keystore' in sys.modules, 'server.signer.process' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
     assert done.stdout.split() == ["False", "False"]
 
 
