@@ -10,7 +10,6 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -20,7 +19,7 @@ from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
-from http_shim.identity import identify
+from http_shim.identity import at_address, identify
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
 from skill import text
@@ -167,7 +166,7 @@ def _route(op: Operation) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         deps = request.app[DEPS]
         arguments = await _arguments(op, request)
-        caller = replace(await identify(deps, request.headers), peer=request.remote)
+        caller = at_address(await identify(deps, request.headers), request.remote)
         key = request.headers.get("Idempotency-Key")
         return answer(await run(op, deps, caller, arguments, key=key))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from domain.refusals import Refused, refusal
@@ -53,6 +54,11 @@ async def identify(deps: Deps, headers: Mapping[str, str], *, on_mcp: bool = Fal
     """
     found = credential_of(headers)
     return NOBODY if found is None else await known(deps, *found, on_mcp=on_mcp)
+
+
+def at_address(caller: Caller, peer: str | None) -> Caller:
+    """The caller with the network address that the call came from."""
+    return Caller("nobody", peer=peer) if caller is NOBODY else replace(caller, peer=peer)
 
 
 async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = False) -> Caller:

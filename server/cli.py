@@ -13,6 +13,7 @@ import click
 
 from domain.refusals import Refused
 from domain.settings import SWITCHES
+from domain.trading.venue import Network
 from server.settings import Settings
 from storage.backup import NoBackup
 
@@ -262,6 +263,19 @@ def keys_revoke(key_id: str) -> None:
 
     if not _run(lambda: revoke_house_key(_settings(), key_id)):
         raise click.ClickException(f"there is no live key {key_id}")
+
+
+@main.command()
+@click.argument("wallet")
+@click.option("--network", type=click.Choice(["mainnet", "testnet"]), required=True)
+@click.option("--why", required=True, help="Kept with the ended link.")
+def unlink(wallet: str, network: Network, why: str) -> None:
+    """End the link of a WALLET at the venue, and every key under it; only an operator moves a
+    link."""
+    from server.maintenance import end_link
+
+    if not _run(lambda: end_link(_settings(), wallet, network, why)):
+        raise click.ClickException(f"no link of {wallet} on {network}")
 
 
 @main.group()

@@ -49,9 +49,16 @@ class Cache:
     def peek(self, key: Hashable, good_for_s: int) -> Held[Any] | None:
         """What is held and still good, without asking."""
         entry = self._entries.get(key)
-        if entry is None or self._clock.now() - entry.held.as_of >= timedelta(seconds=good_for_s):
+        if entry is None or (self._clock.now() - entry.held.as_of).total_seconds() >= good_for_s:
             return None
         return entry.held
+
+    def good(self, key: Hashable, good_for_s: int) -> Held[Any] | None:
+        """What is held and still good; it counts as used."""
+        held = self.peek(key, good_for_s)
+        if held is not None:
+            self._entries.move_to_end(key)
+        return held
 
     async def get(
         self,
@@ -67,9 +74,8 @@ class Cache:
         given as stale,
         unless `fresh` is wanted. Errors: what `load` raises.
         """
-        held = self.peek(key, good_for_s)
+        held = self.good(key, good_for_s)
         if held is not None:
-            self._entries.move_to_end(key)
             return held
         old = self._entries.get(key)
         if (

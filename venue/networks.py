@@ -79,6 +79,9 @@ class VenueNetwork:
 
     async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
         """An allowed read; its type and parameters are ours, never a caller's own."""
+        held = self._relayed.good(call, good_for_s)
+        if held is not None:
+            return held
         parameters = dict(call.parameters)
         return await self._held(call, good_for_s, "relay", call.kind, _as_it_is, **parameters)
 

@@ -3,7 +3,7 @@ cached."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -91,13 +91,17 @@ class Relayed(Gives):
     )
 
 
+# One answer is given many times; its time is written once.
+_stamp = lru_cache(maxsize=256)(timestamp)
+
+
 def _reply(deps: Deps, held: Held[Any], good_for_s: int, data: Any) -> Reply:
-    age = deps.clock.now() - held.as_of
-    left = 0 if held.stale else max(0, good_for_s - age // timedelta(seconds=1))
+    age_s = int((deps.clock.now() - held.as_of).total_seconds())
+    left = 0 if held.stale else max(0, good_for_s - age_s)
     body = {
         "source": "venue",
         "network": MARKET_NETWORK,
-        "as_of": timestamp(held.as_of),
+        "as_of": _stamp(held.as_of),
         "stale": held.stale,
         "data": data,
     }
