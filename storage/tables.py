@@ -147,7 +147,7 @@ Table(
 Table(
     "idempotency", metadata,
     _need("scope", Text), _need("key", Text), _need("request_hash", Text), _need("claimed_at", BIG),
-    _may("status", Integer), _may("response", Text),
+    _may("status", Integer), _may("response", Text), _may("until_at", BIG),
     PrimaryKeyConstraint("scope", "key"),
 )  # fmt: skip
 Table(
@@ -286,5 +286,3 @@ Table(
     "trade_allowlist", metadata,
     Column("item", Text, primary_key=True), _need("changed_at", BIG), _need("changed_by", Text), _may("removed_at", BIG),
 )  # fmt: skip
-
-APPEND_ONLY: Final = ("ledger_events", "policy_changes", "balance_events", "venue_intents")

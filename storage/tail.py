@@ -88,7 +88,7 @@ class Tail:
         self._moved = anyio.Event()
         self._ended = False
 
-    async def run(self, every_s: float = 0.25) -> None:
+    async def run(self, every_ms: int = 250) -> None:
         """Poll until cancelled, whatever becomes of the database; then the listeners end too."""
         try:
             while True:
@@ -96,7 +96,7 @@ class Tail:
                     await self.poll()
                 except Exception:
                     log.exception("the ledgers cannot be followed; trying again")
-                await anyio.sleep(every_s)
+                await anyio.sleep(every_ms / 1_000)
         finally:
             await self.close()
 

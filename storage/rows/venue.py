@@ -49,15 +49,16 @@ class VenueAccounts:
         )  # fmt: skip
         return _link(row)
 
-    def add_link(self, link: Link) -> None:
-        """Link a wallet. Errors: `Duplicate` where the wallet or the person has a link on this
-        network."""
-        self._sql.run(
+    def add_link(self, link: Link) -> bool:
+        """Link a wallet; False where the wallet or the person has a link on this network."""
+        done = self._sql.run(
             "INSERT INTO venue_links "
-            + columns(("link_id", "user_id", "network", "wallet", "wallet_lower", "terms_version", "linked_at")),
+            + columns(("link_id", "user_id", "network", "wallet", "wallet_lower", "terms_version", "linked_at"))
+            + " ON CONFLICT DO NOTHING",
             link_id=link.link_id, user_id=link.user_id, network=link.network, wallet=link.wallet,
             wallet_lower=link.wallet.lower(), terms_version=link.terms_version, linked_at=micros(link.linked_at),
         )  # fmt: skip
+        return done == 1
 
     def accept_terms(self, link_id: str, version: int) -> None:
         """Note that newer terms were accepted."""
@@ -147,19 +148,20 @@ class VenueAccounts:
     # -- keys
     # ------------------------------------------------------------------------------------------------
 
-    def add_key(self, key: AgentKey, link: Link) -> None:
-        """Note an approval before it is sent. Errors: `Duplicate` for an address or a nonce that
+    def add_key(self, key: AgentKey, link: Link) -> bool:
+        """Note an approval before it is sent. False for an address or a nonce that
         was used before."""
         names = (
             "approval_id", "link_id", "network", "wallet_lower", "kind", "agent_lower", "name", "nonce", "signature_chain_id",
             "valid_until", "status", "requested_at", "listed",
         )  # fmt: skip
-        self._sql.run(
-            "INSERT INTO venue_agent_keys " + columns(names),
+        done = self._sql.run(
+            "INSERT INTO venue_agent_keys " + columns(names) + " ON CONFLICT DO NOTHING",
             approval_id=key.approval_id, link_id=key.link_id, network=link.network, wallet_lower=link.wallet.lower(),
             kind=key.kind, agent_lower=key.agent, name=key.name, nonce=key.nonce, signature_chain_id=key.signature_chain_id,
             valid_until=micros(key.valid_until), status=key.status, requested_at=micros(key.requested_at), listed=int(key.listed),
         )  # fmt: skip
+        return done == 1
 
     def key_of_agent(self, agent: str) -> AgentKey | None:
         """The approval that named an address."""

@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from storage.sql import Sql, first, micros
+from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An idempotency record as a caller meets it; `new` where this call made it."""
+    """An idempotency record as a caller meets it; `new` where this call made it.
+
+    `until` is set where something is done outside: without an answer by then, whoever did it is
+    gone, and the outcome is unknown.
+    """
 
     new: bool
     request_hash: str
     status: int | None = None
     response: Mapping[str, Any] | None = None
+    until: datetime | None = None
 
 
 class Idempotency:
@@ -33,35 +38,22 @@ class Idempotency:
         key: str,
         request_hash: str,
         now: datetime,
-        *,
-        abandoned_after: timedelta | None = None,
+        until: datetime | None = None,
     ) -> Claim:
         """Claim a key, or find who did; two racing callers meet at the unique key, never at
         both.
-
-        With `abandoned_after`, an unfinished claim that is older goes to whoever sends the same
-        request again.
         """
         made = self._sql.run(
-            "INSERT INTO idempotency (scope, key, request_hash, claimed_at) VALUES (:scope, :key, :hash, :at) "
-            "ON CONFLICT (scope, key) DO NOTHING",
+            "INSERT INTO idempotency (scope, key, request_hash, claimed_at, until_at) "
+            "VALUES (:scope, :key, :hash, :at, :until) ON CONFLICT (scope, key) DO NOTHING",
             scope=scope,
             key=key,
             hash=request_hash,
             at=micros(now),
+            until=maybe_micros(until),
         )
-        if made == 0 and abandoned_after is not None:
-            made = self._sql.run(
-                "UPDATE idempotency SET claimed_at = :at WHERE scope = :scope AND key = :key "
-                "AND request_hash = :hash AND status IS NULL AND claimed_at < :before",
-                scope=scope,
-                key=key,
-                hash=request_hash,
-                at=micros(now),
-                before=micros(now - abandoned_after),
-            )
         if made == 1:
-            return Claim(True, request_hash)
+            return Claim(True, request_hash, until=until)
         found = self.find(scope, key)
         return found if found is not None else Claim(False, request_hash)
 
@@ -76,7 +68,8 @@ class Idempotency:
         if row is None:
             return None
         response = json.loads(row["response"]) if row["response"] is not None else None
-        return Claim(False, row["request_hash"], row["status"], response)
+        until = maybe_moment(row["until_at"])
+        return Claim(False, row["request_hash"], row["status"], response, until)
 
     def complete(self, scope: str, key: str, status: int, response: Mapping[str, Any]) -> None:
         """Store the first answer, so that a repeat is identical."""
@@ -87,6 +80,16 @@ class Idempotency:
             response=text,
             scope=scope,
             key=key,
+        )
+
+    def lose(self, scope: str, key: str, now: datetime) -> None:
+        """Say that nobody will come to complete a claim: what it stood for may have happened."""
+        self._sql.run(
+            "UPDATE idempotency SET until_at = :now "
+            "WHERE scope = :scope AND key = :key AND status IS NULL",
+            scope=scope,
+            key=key,
+            now=micros(now),
         )
 
     def release(self, scope: str, key: str) -> None:

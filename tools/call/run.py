@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Any, Final
 
 import anyio
 from pydantic import ValidationError
 
 from domain.refusals import Refused, invalid, refusal
-from storage.rows.work import Claim
 from storage.unit_of_work import UnitOfWork
+from tools.call.asking import ask_of
+from tools.call.effects import Doing
+from tools.call.once import claimed, complete, dressed, key_of
 from tools.call.operation import (
-    Ask,
     Auth,
     Caller,
     Deps,
-    Handler,
     Operation,
     Reply,
     Role,
@@ -35,9 +32,6 @@ log = logging.getLogger("wallet.operation")
 
 
 KEY_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-
-
-ABANDONED: Final = timedelta(minutes=1)
 
 
 _NEEDS: Final[Mapping[Auth, str]] = {
@@ -58,15 +52,6 @@ _ROLES: Final[Mapping[Auth, frozenset[Role]]] = {
     "keeper": frozenset({"keeper"}),
     "admin": frozenset({"admin"}),
 }
-
-
-def request_hash(op: Operation, arguments: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON of the body: sorted keys, path parameters and key left out
-    (spec 2.17).
-    """
-    body = {k: v for k, v in arguments.items() if k not in op.path_names and k != "idempotency_key"}
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 async def run(
@@ -134,10 +119,12 @@ async def _perform(
 ) -> Reply:
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
+    if op.passes is not None:
+        return await op.passes(deps, caller, asked)
+    once = key_of(op, caller, asked, arguments, key)
     if op.effect is not None:
-        if op.idempotency is None or key is None:
-            return await op.effect(deps, caller, asked)
-        return await _effect_once(op, deps, caller, asked, arguments, key)
+        doing = Doing(op=op, effect=op.effect, deps=deps, caller=caller, asked=asked, key=once)
+        return await doing.reply()
     facts = await op.gather(deps, caller, asked) if op.gather else None
     handler = op.handler
     if handler is None:
@@ -145,90 +132,14 @@ async def _perform(
     now = deps.clock.now()
 
     def work(uow: UnitOfWork) -> Reply:
-        ask: Ask[Any, Any] = Ask(
-            caller,
-            asked,
-            facts,
-            now,
-            deps.ids,
-            deps.chains,
-            deps.config,
-            switches(uow, deps.defaults),
-            deps.sign_in,
-        )
-        if op.idempotency is None or key is None:
-            return handler(uow, ask)
-        return _once(uow, op, ask, arguments, key, handler)
+        """A refusal rolls the claim back with the rest."""
+        replay = claimed(uow, op, once, now)
+        if replay is not None:
+            return replay
+        ask = ask_of(uow, deps, caller, now, asked=asked, facts=facts)
+        return complete(uow, once, dressed(op, handler(uow, ask)))
 
     return await (deps.store.write(work) if op.writes else deps.store.read(work))
-
-
-def _once(
-    uow: UnitOfWork,
-    op: Operation,
-    ask: Ask[Any, Any],
-    arguments: Mapping[str, Any],
-    key: str,
-    handler: Handler,
-) -> Reply:
-    """Claim, write, complete in one transaction; a refusal rolls the claim back with the rest
-    (spec 4.1).
-    """
-    if op.idempotency is None:
-        raise TypeError(f"{op.name} takes no idempotency key")
-    scope, digest = op.idempotency(ask.caller, ask.asked), request_hash(op, arguments)
-    claim = uow.idempotency.claim(scope, key, digest, ask.now)
-    if not claim.new:
-        return _stored(claim, digest, ask.now)
-    reply = handler(uow, ask)
-    uow.idempotency.complete(scope, key, reply.status, dict(reply.body))
-    return reply
-
-
-async def _effect_once(
-    op: Operation,
-    deps: Deps,
-    caller: Caller,
-    asked: Any,
-    arguments: Mapping[str, Any],
-    key: str,
-) -> Reply:
-    """Claim, act outside, complete: two transactions, because nothing may stay open while somebody
-    else is asked.
-
-    A claim whose process died is taken over after a minute; an effect is safe to begin again by its
-    own record.
-    """
-    if op.effect is None or op.idempotency is None:
-        raise TypeError(f"{op.name} has no effect, or takes no idempotency key")
-    scope, digest, now = (
-        op.idempotency(caller, asked),
-        request_hash(op, arguments),
-        deps.clock.now(),
-    )
-    claim = await deps.store.write(
-        lambda uow: uow.idempotency.claim(scope, key, digest, now, abandoned_after=ABANDONED)
-    )
-    if not claim.new:
-        return _stored(claim, digest, now)
-    try:
-        reply = await op.effect(deps, caller, asked)
-    except BaseException:
-        await deps.store.write(lambda uow: uow.idempotency.release(scope, key))
-        raise
-    await deps.store.write(
-        lambda uow: uow.idempotency.complete(scope, key, reply.status, dict(reply.body))
-    )
-    return reply
-
-
-def _stored(claim: Claim, digest: str, now: datetime) -> Reply:
-    """The first answer to a key that was claimed before."""
-    if claim.request_hash != digest:
-        raise Refused(refusal("idempotency_key_reused"))
-    if claim.status is None or claim.response is None:
-        raise Refused(refusal("idempotency_in_flight", retry_at=now))
-    return Reply(claim.status, claim.response)
 
 
 async def door_is_open(deps: Deps) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -23,7 +23,7 @@ from domain.trading.own import Link
 from domain.trading.venue import Held, Network
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address, Nothing
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 from tools.call.switches import switches
 from tools.trading.fields import (
     HASH_FIELDS,
@@ -34,9 +34,8 @@ from tools.trading.fields import (
     Nonce,
     SignatureIn,
     TypedData,
-    address_of,
-    linked,
     live_side,
+    own_link,
     own_write,
     signed_in,
     venue_of,
@@ -169,42 +168,60 @@ async def approved_now(
         return None
 
 
-async def record(deps: Deps, caller: Caller, asked: RecordIn) -> Reply:
-    """Record an approval, and ask the venue for it.
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """A record that may be made: whose, of which wallet, for which builder."""
 
-    Errors: `not_linked` for another than the linked wallet, `invalid_signature`, `not_configured`.
+    asked: RecordIn
+    link: Link
+    builder: str
+
+
+def may_record(uow: UnitOfWork, ask: Ask[RecordIn, None]) -> _Recording:
+    """Check what is asked before anybody is asked about it.
+
+    Errors: `not_linked` for another than the linked wallet, `not_configured`.
     """
-    builder = _builder(deps.config.trading)
-    _, network, found, _ = await live_side(deps, caller)
-    link, wallet = linked(found, network), address_of(deps, asked.wallet)
+    asked, builder = ask.asked, _builder(ask.config.trading)
+    link, wallet = own_link(uow, ask), ask.chains.address(asked.wallet)
     if wallet != link.wallet:
         raise Refused(refusal("not_linked", why=f"{wallet} is not the linked wallet"))
     if tenths_of(asked.max_fee_rate) is None:
         raise invalid("max_fee_rate", "a percent string like 0.1%, in steps of 0.001%")
-    _check_signature(deps, link, builder, asked)
-    told = await approved_now(deps, link, builder, good_for_s=0)
-    now = deps.clock.now()
-    fresh = told is not None and not told.stale
+    return _Recording(asked, link, builder)
+
+
+async def ask_venue(deps: Deps, caller: Caller, begun: _Recording) -> Held[int] | None:
+    """Check the signature, where one is given, and ask the venue. Errors: `invalid_signature`."""
+    _check_signature(deps, begun.link, begun.builder, begun.asked)
+    return await approved_now(deps, begun.link, begun.builder, good_for_s=0)
+
+
+def recorded(
+    uow: UnitOfWork, ask: Ask[RecordIn, None], begun: _Recording, told: Held[int] | None
+) -> Reply:
+    """Write the record down; it is verified only where the venue said so just now."""
+    fresh = told if told is not None and not told.stale else None
     row = BuilderFeeRecord(
-        user_id=signed_in(caller),
-        network=network,
-        wallet=wallet,
-        builder=builder,
-        max_fee_rate=asked.max_fee_rate,
-        recorded_at=now,
-        approved_tenths_bps=told.value if told and fresh else None,
-        ever_approved=bool(told and fresh and told.value > 0),
-        checked_at=told.as_of if told and fresh else None,
+        user_id=signed_in(ask.caller),
+        network=begun.link.network,
+        wallet=begun.link.wallet,
+        builder=begun.builder,
+        max_fee_rate=begun.asked.max_fee_rate,
+        recorded_at=ask.now,
+        approved_tenths_bps=fresh.value if fresh else None,
+        ever_approved=fresh is not None and fresh.value > 0,
+        checked_at=fresh.as_of if fresh else None,
     )
-    await deps.store.write(lambda uow: uow.builder_fees.put(row))
-    required = deps.config.trading.builder_fee_tenths_bps
+    uow.builder_fees.put(row)
+    required = ask.config.trading.builder_fee_tenths_bps
     body = {
         "recorded": True,
         "verified": row.approved_tenths_bps is not None and row.approved_tenths_bps >= required,
         "approved_tenths_bps": row.approved_tenths_bps,
         "required_tenths_bps": required,
         "checked_at": timestamp(row.checked_at) if row.checked_at else None,
-        "network": network,
+        "network": row.network,
     }
     return Reply(200, body)
 
@@ -313,7 +330,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/builder-fee/config"),
         takes=Nothing,
         gives=ConfigOut,
-        effect=config,
+        passes=config,
         family="own account",
         refusals=("not_configured",),
     ),
@@ -325,7 +342,7 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/builder-fee/record"),
         takes=RecordIn,
         gives=RecordOut,
-        effect=record,
+        effect=Effect(begin=may_record, act=ask_venue, finish=recorded),
         writes=True,
         idempotent=True,
         guards_secrets=True,
@@ -341,6 +358,7 @@ OPERATIONS: Final = (
             "secret_not_accepted",
             "idempotency_key_reused",
             "idempotency_in_flight",
+            "outcome_unknown",
         ),
     ),
     Operation(
@@ -351,7 +369,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/builder-fee/status"),
         takes=Nothing,
         gives=StatusOut,
-        effect=status,
+        passes=status,
         family="own account",
         open_world=True,
     ),

@@ -23,11 +23,10 @@ from domain.trading.own import (
     end_in,
     milliseconds,
 )
-from domain.trading.venue import AgentApproval, Network, Told
-from storage.sql import Duplicate
+from domain.trading.venue import AgentApproval, Told
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address
-from tools.call.operation import Caller, Deps, Gives, Operation, Reply, Takes
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 from tools.trading.fields import (
     HASH_FIELDS,
     ChainId,
@@ -35,9 +34,7 @@ from tools.trading.fields import (
     NetworkName,
     Nonce,
     SignatureIn,
-    address_of,
-    linked,
-    live_side,
+    own_link,
     own_write,
     signed_in,
     venue_of,
@@ -93,7 +90,6 @@ class RelayOut(Gives):
 class _Wanted:
     """What an owner asks to be passed on, checked."""
 
-    user: str
     link: Link
     kind: KeyKind
     agent: str
@@ -133,73 +129,105 @@ class _Wanted:
 class _Begun:
     """An approval on record; `new` where this call put it there."""
 
+    wanted: _Wanted
     key: AgentKey
     new: bool
 
 
-async def relay(deps: Deps, caller: Caller, asked: RelayIn) -> Reply:
-    """Pass the owner's approval of a key on to the venue.
+class NoAnswer(Exception):
+    """The approval was sent, and nobody can say whether the venue took it."""
 
-    Errors: `not_linked`, `invalid_request`, `conflict` for an address or a nonce that was used,
-    `invalid_signature`;
-    of the venue: `agent_slots_full`, `account_unfunded`, `conflict`, and `venue_unavailable` where
-    nothing was sent
-    or no answer came.
+
+def begin(uow: UnitOfWork, ask: Ask[RelayIn, None]) -> _Begun:
+    """Rebuild the approval from our own fields, and note it before it is sent.
+
+    Errors: `not_linked`, `invalid_request`, `conflict` for an address or a nonce that was used.
     """
-    wanted = await _checked(deps, caller, asked)
-    venue = venue_of(deps, wanted.link.network)
-    if venue.agent_signer(wanted.approval, wanted.signature) != wanted.link.wallet:
-        why = "it is not the linked wallet's over this approval"
-        raise Refused(refusal("invalid_signature", signer=wanted.link.wallet, why=why))
-    now = deps.clock.now()
-    begun = await deps.store.write(lambda uow: _begun(uow, wanted, deps.ids.short("va_"), now))
-    try:
-        told = await venue.approve_agent(wanted.approval, wanted.signature, wanted.link.wallet)
-    except Refused:
-        # Nothing was sent, so nothing is kept of a first try.
-        if begun.new:
-            await deps.store.write(lambda uow: uow.venue.forget_key(begun.key.approval_id))
-        raise
-    try:
-        told = await _settled(venue, wanted, told)
-    except Refused:
-        told = Told("unknown")
-    return await _answered(deps, wanted, begun.key, told)
-
-
-async def _checked(deps: Deps, caller: Caller, asked: RelayIn) -> _Wanted:
-    """Rebuild the approval from our own fields, or refuse."""
-    _, network, found, _ = await live_side(deps, caller)
-    link, user, now = linked(found, network), signed_in(caller), deps.clock.now()
-    agent = address_of(deps, asked.agent_address).lower()
-    if abs(asked.nonce - milliseconds(now)) > NONCE_WINDOW // timedelta(milliseconds=1):
+    asked, link, user = ask.asked, own_link(uow, ask), signed_in(ask.caller)
+    agent = ask.chains.address(asked.agent_address).lower()
+    if abs(asked.nonce - milliseconds(ask.now)) > NONCE_WINDOW // timedelta(milliseconds=1):
         raise invalid("nonce", "milliseconds since 1970, within 5 minutes of now")
     if asked.revoke:
-        name, until = await _revoked_name(deps, link, asked, agent), now
+        name, until = _revoked_name(uow, link, asked, agent), ask.now
     else:
-        name, until = agent_name(user, network, asked.kind), _end(asked, user, network, now)
-        await _new_agent(deps, link, asked, agent)
-    return _Wanted(
-        user=user,
+        name = agent_name(user, link.network, asked.kind)
+        until = _end(asked, name, ask.now)
+        _new_agent(link, agent)
+    approval = AgentApproval(
+        network=link.network,
+        agent=agent,
+        name=asked.agent_name,
+        nonce=asked.nonce,
+        signature_chain_id=asked.signature_chain_id,
+    )
+    wanted = _Wanted(
         link=link,
         kind=asked.kind,
         agent=agent,
         name=name,
         valid_until=until,
-        approval=AgentApproval(
-            network=network,
-            agent=agent,
-            name=asked.agent_name,
-            nonce=asked.nonce,
-            signature_chain_id=asked.signature_chain_id,
-        ),
+        approval=approval,
         signature=asked.signature.model_dump(),
     )
+    return _noted(uow, wanted, ask.ids.short("va_"), ask.now)
 
 
-def _end(asked: RelayIn, user: str, network: Network, now: datetime) -> datetime:
+async def send(deps: Deps, caller: Caller, begun: _Begun) -> None:
+    """Send exactly this approval; after a lost answer look, and send the identical bytes again.
+
+    Errors: `invalid_signature`, `venue_unavailable` where nothing was sent; what the venue refused:
+    `agent_slots_full`, `account_unfunded`, `conflict`. NoAnswer where nobody can say.
+    """
+    wanted = begun.wanted
+    await _keepers_own(deps, wanted)
+    venue = venue_of(deps, wanted.link.network)
+    if venue.agent_signer(wanted.approval, wanted.signature) != wanted.link.wallet:
+        why = "it is not the linked wallet's over this approval"
+        raise Refused(refusal("invalid_signature", signer=wanted.link.wallet, why=why))
+    if wanted.revokes:
+        # Dead here at once, whatever the venue still lists for a while or answers later.
+        now = deps.clock.now()
+        await deps.store.write(lambda uow: uow.venue.end_keys(begun.key, now))
+    told = await venue.approve_agent(wanted.approval, wanted.signature, wanted.link.wallet)
+    try:
+        told = await _settled(venue, wanted, told)
+    except Refused:
+        told = Told("unknown")
+    if told.outcome == "unknown":
+        await deps.store.write(lambda uow: uow.venue.settle_key(begun.key.approval_id, "unknown"))
+        raise NoAnswer
+    if told.outcome == "refused":
+        raise _in_our_words(told)
+
+
+def finish(uow: UnitOfWork, ask: Ask[RelayIn, None], begun: _Begun, done: None) -> Reply:
+    """The venue took it; the key of the same name that it had before is dead."""
+    wanted = begun.wanted
+    uow.venue.settle_key(begun.key.approval_id, "approved")
+    uow.venue.end_keys(begun.key, ask.now)
+    agent = {
+        "address": wanted.agent,
+        "name": wanted.name,
+        "valid_until": timestamp(wanted.valid_until),
+    }
+    body = {
+        "relayed": True,
+        "venue": "ok",
+        "network": wanted.link.network,
+        "agent": None if wanted.revokes else agent,
+        "verify_after": timestamp(ask.now + SETTLES_IN),
+    }
+    return Reply(200, body)
+
+
+def undo(uow: UnitOfWork, ask: Ask[RelayIn, None], begun: _Begun) -> None:
+    """Nothing happened at the venue, so nothing is kept of a first try."""
+    if begun.new:
+        uow.venue.forget_key(begun.key.approval_id)
+
+
+def _end(asked: RelayIn, name: str, now: datetime) -> datetime:
     """The end in the signed name."""
-    name = agent_name(user, network, asked.kind)
     until = end_in(asked.agent_name, name)
     if until is None:
         raise invalid("agent_name", f"`{name} valid_until <milliseconds>`")
@@ -208,30 +236,34 @@ def _end(asked: RelayIn, user: str, network: Network, now: datetime) -> datetime
     return until
 
 
-async def _new_agent(deps: Deps, link: Link, asked: RelayIn, agent: str) -> None:
+def _new_agent(link: Link, agent: str) -> None:
     """Refuse an address that may not become a key."""
     if agent == NOBODY:
         raise invalid("agent_address", "the zero address only with revoke")
     if agent == link.wallet.lower():
         raise invalid("agent_address", "a key of its own, not the wallet itself")
-    if asked.kind == "keeper":
-        if deps.signer is None:
-            raise Refused(refusal("not_configured", what="a signer for keeper keys"))
-        ours = await deps.signer.keeper_address(link.network, link.wallet)
-        if ours.lower() != agent:
-            raise invalid("agent_address", "the address that the signer gave")
 
 
-async def _revoked_name(deps: Deps, link: Link, asked: RelayIn, agent: str) -> str:
+async def _keepers_own(deps: Deps, wanted: _Wanted) -> None:
+    """Refuse a keeper key that is not the signer's."""
+    if wanted.kind != "keeper" or wanted.revokes:
+        return
+    if deps.signer is None:
+        raise Refused(refusal("not_configured", what="a signer for keeper keys"))
+    ours = await deps.signer.keeper_address(wanted.link.network, wanted.link.wallet)
+    if ours.lower() != wanted.agent:
+        raise invalid("agent_address", "the address that the signer gave")
+
+
+def _revoked_name(uow: UnitOfWork, link: Link, asked: RelayIn, agent: str) -> str:
     if agent != NOBODY:
         raise invalid("agent_address", "the zero address revokes")
-    names = await deps.store.read(lambda uow: uow.venue.names_of(link.link_id, asked.kind))
-    if asked.agent_name not in names:
+    if asked.agent_name not in uow.venue.names_of(link.link_id, asked.kind):
         raise invalid("agent_name", "a name that was approved here")
     return asked.agent_name
 
 
-def _begun(uow: UnitOfWork, wanted: _Wanted, approval_id: str, now: datetime) -> _Begun:
+def _noted(uow: UnitOfWork, wanted: _Wanted, approval_id: str, now: datetime) -> _Begun:
     """Note the approval before it is sent; the very same one may be sent again after a lost answer.
 
     Errors: `conflict` for an address that was ever used, and for a nonce of another approval.
@@ -239,24 +271,21 @@ def _begun(uow: UnitOfWork, wanted: _Wanted, approval_id: str, now: datetime) ->
     link = wanted.link
     same = uow.venue.key_of_nonce(link.network, link.wallet, wanted.approval.nonce)
     if same is not None:
-        if wanted.same_as(same) and same.status in ("sending", "unknown", "approved"):
-            return _Begun(same, new=False)
-        raise Refused(
-            refusal("conflict", why="The nonce was used for another approval.", next=(VERIFY,))
-        )
+        if wanted.same_as(same):
+            return _Begun(wanted, same, new=False)
+        why = "The nonce was used for another approval."
+        raise Refused(refusal("conflict", why=why, next=(VERIFY,)))
     if not wanted.revokes and uow.venue.key_of_agent(wanted.agent) is not None:
-        why = "The address was used before; make a new key, because old signed actions could be replayed with this one."
+        why = (
+            "The address was used before; make a new key, because old signed actions could be"
+            " replayed with this one."
+        )
         raise Refused(refusal("conflict", why=why))
     key = wanted.key(approval_id, now)
-    try:
-        uow.venue.add_key(key, link)
-    except Duplicate:
+    if not uow.venue.add_key(key, link):
         why = "The address or the nonce was used a moment ago."
-        raise Refused(refusal("conflict", why=why, next=(VERIFY,))) from None
-    if wanted.revokes:
-        # Dead here at once, whatever the venue still lists for a while or answers later.
-        uow.venue.end_keys(key, now)
-    return _Begun(key, new=True)
+        raise Refused(refusal("conflict", why=why, next=(VERIFY,)))
+    return _Begun(wanted, key, new=True)
 
 
 async def _settled(venue: Venue, wanted: _Wanted, told: Told) -> Told:
@@ -282,47 +311,6 @@ async def _stands(venue: Venue, wanted: _Wanted) -> bool:
     return any(a.address == wanted.agent for a in told)
 
 
-async def _answered(deps: Deps, wanted: _Wanted, key: AgentKey, told: Told) -> Reply:
-    """Write down how the venue took it, and say so."""
-    if told.outcome == "unknown":
-        await deps.store.write(lambda uow: uow.venue.settle_key(key.approval_id, "unknown"))
-        why = "it gave no answer; the approval may have been taken"
-        raise Refused(
-            refusal(
-                "venue_unavailable",
-                why=why,
-                detail={"retry_after_s": REMOVAL_S},
-                next=(VERIFY, SAME_AGAIN),
-            )
-        )
-    if told.outcome == "refused":
-        await deps.store.write(lambda uow: uow.venue.settle_key(key.approval_id, "refused"))
-        raise _in_our_words(told)
-    now = deps.clock.now()
-
-    def approved(uow: UnitOfWork) -> None:
-        uow.venue.settle_key(key.approval_id, "approved")
-        # The same name with another address takes the old key's place at the venue, and so it does
-        # here.
-        uow.venue.end_keys(key, now)
-
-    await deps.store.write(approved)
-    body = {
-        "relayed": True,
-        "venue": "ok",
-        "network": wanted.link.network,
-        "agent": None
-        if wanted.revokes
-        else {
-            "address": wanted.agent,
-            "name": wanted.name,
-            "valid_until": timestamp(wanted.valid_until),
-        },
-        "verify_after": timestamp(now + SETTLES_IN),
-    }
-    return Reply(200, body)
-
-
 def _in_our_words(told: Told) -> Refused:
     """The refusal for what the venue refused; its own words stand in `detail.venue`."""
     detail = {"venue": told.words, "venue_kind": told.kind}
@@ -346,6 +334,7 @@ _WRITE: Final = (
     "not_configured",
     "idempotency_key_reused",
     "idempotency_in_flight",
+    "outcome_unknown",
 )
 
 OPERATIONS: Final = (
@@ -357,7 +346,9 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/own/enable/relay"),
         takes=RelayIn,
         gives=RelayOut,
-        effect=relay,
+        effect=Effect(
+            begin=begin, act=send, finish=finish, undo=undo, reconcile=(VERIFY, SAME_AGAIN)
+        ),
         writes=True,
         guards_secrets=True,
         hash_fields=HASH_FIELDS,

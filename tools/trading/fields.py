@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StrictInt
 
 from domain.ports import Venue
-from domain.refusals import Refused, invalid, refusal
+from domain.refusals import Refused, refusal
 from domain.settings import Switches
 from domain.trading.modes import live_network
 from domain.trading.own import Link
 from domain.trading.venue import Network
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Caller, Deps, Gives, Takes
+from tools.call.operation import Ask, Caller, Deps, Gives, Takes
 from tools.call.switches import switches
 
 NetworkName = Annotated[
@@ -110,7 +109,7 @@ def linked(link: Link | None, network: Network) -> Link:
     return link
 
 
-def within(at: datetime, now: datetime, most: Any, loc: str) -> None:
-    """Refuse a time that is further away than allowed. Errors: `invalid_request`."""
-    if abs(at - now) > most:
-        raise invalid(loc, f"within {int(most.total_seconds() // 60)} minutes of now")
+def own_link(uow: UnitOfWork, ask: Ask[Any, Any]) -> Link:
+    """The caller's link on the live network. Errors: `not_linked`."""
+    network = live_network(ask.switches)
+    return linked(uow.venue.link_of(signed_in(ask.caller), network), network)

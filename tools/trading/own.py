@@ -4,6 +4,7 @@ owner intends."""
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
@@ -24,10 +25,10 @@ from domain.trading.own import (
     LinkChallenge,
     link_text,
 )
-from storage.sql import Duplicate
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address, Nothing
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
+from tools.call.run import refused_reply
 from tools.trading.fields import (
     HASH_FIELDS,
     Moment,
@@ -185,49 +186,50 @@ def challenge(uow: UnitOfWork, ask: Ask[ChallengeIn, None]) -> Reply:
     return Reply(201, body)
 
 
-async def link(deps: Deps, caller: Caller, asked: LinkIn) -> Reply:
-    """Link the wallet that signed the text; a text is burnt at its first try, right or wrong.
+@dataclass(frozen=True, slots=True)
+class _Trying:
+    """A text that is used up from here on, and the signature that is tried with it."""
 
-    Errors, in order: `not_found` for another's text, `challenge_spent`, `terms_changed`,
-    `invalid_signature`,
-    `not_own_account`, `already_linked`.
+    told: LinkChallenge
+    signature: str
+
+
+def burn(uow: UnitOfWork, ask: Ask[LinkIn, None]) -> _Trying:
+    """Take the text; it is burnt at its first try, right or wrong.
+
+    Errors: `not_found` for another's text, `challenge_spent`.
     """
-    user = signed_in(caller)
-    told = await deps.store.write(
-        lambda uow: _burnt(uow, user, asked.challenge_id, deps.clock.now())
-    )
+    found = uow.venue.challenge(ask.asked.challenge_id)
+    if found is None or found[0].user_id != signed_in(ask.caller):
+        raise Refused(refusal("not_found", what="link challenge", next=LINK_AGAIN))
+    told, used = found
+    spent = used or told.expires_at <= ask.now
+    if spent or not uow.venue.burn(told.challenge_id, ask.now):
+        raise Refused(refusal("challenge_spent"))
+    return _Trying(told, ask.asked.signature)
+
+
+async def prove(deps: Deps, caller: Caller, begun: _Trying) -> LinkChallenge:
+    """Who signed the text, and what that is at the venue; then whether it is free.
+
+    Errors, in order: `terms_changed`, `invalid_signature`, `not_own_account`, `already_linked`,
+    `venue_unavailable`.
+    """
+    told = begun.told
     _current_terms(told.terms_sha256)
-    venue = venue_of(deps, told.network)
-    signer = venue.text_signer(told.message, asked.signature)
+    signer = venue_of(deps, told.network).text_signer(told.message, begun.signature)
     if signer != told.address:
         why = "the signature is not this wallet's over this text"
         raise Refused(refusal("invalid_signature", signer=told.address, why=why, next=LINK_AGAIN))
     await _is_own(deps, told)
-    made = Link(
-        link_id=deps.ids.short("ln_"),
-        user_id=user,
-        network=told.network,
-        wallet=told.address,
-        terms_version=told.terms_version,
-        linked_at=deps.clock.now(),
-    )
-    return Reply(200, _link_state(await deps.store.write(lambda uow: _linked(uow, made))))
-
-
-def _burnt(uow: UnitOfWork, user: str, challenge_id: str, now: datetime) -> LinkChallenge:
-    """The text, used up from here on."""
-    found = uow.venue.challenge(challenge_id)
-    if found is None or found[0].user_id != user:
-        raise Refused(refusal("not_found", what="link challenge", next=LINK_AGAIN))
-    told, used = found
-    if used or told.expires_at <= now or not uow.venue.burn(challenge_id, now):
-        raise Refused(refusal("challenge_spent"))
+    await deps.store.read(lambda uow: _free(uow, told))
     return told
 
 
 async def _is_own(deps: Deps, told: LinkChallenge) -> None:
-    """Refuse an address that is no account of its own. A pasted agent key would answer every
-    question with nothing."""
+    """Refuse an address that is no account of its own: a pasted agent key would answer every
+    question with nothing.
+    """
     role = await venue_of(deps, told.network).role(told.address)
     words = {"agent": "an agent key", "vault": "a vault", "subAccount": "a sub-account"}
     if role in words:
@@ -237,23 +239,43 @@ async def _is_own(deps: Deps, told: LinkChallenge) -> None:
         raise Refused(refusal("venue_unavailable", why=why, next=LINK_AGAIN))
 
 
-def _linked(uow: UnitOfWork, made: Link) -> Link:
-    """Write the link; who has it already keeps it, under the newer terms."""
-    theirs = uow.venue.link_to(made.wallet, made.network)
-    if theirs is not None and theirs.user_id != made.user_id:
+def _free(uow: UnitOfWork, told: LinkChallenge) -> Link | None:
+    """The caller's own link of this wallet, None where there is none yet.
+
+    Errors: `already_linked` where the wallet is another's, or the caller has another wallet.
+    """
+    theirs = uow.venue.link_to(told.address, told.network)
+    if theirs is not None and theirs.user_id != told.user_id:
         raise Refused(refusal("already_linked", why="The wallet is linked to somebody else."))
-    own = uow.venue.link_of(made.user_id, made.network)
-    if own is not None and own.wallet != made.wallet:
+    own = uow.venue.link_of(told.user_id, told.network)
+    if own is not None and own.wallet != told.address:
         raise Refused(refusal("already_linked", why=f"You have linked {own.wallet} already."))
-    if own is not None:
-        uow.venue.accept_terms(own.link_id, made.terms_version)
-        return own
+    return own
+
+
+def link(uow: UnitOfWork, ask: Ask[LinkIn, None], begun: _Trying, told: LinkChallenge) -> Reply:
+    """Write the link; who has it already keeps it, under the newer terms. Somebody may have been
+    faster since it was free: that is an answer like another.
+    """
     try:
-        uow.venue.add_link(made)
-    except Duplicate:
+        own = _free(uow, told)
+    except Refused as refused:
+        return refused_reply(refused)
+    if own is not None:
+        uow.venue.accept_terms(own.link_id, told.terms_version)
+        return Reply(200, _link_state(own))
+    made = Link(
+        link_id=ask.ids.short("ln_"),
+        user_id=told.user_id,
+        network=told.network,
+        wallet=told.address,
+        terms_version=told.terms_version,
+        linked_at=ask.now,
+    )
+    if not uow.venue.add_link(made):
         why = "The wallet was linked a moment ago."
-        raise Refused(refusal("already_linked", why=why)) from None
-    return made
+        return refused_reply(Refused(refusal("already_linked", why=why)))
+    return Reply(200, _link_state(made))
 
 
 def _link_state(found: Link) -> dict[str, Any]:
@@ -349,7 +371,7 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/own/link"),
         takes=LinkIn,
         gives=LinkOut,
-        effect=link,
+        effect=Effect(begin=burn, act=prove, finish=link),
         writes=True,
         guards_secrets=True,
         hash_fields=HASH_FIELDS,
@@ -368,6 +390,7 @@ OPERATIONS: Final = (
             "secret_not_accepted",
             "idempotency_key_reused",
             "idempotency_in_flight",
+            "outcome_unknown",
         ),
     ),
     Operation(

@@ -235,7 +235,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/own/status"),
         takes=Nothing,
         gives=StatusOut,
-        effect=status,
+        passes=status,
         family="own account",
         open_world=True,
     ),

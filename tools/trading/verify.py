@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import anyio
 
-from domain.ports import Venue
 from domain.times import timestamp
-from domain.trading.own import AgentKey, KeyKind, Link, listed, usable
+from domain.trading.own import AgentKey, Link, listed, usable
 from domain.trading.venue import ApprovedAgent
+from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
-from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
 from tools.trading.fields import (
     HASH_FIELDS,
     MaybeMoment,
     Moment,
     NetworkName,
-    linked,
-    live_side,
+    own_link,
     own_write,
     venue_of,
 )
@@ -41,50 +41,57 @@ class VerifyOut(Gives):
     checked_at: MaybeMoment
 
 
-async def verify(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
-    """Ask the venue for the order key, twice where it is not listed yet, and keep what it says."""
-    _, network, found, _ = await live_side(deps, caller)
-    link, venue = linked(found, network), venue_of(deps, network)
-    order, told = await _look(deps, venue, link, "order")
-    await _look(deps, venue, link, "keeper", told)
-    now = deps.clock.now()
-    good = usable(order, told, now)
-    line = listed(order, told) if order is not None and good else None
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """A link and the keys under it that are in use."""
+
+    link: Link
+    order: AgentKey | None
+    keeper: AgentKey | None
+
+
+def in_use(uow: UnitOfWork, ask: Ask[Nothing, None]) -> _Looking:
+    """The keys to look for. Errors: `not_linked`."""
+    link = own_link(uow, ask)
+    keys = uow.venue.key_in_use
+    return _Looking(link, keys(link.link_id, "order"), keys(link.link_id, "keeper"))
+
+
+async def look(deps: Deps, caller: Caller, begun: _Looking) -> tuple[ApprovedAgent, ...]:
+    """The venue's list, asked once more after a moment where the order key is not in it.
+
+    Errors: `venue_unavailable`.
+    """
+    venue, wallet = venue_of(deps, begun.link.network), begun.link.wallet
+    told = (await venue.agents(wallet, good_for_s=0, fresh=True)).value
+    order = begun.order
+    if order is not None and order.alive(deps.clock.now()) and listed(order, told) is None:
+        await anyio.sleep(deps.config.trading.verify_pause_s)
+        told = (await venue.agents(wallet, good_for_s=0, fresh=True)).value
+    return told
+
+
+def verified(
+    uow: UnitOfWork, ask: Ask[Nothing, None], begun: _Looking, told: tuple[ApprovedAgent, ...]
+) -> Reply:
+    """Keep what the venue said of each key, and say whether the order key may sign now."""
+    for key in (begun.order, begun.keeper):
+        if key is not None:
+            there = listed(key, told) is not None
+            uow.venue.check_key(key.approval_id, listed=there, now=ask.now)
+    order = uow.venue.key_in_use(begun.link.link_id, "order")
+    line = listed(order, told) if order is not None and usable(order, told, ask.now) else None
+    agent = None
+    if line is not None and order is not None:
+        until = min(order.valid_until, line.valid_until or order.valid_until)
+        agent = {"address": line.address, "name": line.name, "valid_until": timestamp(until)}
     body = {
-        "enabled": good,
-        "agent": None
-        if line is None or order is None
-        else {
-            "address": line.address,
-            "name": line.name,
-            "valid_until": timestamp(min(order.valid_until, line.valid_until or order.valid_until)),
-        },
-        "network": network,
-        "checked_at": timestamp(now),
+        "enabled": line is not None,
+        "agent": agent,
+        "network": begun.link.network,
+        "checked_at": timestamp(ask.now),
     }
     return Reply(200, body)
-
-
-async def _look(
-    deps: Deps,
-    venue: Venue,
-    link: Link,
-    kind: KeyKind,
-    told: tuple[ApprovedAgent, ...] | None = None,
-) -> tuple[AgentKey | None, tuple[ApprovedAgent, ...]]:
-    """A key and the venue's list, asked once more after a moment where the key is not in it."""
-    key = await deps.store.read(lambda uow: uow.venue.key_in_use(link.link_id, kind))
-    if told is None:
-        told = (await venue.agents(link.wallet, good_for_s=0, fresh=True)).value
-        if key is not None and key.alive(deps.clock.now()) and listed(key, told) is None:
-            await anyio.sleep(deps.config.trading.verify_pause_s)
-            told = (await venue.agents(link.wallet, good_for_s=0, fresh=True)).value
-    if key is not None:
-        found, there, now = key, listed(key, told) is not None, deps.clock.now()
-        await deps.store.write(
-            lambda uow: uow.venue.check_key(found.approval_id, listed=there, now=now)
-        )
-    return key, told
 
 
 _WRITE: Final = (
@@ -93,6 +100,7 @@ _WRITE: Final = (
     "not_configured",
     "idempotency_key_reused",
     "idempotency_in_flight",
+    "outcome_unknown",
 )
 
 OPERATIONS: Final = (
@@ -104,7 +112,7 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/own/enable/verify"),
         takes=Nothing,
         gives=VerifyOut,
-        effect=verify,
+        effect=Effect(begin=in_use, act=look, finish=verified),
         writes=True,
         idempotent=True,
         guards_secrets=True,

@@ -215,7 +215,7 @@ async def test_a_revocation_that_gets_no_answer_ends_the_key_here_at_once(desk: 
     await desk.enabled(p, order_key(1))
     desk.clock.forward(seconds=1)
     desk.test.faults.add(Fault(effect="status", status=500))
-    assert await refused(desk, p, **await revocation(desk, p)) == (503, "venue_unavailable")
+    assert await refused(desk, p, **await revocation(desk, p)) == (504, "outcome_unknown")
     desk.test.faults.clear()
     desk.clock.forward(seconds=5)
     assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
@@ -372,7 +372,7 @@ async def test_where_nobody_can_say_the_request_may_come_again_and_acts_once(des
     desk.test.faults.add(Fault(effect="executed_status", status=500, route="/exchange"))
     desk.test.faults.add(Fault(effect="status", status=500, route="/info"))
     reply = await desk.refused("own_enable_relay", p.caller, **asked)
-    assert (reply.status, reply.body["error"]) == (503, "venue_unavailable")
+    assert (reply.status, reply.body["error"]) == (504, "outcome_unknown")
     assert {n["route"] for n in reply.body["next"] if "route" in n} == {
         "POST /wallet/own/enable/verify",
         "POST /wallet/own/enable/relay",

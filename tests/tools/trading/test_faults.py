@@ -100,7 +100,7 @@ async def test_an_approval_without_an_answer_is_never_a_success(
         broken(desk, effect, more)
         asked = desk.approval(p, order_key(1))
         reply = await in_time(desk, "own_enable_relay", p.caller, **asked)
-        assert (reply.status, reply.body.get("error")) == (503, "venue_unavailable"), reply.body
+        assert (reply.status, reply.body.get("error")) == (504, "outcome_unknown"), reply.body
         assert [r["status"] for r in await desk.rows("venue_agent_keys")] == ["unknown"]
         for venue in (desk.main, desk.test):
             venue.faults.clear()
@@ -211,4 +211,4 @@ async def test_abuse_45_an_ok_with_an_unknown_object_is_unknown_and_not_a_succes
         reply = await desk.refused(
             "own_enable_relay", p.caller, **desk.approval(p, order_key(desk.next_nonce()))
         )
-        assert (reply.status, reply.body["error"]) == (503, "venue_unavailable")
+        assert (reply.status, reply.body["error"]) == (504, "outcome_unknown")

@@ -342,21 +342,6 @@ async def test_a_refused_effect_gives_its_idempotency_key_back(desk: Desk) -> No
     )
 
 
-async def test_a_claim_whose_process_died_is_taken_over_after_a_minute(both: Desk) -> None:
-    scope, now = "u:order:/x", both.clock.now()
-    minute = timedelta(minutes=1)
-
-    def claim(digest: str, at: Any) -> Any:
-        return both.store.write(
-            lambda uow: uow.idempotency.claim(scope, "k", digest, at, abandoned_after=minute).new
-        )
-
-    assert await claim("a", now)
-    assert not await claim("a", now + minute)
-    assert not await claim("b", now + 2 * minute)
-    assert await claim("a", now + 2 * minute)
-
-
 # -- status --------------------------------------------------------------------------------------------------------
 
 
