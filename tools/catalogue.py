@@ -11,7 +11,7 @@ from tools.call.operation import Operation
 from tools.keeper import settlement
 from tools.mandates import approvals, calls, drafts, reading, sponsorship, statements, terms, vault
 from tools.public import deposits, hall, markets
-from tools.trading import builder_fee, enable, own, own_status, products, relay, verify
+from tools.trading import builder_fee, enable, intents, own, own_status, products, relay, verify
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
@@ -41,6 +41,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *products.OPERATIONS,
     *relay.OPERATIONS,
     *own.OPERATIONS,
+    *intents.OPERATIONS,
     *own_status.OPERATIONS,
     *enable.OPERATIONS,
     *verify.OPERATIONS,

@@ -124,18 +124,6 @@ def cancel_by_cloid(cancels: Sequence[tuple[int, str]]) -> Action:
     }
 
 
-def update_leverage(asset: int, *, is_cross: bool, leverage: int) -> Action:
-    """`updateLeverage` of one asset."""
-    return {"type": "updateLeverage", "asset": asset, "isCross": is_cross, "leverage": leverage}
-
-
-def schedule_cancel(at_ms: int | None) -> Action:
-    """`scheduleCancel`: cancel everything at a time (ms since 1970), or take that back."""
-    return (
-        {"type": "scheduleCancel"} if at_ms is None else {"type": "scheduleCancel", "time": at_ms}
-    )
-
-
 def noop() -> Action:
     """`noop`: burn a nonce, so that an action in flight with the same one dies."""
     return {"type": "noop"}

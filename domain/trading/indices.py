@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from typing import Any, Final, Literal
 
@@ -126,8 +125,3 @@ def index(
         "as_of": timestamp(held.as_of),
         "stale": held.stale,
     }
-
-
-def oldest(*times: datetime) -> datetime:
-    """The time from which all of it is known."""
-    return min(times)

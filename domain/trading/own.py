@@ -176,11 +176,6 @@ def milliseconds(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
-def signed_name(name: str, valid_until: datetime) -> str:
-    """A name with its end, as the wallet signs it."""
-    return f"{name} valid_until {milliseconds(valid_until)}"
-
-
 def end_in(told: str, name: str) -> datetime | None:
     """The end in a signed name; None where it is not `<name> valid_until <ms>`."""
     found = _SIGNED_NAME.fullmatch(told)

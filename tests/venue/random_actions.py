@@ -76,10 +76,15 @@ def l1_action(rng: random.Random) -> Action:
         ),
         lambda: actions.cancel([(whole(rng), whole(rng)) for _ in some]),
         lambda: actions.cancel_by_cloid([(whole(rng), cloid(rng)) for _ in some]),
-        lambda: actions.update_leverage(
-            whole(rng), is_cross=rng.random() < 0.5, leverage=rng.randint(1, 50)
+        lambda: {
+            "type": "updateLeverage",
+            "asset": whole(rng),
+            "isCross": rng.random() < 0.5,
+            "leverage": rng.randint(1, 50),
+        },
+        lambda: rng.choice(
+            [{"type": "scheduleCancel"}, {"type": "scheduleCancel", "time": whole(rng)}]
         ),
-        lambda: actions.schedule_cancel(rng.choice([None, whole(rng)])),
         actions.noop,
     )
     return rng.choice(made)()

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Annotated, Any, Final, Literal
+from datetime import timedelta
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.money import Usdc
-from domain.refusals import NextStep, Refused, invalid, refusal
+from domain.refusals import NextStep, Refused, refusal
 from domain.times import timestamp
 from domain.trading.modes import live_network
 from domain.trading.own import (
@@ -19,7 +18,6 @@ from domain.trading.own import (
     CHALLENGES_A_DAY,
     CHALLENGES_OPEN,
     DEFAULT_CHAIN,
-    INTENT_LONGEST,
     TERMS,
     Link,
     LinkChallenge,
@@ -93,30 +91,6 @@ class LinkOut(Gives):
     network: NetworkName
     linked_at: Moment
     terms_version: int
-
-
-Price = Annotated[
-    str, Field(max_length=32, description="plain decimal, at most 8 decimals", examples=["25451.0"])
-]
-
-
-class IntentIn(Takes):
-    """What the owner says before he acts; it never trades and never widens a limit."""
-
-    kind: Literal["open", "close", "reduce", "hold", "note"]
-    product: str | None = Field(default=None, pattern=r"^([a-z0-9]{2,4}:)?[A-Za-z0-9]{1,16}$")
-    side: Literal["buy", "sell"] | None = None
-    notional_usdc: Usdc | None = None
-    limit_px: Price | None = None
-    text: str | None = Field(default=None, max_length=500)
-    valid_until: str | None = Field(default=None, max_length=40, description="ISO 8601, UTC")
-
-
-class IntentOut(Gives):
-    """It is written down."""
-
-    intent_id: str
-    created_at: Moment
 
 
 def terms(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
@@ -288,45 +262,6 @@ def _link_state(found: Link) -> dict[str, Any]:
     }
 
 
-# -- intents
-# -------------------------------------------------------------------------------------------------
-
-
-def intent(uow: UnitOfWork, ask: Ask[IntentIn, None]) -> Reply:
-    """Write down what the owner intends; it trades nothing, reserves nothing and widens no
-    limit."""
-    asked = ask.asked
-    if asked.notional_usdc is not None and asked.notional_usdc.micros < 0:
-        raise invalid("notional_usdc", "not negative")
-    if asked.limit_px is not None and not _PRICE.fullmatch(asked.limit_px):
-        raise invalid("limit_px", "a plain decimal string with at most 8 decimals")
-    until = _until(asked.valid_until, ask.now)
-    intent_id = ask.ids.short("in_")
-    body = {
-        "product": asked.product,
-        "side": asked.side,
-        "notional_usdc": None if asked.notional_usdc is None else str(asked.notional_usdc),
-        "limit_px": asked.limit_px,
-        "text": asked.text,
-    }
-    uow.venue.add_intent(intent_id, signed_in(ask.caller), asked.kind, body, ask.now, until)
-    return Reply(201, {"intent_id": intent_id, "created_at": timestamp(ask.now)})
-
-
-def _until(told: str | None, now: datetime) -> datetime | None:
-    if told is None:
-        return None
-    try:
-        until = datetime.fromisoformat(told)
-    except ValueError:
-        raise invalid("valid_until", "ISO 8601") from None
-    if until.tzinfo is None:
-        raise invalid("valid_until", "with its zone")
-    if not now < until <= now + INTENT_LONGEST:
-        raise invalid("valid_until", "in the future, at most 30 days away")
-    return until
-
-
 OPERATIONS: Final = (
     Operation(
         name="own_terms",
@@ -391,28 +326,6 @@ OPERATIONS: Final = (
             "idempotency_key_reused",
             "idempotency_in_flight",
             "outcome_unknown",
-        ),
-    ),
-    Operation(
-        name="own_intent",
-        title="Write down an intent",
-        summary="Say beforehand what you mean to do; append-only, and it never trades.",
-        auth="owner",
-        route=("POST", "/wallet/own/intent"),
-        takes=IntentIn,
-        gives=IntentOut,
-        handler=intent,
-        writes=True,
-        guards_secrets=True,
-        hash_fields=HASH_FIELDS,
-        family="own account",
-        statuses={201: "Written down"},
-        idempotency=own_write("/wallet/own/intent"),
-        refusals=(
-            "invalid_number",
-            "secret_not_accepted",
-            "idempotency_key_reused",
-            "idempotency_in_flight",
         ),
     ),
 )

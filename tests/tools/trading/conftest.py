@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from eth_account.signers.local import LocalAccount
 from chain.evm import EvmChains
 from chain.sign_in import SiweSignIn
 from domain.settings import Config, Switches, Trading
-from domain.trading.own import TERMS, agent_name, milliseconds, signed_name
+from domain.trading.own import TERMS, agent_name, milliseconds
 from domain.trading.venue import AgentApproval, Network
 from server.settings import Settings
 from server.wiring import SharedWeights, SystemIds, venues
@@ -30,6 +31,11 @@ from venue.networks import Networks
 
 BUILDER = Account.from_key("0x" + "bb" * 32)
 DEAD = "http://127.0.0.1:9"
+
+
+def signed_name(name: str, until: datetime) -> str:
+    """A name with its end, as the wallet signs it."""
+    return f"{name} valid_until {milliseconds(until)}"
 
 
 @dataclass
@@ -118,9 +124,7 @@ class Desk:
     ) -> dict[str, Any]:
         """The body of an approval that the person's wallet signed."""
         name = agent_name(str(p.caller.user_id), network, kind)  # type: ignore[arg-type]
-        until = self.clock.now().replace(microsecond=0) + changes.pop(
-            "lasts", __import__("datetime").timedelta(days=7)
-        )
+        until = self.clock.now().replace(microsecond=0) + changes.pop("lasts", timedelta(days=7))
         asked: dict[str, Any] = {
             "agent_address": agent, "agent_name": signed_name(name, until), "nonce": milliseconds(self.clock.now()) + self.next_nonce(),
             "signature_chain_id": "0xa4b1", "kind": kind,

@@ -12,8 +12,8 @@ import pytest
 from eth_account import Account
 
 from domain.refusals import Refused, refusal
-from domain.trading.own import NOBODY, agent_name, milliseconds, signed_name
-from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed
+from domain.trading.own import NOBODY, agent_name, milliseconds
+from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed, signed_name
 from venue.devvenue import Fault, Rules
 
 pytestmark = pytest.mark.anyio
