@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+import orjson
+
 from domain.ports import Clock
 from domain.refusals import Refused, refusal
 from domain.trading.venue import (
@@ -32,6 +34,8 @@ T = TypeVar("T")
 SLOW_S: Final = 300  # what changes by a deployment at the venue
 CAPS_S: Final = 60
 _FIRST_DEX: Final = ""
+RELAYED_AT_MOST: Final = 512 * 2**10  # bytes of one relayed answer
+_CUT_LATER: Final = frozenset({"historicalOrders"})  # only its first rows are passed on
 
 
 class VenueNetwork:
@@ -83,7 +87,8 @@ class VenueNetwork:
         if held is not None:
             return held
         parameters = dict(call.parameters)
-        return await self._held(call, good_for_s, "relay", call.kind, _as_it_is, **parameters)
+        made = _as_it_is if call.kind in _CUT_LATER else _small
+        return await self._held(call, good_for_s, "relay", call.kind, made, **parameters)
 
     # -- products
     # ------------------------------------------------------------------------------------------
@@ -300,6 +305,11 @@ def _invalid(why: str) -> Refused:
 
 def _as_it_is(told: Any) -> Any:
     return told
+
+
+def _small(told: Any) -> Any | None:
+    """An answer that may be passed on whole; None for one above the relays' limit."""
+    return told if len(orjson.dumps(told)) <= RELAYED_AT_MOST else None
 
 
 def _not_negative(told: int) -> int | None:

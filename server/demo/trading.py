@@ -64,7 +64,7 @@ async def _approves(story: Story, owner: Owner) -> None:
     told = await owner.ask("POST", "/wallet/own/enable/relay", body)
     story.same("the venue took the approval of the order key", told["venue"], "ok")
     verified = await owner.ask("POST", "/wallet/own/enable/verify", {})
-    story.same("and names it", verified["agent"]["address"], key.lower())
+    story.same("and names it", verified["agent"]["address"], key)
     status = await owner.ask("GET", "/wallet/own/status")
     story.same("enabled", status["enabled"], True)
     story.same("live trading is off here, so the mode is", status["mode"], "paper")

@@ -13,7 +13,7 @@ import pytest
 import stamina
 
 from domain.refusals import Refused
-from domain.trading.venue import AgentApproval
+from domain.trading.venue import AgentApproval, Relay
 from tests.venue.small import Clock, Scripted, cut, held, raw, scripted, told
 from venue import signing
 from venue.budget import Budget, InMemory
@@ -379,3 +379,13 @@ async def test_plain_http_goes_to_this_machine_only(url: str, good: bool) -> Non
     if not good:
         with pytest.raises(ValueError, match="https"):
             Client(url, Budget(Clock(), InMemory(), "x"))
+
+
+async def test_a_relayed_answer_above_512_kilobytes_is_none(
+    script: Scripted, venue: VenueNetwork
+) -> None:
+    rows = [[n, "1.0"] for n in range(40_000)]
+    script.say(told([["day", {"accountValueHistory": rows, "pnlHistory": rows, "vlm": "1.0"}]]))
+    with pytest.raises(Refused) as found:
+        await venue.relay(Relay("portfolio", (("user", WALLET),)), 60)
+    assert found.value.code == "venue_unavailable"

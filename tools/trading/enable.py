@@ -206,7 +206,7 @@ def finish(uow: UnitOfWork, ask: Ask[RelayIn, None], begun: _Begun, done: None) 
     uow.venue.settle_key(begun.key.approval_id, "approved")
     uow.venue.end_keys(begun.key, ask.now)
     agent = {
-        "address": wanted.agent,
+        "address": ask.chains.address(wanted.agent),
         "name": wanted.name,
         "valid_until": timestamp(wanted.valid_until),
     }

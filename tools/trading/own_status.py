@@ -123,11 +123,11 @@ async def equity_of(deps: Deps, found: Link) -> tuple[str | None, Decimal | None
     return mode, worth if mode != "unknown" else None
 
 
-def _key_out(key: AgentKey | None, now: datetime) -> dict[str, Any] | None:
+def _key_out(deps: Deps, key: AgentKey | None, now: datetime) -> dict[str, Any] | None:
     if key is None or not key.alive(now):
         return None
     return {
-        "address": key.agent,
+        "address": deps.chains.address(key.agent),
         "name": key.name,
         "valid_until": timestamp(key.valid_until),
         "checked_at": timestamp(key.checked_at) if key.checked_at else None,
@@ -150,8 +150,8 @@ async def status(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
         "linked_at": timestamp(found.linked_at) if found else None,
         "terms_version": found.terms_version if found else None,
         "enabled": enabled,
-        "order_key": _key_out(order, now),
-        "keeper_key": _key_out(keeper, now),
+        "order_key": _key_out(deps, order, now),
+        "keeper_key": _key_out(deps, keeper, now),
         "enable": _enable(user, network, "order", now),
         "enable_keeper": await _keeper_enable(deps, user, found, now),
         "builder_fee": fee,

@@ -84,7 +84,11 @@ def verified(
     agent = None
     if line is not None and order is not None:
         until = min(order.valid_until, line.valid_until or order.valid_until)
-        agent = {"address": line.address, "name": line.name, "valid_until": timestamp(until)}
+        agent = {
+            "address": ask.chains.address(line.address),
+            "name": line.name,
+            "valid_until": timestamp(until),
+        }
     body = {
         "enabled": line is not None,
         "agent": agent,

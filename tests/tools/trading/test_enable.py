@@ -33,14 +33,14 @@ async def test_an_approved_key_is_named_by_the_venue_and_enabled(both: Desk) -> 
     p = await both.linked()
     key = order_key(1)
     told = await both.enabled(p, key)
-    assert (told["relayed"], told["venue"], told["agent"]["address"]) == (True, "ok", key.lower())
+    assert (told["relayed"], told["venue"], told["agent"]["address"]) == (True, "ok", key)
     assert told["verify_after"] == "2026-11-20T12:00:02.000Z"
     assert (await both.ok("own_status", p.caller))["enabled"] is True
     verified = await both.ok("own_enable_verify", p.caller)
-    assert (verified["enabled"], verified["agent"]["address"]) == (True, key.lower())
+    assert (verified["enabled"], verified["agent"]["address"]) == (True, key)
     assert verified["agent"]["name"] == agent_name(str(p.caller.user_id), "testnet", "order")
     status = await both.ok("own_status", p.caller)
-    assert status["order_key"]["address"] == key.lower()
+    assert status["order_key"]["address"] == key
     assert [s["step"] for s in status["next"]] == ["builder_fee"]
 
 
@@ -182,7 +182,7 @@ async def test_enabling_again_takes_the_old_keys_place(desk: Desk) -> None:
     desk.clock.forward(seconds=1)
     await desk.enabled(p, order_key(2))
     told = await desk.ok("own_enable_verify", p.caller)
-    assert told["agent"]["address"] == order_key(2).lower()
+    assert told["agent"]["address"] == order_key(2)
     rows = {r["agent_lower"]: r["ended_at"] for r in await desk.rows("venue_agent_keys")}
     assert rows[order_key(1).lower()] is not None
     assert rows[order_key(2).lower()] is None
@@ -443,8 +443,8 @@ async def test_the_keeper_key_is_the_signers_and_no_other(signing: Desk) -> None
     await signing.enabled(p, order_key(2))
     await signing.ok("own_enable_verify", p.caller)
     status = await signing.ok("own_status", p.caller)
-    assert status["keeper_key"]["address"] == offered["agent_address"].lower()
-    assert status["order_key"]["address"] == order_key(2).lower()
+    assert status["keeper_key"]["address"] == offered["agent_address"]
+    assert status["order_key"]["address"] == order_key(2)
 
 
 async def test_without_a_signer_there_is_no_keeper_key(desk: Desk) -> None:
