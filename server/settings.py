@@ -25,6 +25,7 @@ from domain.settings import Config, Switches, Trading
 from domain.trading.builder import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue import Network
+from tools.call.rates import networks
 from tools.call.switches import is_on
 from venue.client import plain_http_is_local
 
@@ -72,7 +73,7 @@ class Settings(BaseSettings):
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
-    base_url: str = "http://127.0.0.1:8402"
+    base_url: str | None = None
     default_chain_id: int = 84532
     auction_chain_id: int = 84532
     chains: dict[int, ChainSettings] = Field(default_factory=dict)
@@ -100,6 +101,13 @@ class Settings(BaseSettings):
     ranked_days: int = Field(default=14, ge=0)
     ranked_trades: int = Field(default=10, ge=0)
     ranked_funded: int = Field(default=1, ge=0)
+    rate_reads: int = Field(default=3_000, ge=0)
+    rate_writes: int = Field(default=600, ge=0)
+    rate_anonymous: int = Field(default=300, ge=0)
+    rate_challenges: int = Field(default=10, ge=0)
+    drafts_per_hour: int = Field(default=60, ge=0)
+    agents_per_owner: int = Field(default=50, ge=0)
+    trusted_proxies: str = ""
     keeper_tick_s: int = Field(default=30, ge=1)
     keeper_batch: int = Field(default=20, ge=1)
     markets_file: Path | None = None
@@ -133,7 +141,9 @@ class Settings(BaseSettings):
 
     @field_validator("base_url")
     @classmethod
-    def _plain_base(cls, value: str) -> str:
+    def _plain_base(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
         if not value.startswith(("http://", "https://")):
             raise ValueError("it starts with http:// or https://")
         if not _BASE_URL.fullmatch(value):
@@ -168,6 +178,12 @@ class Settings(BaseSettings):
         allowlist(value)
         return value
 
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: str) -> str:
+        networks(value)
+        return value
+
     @model_validator(mode="after")
     def _secret_from_file(self) -> Settings:
         if self.keeper_private_key is None and self.keeper_private_key_file is not None:
@@ -187,10 +203,12 @@ class Settings(BaseSettings):
             venue_mainnet=is_on(self.venue_mainnet),
         )
 
-    def config(self) -> Config:
-        """The part of the settings that the rules use."""
+    def config(self, address: str | None = None) -> Config:
+        """The part of the settings that the rules use; links begin with `address`, where the
+        service is served, unless a base URL is set.
+        """
         return Config(
-            base_url=self.base_url,
+            base_url=self.base_url or address or Config().base_url,
             default_chain_id=self.default_chain_id,
             auction_chain_id=self.auction_chain_id,
             spread_bps=self.spread_bps,
@@ -203,6 +221,13 @@ class Settings(BaseSettings):
             ranked_days=self.ranked_days,
             ranked_trades=self.ranked_trades,
             ranked_funded=self.ranked_funded,
+            rate_reads=self.rate_reads,
+            rate_writes=self.rate_writes,
+            rate_anonymous=self.rate_anonymous,
+            rate_challenges=self.rate_challenges,
+            drafts_per_hour=self.drafts_per_hour,
+            agents_per_owner=self.agents_per_owner,
+            trusted_proxies=self.trusted_proxies,
             markets=tuple(_data(self.markets_file, "markets.toml").get("markets", ())),
             deposit_rails=_data(self.deposit_rails_file, "deposit_rails.toml"),
             trading=self.trading(),

@@ -119,15 +119,19 @@ class Wired:
 
 @asynccontextmanager
 async def wired(
-    settings: Settings, clock: Clock | None = None, ids: Ids | None = None
+    settings: Settings,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    *,
+    address: str | None = None,
 ) -> AsyncIterator[Wired]:
-    """Open the store and the chains, and close them at the end."""
+    """Open the store and the chains, and close them at the end; `address` is what is served."""
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))
     key = settings.keeper_private_key
     time = clock or SystemClock()
     networks = venues(settings, time, SharedWeights(store))
-    config = settings.config()
+    config = settings.config(address)
     if config.trading.allowlist:
         await store.write(lambda uow: uow.allowlist.seed(config.trading.allowlist, time.now()))
     deps = Deps(

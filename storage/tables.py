@@ -166,8 +166,16 @@ Table(
 Table(
     "deposit_addresses", metadata,
     _need("agent_id", Text), _need("chain_id", BIG), _need("address", Text), _need("set_at", BIG),
+    _may("nonce", Text),
     PrimaryKeyConstraint("agent_id", "chain_id"),
     Index("deposit_addresses_chain", "chain_id", "address"),
+)  # fmt: skip
+Table(
+    "proven_addresses", metadata,
+    _need("chain_id", BIG), _need("address", Text), _need("agent_id", Text), _need("proven_at", BIG),
+    _need("proof", Text),
+    PrimaryKeyConstraint("chain_id", "address"),
+    Index("proven_addresses_agent", "agent_id", "chain_id"),
 )  # fmt: skip
 Table(
     "transfer_reports", metadata,

@@ -227,7 +227,7 @@ def _place(t: Target) -> str:
         return "paid reads (x402)" + (f" at {', '.join(t.hosts)}" if t.hosts else "")
     if t.kind == "venue":
         return t.label or f"{t.venue}: {', '.join(t.symbols) or 'every market'}"
-    return t.label or f"{t.address} {t.selector}"
+    return t.label or f"{t.address} {t.selector} (a call that this service does not know)"
 
 
 def enforcer(t: Target) -> EnforcedBy:

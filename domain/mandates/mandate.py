@@ -137,6 +137,7 @@ class Mandate:
     (spec 2.2).
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
+    `from_board` stays true where the agent took the mandate from the open board, which closed it.
     Source: spec 2.2, contract 3.
     """
 
@@ -151,6 +152,7 @@ class Mandate:
     agent_name: str | None = None
     agent_address: str | None = None
     open_board: bool = False
+    from_board: bool = False
     purpose: str = ""
     target_bps: int | None = None
     payout_kind: str = "share_of_verified_gain"

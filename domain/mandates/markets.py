@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from domain.mandates.targets import Target
 from domain.refusals import invalid
+from domain.text import composed, unfit
 
 STATUSES: Final = ("live", "paper", "planned")
 
@@ -153,6 +154,39 @@ def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tup
     return tuple(found)
 
 
+def named(
+    targets: Iterable[Target], markets: Sequence[Market], chain_id: int
+) -> tuple[Target, ...]:
+    """The entries with the service's own labels: a name that an owner reads before signing is
+    never the drafter's.
+
+    A contract call is known by (chain, address, selector), a venue by its name and symbols; what
+    is not listed has neither label nor market (contract 3). A listed call that is held less
+    tightly than its market says so in its label.
+    """
+    own = [t for m in markets if m.chain_id in (None, chain_id) for t in m.targets()]
+    return tuple(_named(t, own) for t in targets)
+
+
+def _named(t: Target, own: Sequence[Target]) -> Target:
+    listed = next((o for o in own if _place(o) == _place(t)), None)
+    if listed is None or listed.label is None:
+        return replace(t, label=None, market=None)
+    looser = []
+    if not set(listed.self_args) <= set(t.self_args):
+        looser.append("not held to the vault's own address")
+    if t.probe not in (None, listed.probe):
+        looser.append(f"valued by {t.probe}")
+    label = listed.label + (f" ({'; '.join(looser)})" if looser else "")
+    return replace(t, label=label, market=listed.market)
+
+
+def _place(t: Target) -> tuple[str | None, ...]:
+    if t.kind == "venue":
+        return (t.kind, t.venue, *t.symbols)
+    return (t.kind, (t.address or "").lower(), (t.selector or "").lower())
+
+
 def validate_targets(entries: Sequence[Any], address: Callable[[str], str]) -> tuple[Target, ...]:
     """Read raw `allowed_targets` (contract 3); addresses leave in EIP-55 form, selectors in lower
     case.
@@ -177,13 +211,20 @@ def _texts(loc: str, value: Any, most: int = 50) -> tuple[str, ...]:
         or any(not isinstance(v, str) or not 0 < len(v) <= 200 for v in value)
     ):
         raise invalid(loc, f"a list of at most {most} texts")
-    return tuple(value)
+    return tuple(_line(loc, v) for v in value)
+
+
+def _line(loc: str, text: str) -> str:
+    why = unfit(text, lines=False)
+    if why is not None:
+        raise invalid(loc, why)
+    return composed(text)
 
 
 def _text(loc: str, value: Any) -> str | None:
     if value is not None and (not isinstance(value, str) or len(value) > 200):
         raise invalid(loc, "a text of at most 200 characters")
-    return value
+    return None if value is None else _line(loc, value)
 
 
 def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:

@@ -24,6 +24,7 @@ from storage.sql import (
     maybe_micros,
     maybe_moment,
     micros,
+    moment,
 )
 
 _MONEY: Final = frozenset(
@@ -166,12 +167,20 @@ class Mandates:
         )
 
     def offers(self, agent_id: str, *, after: str | None, limit: int) -> list[Mandate]:
-        """Mandates this agent may accept: named to it, or on the open board with nobody named."""
-        where = (
-            "accepted_at IS NULL AND status IN ('draft', 'signed', 'working') "
-            "AND (agent_id = :agent OR (agent_id IS NULL AND open_board = 1))"
-        )
-        return self._page(where, after, limit, {"agent": agent_id})
+        """Mandates this agent may accept, newest first: those that name it, then those of the
+        open board, which strangers can fill.
+        """
+        open_for = "accepted_at IS NULL AND status IN ('draft', 'signed', 'working') AND "
+        named, at, last = keys_of(after, (int, int, str)) if after else (1, 2**62, "")
+        found: list[Mandate] = []
+        if named:
+            where = open_for + "agent_id = :agent"
+            found = self._page(where, cursor_of(at, last), limit, {"agent": agent_id})
+            at, last = 2**62, ""
+        if len(found) < limit:
+            where = open_for + "agent_id IS NULL AND open_board = 1"
+            found += self._page(where, cursor_of(at, last), limit - len(found), {})
+        return found
 
     def by_vault(self, chain_id: int, address: str, *, lock: bool = False) -> Mandate | None:
         """The mandate of a vault; `lock` as in `get`."""
@@ -251,6 +260,17 @@ class Mandates:
         )
         return found is not None
 
+    def created_since(self, owner_id: str, since: datetime, most: int) -> list[datetime]:
+        """When the owner's newest mandates were made, newest first, `most` at the most."""
+        rows = self._sql.rows(
+            "SELECT created_at FROM mandates WHERE owner_id = :owner AND created_at > :since "
+            "ORDER BY created_at DESC LIMIT :most",
+            owner=owner_id,
+            since=micros(since),
+            most=most,
+        )
+        return [moment(r["created_at"]) for r in rows]
+
     def counts(self) -> tuple[int, int]:
         """(working mandates, all mandates)."""
         row = first(
@@ -263,6 +283,11 @@ class Mandates:
 def after(m: Mandate) -> str:
     """The cursor that continues behind this mandate."""
     return cursor_of(micros(m.created_at), m.public_id)
+
+
+def after_offer(m: Mandate) -> str:
+    """The cursor that continues behind this offer."""
+    return cursor_of(int(m.agent_id is not None), micros(m.created_at), m.public_id)
 
 
 def _row(m: Mandate, version: int) -> dict[str, Any]:

@@ -10,17 +10,17 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from domain.next_steps import NextStep, Role
 from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignIn, Venues
-from domain.refusals import NextStep
 from domain.settings import Config, Switches
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
-from tools.call.throttle import Throttle
+from tools.call.rates import Rates
+
+# What a call weighs against the rate limits that reads much, or asks a chain.
+HEAVY: Final = 5
 
 Auth = Literal["open", "owner", "agent", "owner_or_agent", "keeper", "admin"]
-
-
-Role = Literal["nobody", "owner", "agent", "keeper", "admin"]
 
 
 Surface = Literal["http", "mcp", "house"]
@@ -43,7 +43,6 @@ class Caller:
     """Who calls: a role, and the user id behind the credential (None for nobody, keeper and admin).
 
     `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet.
-    `peer` is the network address that the call came from, None where there is none.
     """
 
     role: Role
@@ -52,7 +51,6 @@ class Caller:
     address: str | None = None
     name: str | None = None
     credential: str | None = None
-    peer: str | None = None
 
 
 NOBODY: Final = Caller("nobody")
@@ -70,9 +68,9 @@ class Deps:
     sign_in: SignIn
     defaults: Switches = field(default_factory=Switches)
     keeper: HouseKeeper | None = None
+    rates: Rates = field(default_factory=Rates)
     venues: Venues | None = None
     signer: OrderSigner | None = None
-    relays: Throttle = field(default_factory=Throttle)
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -167,8 +165,9 @@ class Operation:
     read that passes on what others said, from memory where it can, has `passes`.
     `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
     with their meaning.
-    `hash_fields` names the inputs in which 64 hex digits belong; where it is set, they are refused
-    in every other one.
+    `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
+    compared byte for byte, and neither stored nor shown. `relays`: it has a limit a minute and
+    address of its own.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -184,12 +183,13 @@ class Operation:
     effect: Effect[Any, Any] | None = None
     passes: Passing | None = None
     writes: bool = False
+    weight: int = 1
+    relays: bool = False
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
     on_mcp: bool = False
-    guards_secrets: bool = False
-    hash_fields: frozenset[str] | None = None
+    verbatim: frozenset[str] = frozenset()
     family: str = "mandates"
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Done"})
     refusals: tuple[str, ...] = ()

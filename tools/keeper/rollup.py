@@ -112,7 +112,7 @@ def computed(
 ) -> HallAgent:
     """An agent's row as of now."""
     policy: Policy | None = uow.policies.get(agent.agent_id)
-    ready = agent.address is not None or uow.transfers.has_deposit_address(agent.agent_id)
+    ready = agent.address is not None or uow.addresses.has_any(agent.agent_id)
     subject = Subject(agent.agent_id, agent.name, bool(policy and policy.accepts_mandates), ready)
     row = hall_row(subject, known, totals, ask.now, ask.config)
     working = [s for s in known if s.mandate.status is Status.WORKING]

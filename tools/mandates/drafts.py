@@ -5,6 +5,7 @@ cancelled.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from pydantic import Field
 from domain.ledger.state import EMPTY
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import MAX_HORIZON_DAYS, Mandate, Status
-from domain.mandates.markets import from_config, resolve, validate_targets
+from domain.mandates.markets import from_config, named, resolve, validate_targets
 from domain.mandates.purpose.draft import parse_note
 from domain.mandates.states import Action, moved
 from domain.mandates.targets import DEFAULT_TARGETS, Target
@@ -23,8 +24,8 @@ from domain.rules.exposure import exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.case import load_book
-from tools.call.fields import OneMandate
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.fields import AgentId, Lines, OneMandate, PublicId
+from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
 from tools.call.wire import wire
 
 NOTE_MAX: Final = 2_000
@@ -33,11 +34,11 @@ NOTE_MAX: Final = 2_000
 BUDGET_MAX: Final = Usdc(10**18)
 
 
-class Terms(Takes):
+class Propose(Takes):
     """The typed fields of a draft (contract 3); what is left out takes the Standard preset."""
 
     budget_usdc: Usdc
-    purpose: str = Field(default="", max_length=NOTE_MAX, description="the owner's purpose note")
+    purpose: Lines = Field(default="", max_length=NOTE_MAX, description="the owner's purpose note")
     per_tx_cap_usdc: Usdc | None = None
     daily_cap_usdc: Usdc | None = None
     stop_floor_bps: int = Field(
@@ -58,24 +59,27 @@ class Terms(Takes):
     on_floor: Literal["keep", "close"] = "keep"
     chain_id: int | None = Field(default=None, ge=1, le=2**53)
     agent_id: str | None = Field(default=None, max_length=64)
+
+
+class Terms(Propose):
+    """An owner's typed fields; to open the board is the owner's alone (contract 3)."""
+
     open_board: bool = False
-
-
-class Propose(Terms):
-    """A draft that an agent proposes to its owner."""
 
 
 class Correct(Terms):
     """A whole new set of terms for a draft."""
 
-    public_id: str = Field(max_length=64)
+    public_id: PublicId
 
 
 class Note(Takes):
     """A purpose note in plain words."""
 
-    note: str = Field(
-        max_length=NOTE_MAX, description="what the money is for, how much, how long, in plain words"
+    note: Lines = Field(
+        max_length=NOTE_MAX,
+        description="what the money is for, how much, how long, in plain words",
+        examples=["500 USDC for lending, at most 50 per trade, 30 days"],
     )
     save: bool = Field(default=False, description="store the draft; needs an owner session")
 
@@ -83,7 +87,7 @@ class Note(Takes):
 class Assign(OneMandate):
     """Designate the agent."""
 
-    agent_id: str = Field(max_length=64)
+    agent_id: AgentId
 
 
 class DraftOut(Gives):
@@ -107,7 +111,7 @@ class MandateOut(Gives):
     exposure: dict[str, Any]
 
 
-def caps(terms: Terms) -> tuple[Usdc, Usdc]:
+def caps(terms: Propose) -> tuple[Usdc, Usdc]:
     """(per action, per day) with 0 < per action <= per day <= budget <= 1e12 (contract 3).
 
     The Standard preset takes 10% and 30% of the budget, or less where the other cap was given
@@ -137,7 +141,7 @@ def caps(terms: Terms) -> tuple[Usdc, Usdc]:
     return per_tx, per_day
 
 
-def payout(terms: Terms) -> tuple[str, int]:
+def payout(terms: Propose) -> tuple[str, int]:
     """(kind, bps) of the payout rule."""
     rule = terms.payout_rule
     if rule is None:
@@ -152,13 +156,17 @@ def payout(terms: Terms) -> tuple[str, int]:
     return kind, bps
 
 
-def targets(terms: Terms, ask: Ask[Any, Any], chain_id: int) -> tuple[Target, ...]:
-    """The allowed targets: as given, and what the named markets stand for."""
+def targets(terms: Propose, ask: Ask[Any, Any], chain_id: int) -> tuple[Target, ...]:
+    """The allowed targets: as given, and what the named markets stand for; their labels are the
+    service's own.
+    """
     listed: tuple[Target, ...] = ()
+    markets = from_config(ask.config.markets)
     if terms.allowed_targets is not None:
-        listed = validate_targets(terms.allowed_targets, ask.chains.address)
+        given = validate_targets(terms.allowed_targets, ask.chains.address)
+        listed = named(given, markets, chain_id)
     if terms.markets:
-        found = resolve(terms.markets, from_config(ask.config.markets), chain_id)
+        found = resolve(terms.markets, markets, chain_id)
         listed = tuple(dict.fromkeys((*(listed or DEFAULT_TARGETS), *found)))
     return listed if terms.allowed_targets is not None or terms.markets else DEFAULT_TARGETS
 
@@ -174,7 +182,7 @@ def _agent_in(uow: UnitOfWork, agent_id: str, chain_id: int) -> tuple[str, str |
     policy = uow.policies.get(agent_id)
     if policy is None or not policy.accepts_mandates:
         raise Refused(refusal("agent_not_accepting"))
-    return agent.name, uow.transfers.deposit_address(agent_id, chain_id) or agent.address
+    return agent.name, uow.addresses.address(agent_id, chain_id) or agent.address
 
 
 def _checksummed(ask: Ask[Any, Any], address: str | None) -> str | None:
@@ -188,13 +196,14 @@ def address_on_file(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> str | No
     agent = uow.identities.agent(m.agent_id)
     return _checksummed(
         ask,
-        uow.transfers.deposit_address(m.agent_id, m.chain_id) or (agent.address if agent else None),
+        uow.addresses.address(m.agent_id, m.chain_id) or (agent.address if agent else None),
     )
 
 
-def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Terms) -> Mandate:
+def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Propose) -> Mandate:
     """The draft with a whole new set of terms."""
-    if terms.agent_id is not None and terms.open_board:
+    opens = isinstance(terms, Terms) and terms.open_board
+    if terms.agent_id is not None and opens:
         raise invalid("open_board", "a named agent and the open board exclude each other")
     per_tx, per_day = caps(terms)
     kind, bps = payout(terms)
@@ -220,14 +229,15 @@ def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Terms) -> Ma
         agent_id=terms.agent_id,
         agent_name=name,
         agent_address=_checksummed(ask, address),
-        open_board=terms.open_board,
+        open_board=opens,
+        from_board=m.from_board and terms.agent_id == m.agent_id,
         accepted_at=m.accepted_at if terms.agent_id == m.agent_id else None,
         frame=None,
     )
 
 
 def _blank(
-    ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Terms
+    ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Propose
 ) -> Mandate:
     return Mandate(
         public_id,
@@ -260,9 +270,22 @@ def create(uow: UnitOfWork, ask: Ask[Terms, None]) -> Reply:
 def _new(
     uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str, owner_address: str, terms: Terms
 ) -> Mandate:
+    _not_too_many(uow, ask, owner_id)
     m = applied(uow, ask, _blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms), terms)
     uow.mandates.add(m)
     return m
+
+
+def _not_too_many(uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str) -> None:
+    """Refuse a draft beyond what an owner may make in an hour, over every process (contract 1)."""
+    most, hour = ask.config.drafts_per_hour, timedelta(hours=1)
+    if not most:
+        return
+    uow.identities.user(owner_id, lock=True)
+    made = uow.mandates.created_since(owner_id, ask.now - hour, most)
+    if len(made) >= most:
+        why = f"More than {most} drafts and proposals an hour for one owner."
+        raise Refused(refusal("rate_limited", why=why, retry_at=made[-1] + hour))
 
 
 def propose(uow: UnitOfWork, ask: Ask[Propose, None]) -> Reply:
@@ -270,6 +293,7 @@ def propose(uow: UnitOfWork, ask: Ask[Propose, None]) -> Reply:
     owner = uow.identities.user(ask.caller.owner_id or "")
     if owner is None:
         raise not_found("owner")
+    _not_too_many(uow, ask, owner.user_id)
     m = applied(
         uow,
         ask,
@@ -302,6 +326,7 @@ def assign(uow: UnitOfWork, ask: Ask[Assign, None]) -> Reply:
         agent_name=name,
         agent_address=_checksummed(ask, address),
         open_board=False,
+        from_board=m.from_board and same,
         accepted_at=m.accepted_at if same else None,
         frame=None,
     )
@@ -320,12 +345,12 @@ def cancel(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
 
 
 def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
-    """Accept a mandate that names the caller, or one of the open board; of two racing agents one
-    wins.
+    """Accept a mandate that names the caller, or one of the open board, which closes it; of two
+    racing agents one wins.
     """
     m = uow.mandates.get(ask.asked.public_id, lock=True)
     me = ask.caller.user_id
-    if m is not None and m.open_board and m.agent_id not in (None, me):
+    if m is not None and m.from_board and m.agent_id not in (None, me):
         raise Refused(refusal("conflict", why="Another agent has accepted this mandate."))
     if m is None or not sees(ask.caller, m):
         raise not_found()
@@ -350,6 +375,8 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
         agent_id=me,
         agent_name=name,
         agent_address=_checksummed(ask, address),
+        open_board=False,
+        from_board=m.from_board or m.open_board,
         accepted_at=ask.now,
         frame=frame,
         paused_at=ask.now if m.agent_id is None and m.vault_address else m.paused_at,
@@ -411,6 +438,7 @@ OPERATIONS: Final = (
         gives=DraftOut,
         handler=draft,
         writes=True,
+        weight=HEAVY,
         on_mcp=True,
         statuses={200: "The draft, not stored", 201: "The draft, stored"},
         refusals=("unauthenticated", "forbidden"),

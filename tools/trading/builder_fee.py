@@ -26,7 +26,6 @@ from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 from tools.call.switches import switches
 from tools.trading.fields import (
-    HASH_FIELDS,
     ChainId,
     MaybeMoment,
     Moment,
@@ -345,8 +344,6 @@ OPERATIONS: Final = (
         effect=Effect(begin=may_record, act=ask_venue, finish=recorded),
         writes=True,
         idempotent=True,
-        guards_secrets=True,
-        hash_fields=HASH_FIELDS,
         family="own account",
         open_world=True,
         idempotency=own_write("/wallet/builder-fee/record"),

@@ -9,8 +9,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from domain.next_steps import NextStep
 from domain.ports import Venue
-from domain.refusals import NextStep, Refused, invalid, refusal
+from domain.refusals import Refused, invalid, refusal
 from domain.times import timestamp
 from domain.trading.own import (
     KEY_LONGEST,
@@ -28,7 +29,6 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 from tools.trading.fields import (
-    HASH_FIELDS,
     ChainId,
     Moment,
     NetworkName,
@@ -350,8 +350,6 @@ OPERATIONS: Final = (
             begin=begin, act=send, finish=finish, undo=undo, reconcile=(VERIFY, SAME_AGAIN)
         ),
         writes=True,
-        guards_secrets=True,
-        hash_fields=HASH_FIELDS,
         family="own account",
         open_world=True,
         idempotency=own_write("/wallet/own/enable/relay"),

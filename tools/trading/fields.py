@@ -37,8 +37,6 @@ ChainId = Annotated[
 Nonce = Annotated[
     StrictInt, Field(ge=0, lt=2**53, description="milliseconds since 1970; used once")
 ]
-# Where 64 hex digits are what they should be: halves of a signature, and the hash of the terms.
-HASH_FIELDS: Final = frozenset({"r", "s", "signature", "terms_sha256"})
 _WORD: Final = r"^0x[0-9a-fA-F]{64}$"
 
 

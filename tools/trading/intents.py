@@ -14,7 +14,7 @@ from domain.times import timestamp
 from domain.trading.own import INTENT_LONGEST
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Gives, Operation, Reply, Takes
-from tools.trading.fields import HASH_FIELDS, Moment, own_write, signed_in
+from tools.trading.fields import Moment, own_write, signed_in
 
 _PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
 
@@ -89,8 +89,6 @@ OPERATIONS: Final = (
         gives=IntentOut,
         handler=intent,
         writes=True,
-        guards_secrets=True,
-        hash_fields=HASH_FIELDS,
         family="own account",
         statuses={201: "Written down"},
         idempotency=own_write("/wallet/own/intent"),

@@ -10,7 +10,8 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.refusals import NextStep, Refused, refusal
+from domain.next_steps import NextStep
+from domain.refusals import Refused, refusal
 from domain.times import timestamp
 from domain.trading.modes import live_network
 from domain.trading.own import (
@@ -28,7 +29,6 @@ from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 from tools.call.run import refused_reply
 from tools.trading.fields import (
-    HASH_FIELDS,
     Moment,
     NetworkName,
     own_write,
@@ -234,7 +234,7 @@ def link(uow: UnitOfWork, ask: Ask[LinkIn, None], begun: _Trying, told: LinkChal
     try:
         own = _free(uow, told)
     except Refused as refused:
-        return refused_reply(refused)
+        return refused_reply(refused, ask.now, ask.caller.role)
     if own is not None:
         uow.venue.accept_terms(own.link_id, told.terms_version)
         return Reply(200, _link_state(own))
@@ -248,7 +248,8 @@ def link(uow: UnitOfWork, ask: Ask[LinkIn, None], begun: _Trying, told: LinkChal
     )
     if not uow.venue.add_link(made):
         why = "The wallet was linked a moment ago."
-        return refused_reply(Refused(refusal("already_linked", why=why)))
+        late = Refused(refusal("already_linked", why=why))
+        return refused_reply(late, ask.now, ask.caller.role)
     return Reply(200, _link_state(made))
 
 
@@ -284,8 +285,6 @@ OPERATIONS: Final = (
         gives=ChallengeOut,
         handler=challenge,
         writes=True,
-        guards_secrets=True,
-        hash_fields=HASH_FIELDS,
         family="own account",
         statuses={201: "A text to sign"},
         idempotency=own_write("/wallet/own/link/challenge"),
@@ -308,8 +307,6 @@ OPERATIONS: Final = (
         gives=LinkOut,
         effect=Effect(begin=burn, act=prove, finish=link),
         writes=True,
-        guards_secrets=True,
-        hash_fields=HASH_FIELDS,
         open_world=True,
         family="own account",
         idempotency=own_write("/wallet/own/link"),

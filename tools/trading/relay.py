@@ -112,11 +112,6 @@ async def _relay(deps: Deps, call: Relay, good_for_s: int) -> Held[Any]:
     return await venue_of(deps, MARKET_NETWORK).relay(call, good_for_s)
 
 
-def _count(deps: Deps, caller: Caller) -> None:
-    """Count a stranger's request against his address."""
-    deps.relays.take(caller.peer, deps.config.trading.relays_per_minute, deps.clock.now())
-
-
 def _known_dex(deps: Deps, dex: str) -> str:
     if dex != "" and dex not in deps.config.trading.dexes:
         raise Refused(refusal("not_found", what="dex"))
@@ -125,7 +120,6 @@ def _known_dex(deps: Deps, dex: str) -> str:
 
 async def meta(deps: Deps, caller: Caller, asked: MetaIn) -> Reply:
     """A dex's perpetuals. Errors: `not_found` for a dex that is not allowed here."""
-    _count(deps, caller)
     call = Relay("meta", (("dex", _known_dex(deps, asked.dex)),))
     held = await _relay(deps, call, META_S)
     return _reply(deps, held, META_S, held.value)
@@ -133,7 +127,6 @@ async def meta(deps: Deps, caller: Caller, asked: MetaIn) -> Reply:
 
 async def spot_meta(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
     """Spot pairs and tokens; a pair whose token is missing is left out and counted."""
-    _count(deps, caller)
     held = await _relay(deps, Relay("spotMeta"), SPOT_META_S)
     tokens = {t["index"] for t in held.value["tokens"]}
     pairs = [p for p in held.value["universe"] if set(p["tokens"]) <= tokens]
@@ -161,7 +154,6 @@ def _span(deps: Deps, asked: FundingIn) -> tuple[tuple[str, Any], ...]:
 async def funding(deps: Deps, caller: Caller, asked: FundingIn) -> Reply:
     """Funding rates of a coin; without a start also what is predicted next, for coins of the first
     dex."""
-    _count(deps, caller)
     dex = _known_dex(deps, dex_of(asked.coin))
     held = await _relay(deps, Relay("fundingHistory", _span(deps, asked)), FUNDING_S)
     predicted: Any = None
@@ -175,7 +167,6 @@ async def funding(deps: Deps, caller: Caller, asked: FundingIn) -> Reply:
 
 async def order_history(deps: Deps, caller: Caller, asked: OrdersIn) -> Reply:
     """An account's newest orders."""
-    _count(deps, caller)
     user = address_of(deps, asked.user).lower()
     held = await _relay(deps, Relay("historicalOrders", (("user", user),)), ORDERS_S)
     return _reply(deps, held, ORDERS_S, held.value[: asked.limit])
@@ -183,7 +174,6 @@ async def order_history(deps: Deps, caller: Caller, asked: OrdersIn) -> Reply:
 
 async def fees(deps: Deps, caller: Caller, asked: UserIn) -> Reply:
     """An account's fee rates."""
-    _count(deps, caller)
     user = address_of(deps, asked.user).lower()
     held = await _relay(deps, Relay("userFees", (("user", user),)), FEES_S)
     return _reply(deps, held, FEES_S, held.value)
@@ -191,7 +181,6 @@ async def fees(deps: Deps, caller: Caller, asked: UserIn) -> Reply:
 
 async def portfolio(deps: Deps, caller: Caller, asked: PortfolioIn) -> Reply:
     """An account's value over time."""
-    _count(deps, caller)
     user = address_of(deps, asked.user).lower()
     held = await _relay(deps, Relay("portfolio", (("user", user),)), PORTFOLIO_S)
     kept = [row for row in held.value if asked.period in (None, row[0])]
@@ -209,6 +198,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/info/meta"),
         takes=MetaIn,
         gives=Relayed,
+        relays=True,
         passes=meta,
         family="venue",
         open_world=True,
@@ -222,6 +212,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/info/spot-meta"),
         takes=Nothing,
         gives=Relayed,
+        relays=True,
         passes=spot_meta,
         family="venue",
         open_world=True,
@@ -235,6 +226,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/info/funding"),
         takes=FundingIn,
         gives=Relayed,
+        relays=True,
         passes=funding,
         family="venue",
         open_world=True,
@@ -248,6 +240,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/info/order-history"),
         takes=OrdersIn,
         gives=Relayed,
+        relays=True,
         passes=order_history,
         family="venue",
         open_world=True,
@@ -261,6 +254,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/info/fees"),
         takes=UserIn,
         gives=Relayed,
+        relays=True,
         passes=fees,
         family="venue",
         open_world=True,
@@ -274,6 +268,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/info/portfolio"),
         takes=PortfolioIn,
         gives=Relayed,
+        relays=True,
         passes=portfolio,
         family="venue",
         open_world=True,

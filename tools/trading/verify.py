@@ -14,7 +14,6 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
 from tools.trading.fields import (
-    HASH_FIELDS,
     MaybeMoment,
     Moment,
     NetworkName,
@@ -119,8 +118,6 @@ OPERATIONS: Final = (
         effect=Effect(begin=in_use, act=look, finish=verified),
         writes=True,
         idempotent=True,
-        guards_secrets=True,
-        hash_fields=HASH_FIELDS,
         family="own account",
         open_world=True,
         idempotency=own_write("/wallet/own/enable/verify"),

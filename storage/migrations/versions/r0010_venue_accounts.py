@@ -9,7 +9,7 @@ from alembic import op
 from storage.migrations.versions.r0001_first_schema import postgres_triggers, sqlite_triggers
 
 revision = "0010"
-down_revision = "0006"
+down_revision = "0007"
 
 _ENDS = sa.text("ended_at IS NULL")
 _SOMEBODY = sa.text("agent_lower <> '0x0000000000000000000000000000000000000000'")

