@@ -88,7 +88,7 @@ async def _relay() -> tuple[list[float], list[float]]:
     with tempfile.TemporaryDirectory() as folder:
         async with staged(Path(folder)) as stage:
             trading = replace(stage.deps.config.trading, relays_per_minute=0)
-            config = replace(stage.deps.config, trading=trading)
+            config = replace(stage.deps.config, trading=trading, rate_anonymous=0)
             deps = replace(stage.deps, venues=networks, config=config)
             service = TestServer(build(deps, OPERATIONS))
             await service.start_server()
