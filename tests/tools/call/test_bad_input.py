@@ -142,6 +142,7 @@ async def test_every_operation_refuses_a_caller_of_another_role(world: World) ->
             "owner": agent,
             "agent": owner,
             "keeper": owner,
+            "admin": owner,
             "owner_or_agent": Caller("keeper"),
         }[op.auth]
         assert (await world.do(op.name, wrong)).body["error"] == "forbidden", op.name
