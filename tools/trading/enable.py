@@ -52,6 +52,9 @@ SAME_AGAIN: Final = NextStep(
 _DONE_BEFORE: Final = frozenset({"duplicate_nonce", "agent_used"})
 
 
+SIGNATURE_EXAMPLE: Final = {"r": "0x" + "11" * 32, "s": "0x" + "11" * 32, "v": 27}
+
+
 class RelayIn(Takes):
     """An approval that the linked wallet signed; it is rebuilt from these fields, and nothing else
     is ever sent."""
@@ -60,10 +63,11 @@ class RelayIn(Takes):
     agent_name: str = Field(
         max_length=64,
         description="`<enable.agent_name> valid_until <milliseconds>`; to revoke, the name alone",
+        examples=["wsvc-o-0a1b2c valid_until 1795780800000"],
     )
     nonce: Nonce
     signature_chain_id: ChainId
-    signature: SignatureIn
+    signature: SignatureIn = Field(examples=[SIGNATURE_EXAMPLE])
     kind: Literal["order", "keeper"] = "order"
     revoke: bool = Field(default=False, description="with the zero address: take the key back")
 

@@ -35,7 +35,13 @@ ChainId = Annotated[
     ),
 ]
 Nonce = Annotated[
-    StrictInt, Field(ge=0, lt=2**53, description="milliseconds since 1970; used once")
+    StrictInt,
+    Field(
+        ge=0,
+        lt=2**53,
+        description="milliseconds since 1970; used once",
+        examples=[1_795_176_000_000],
+    ),
 ]
 _WORD: Final = r"^0x[0-9a-fA-F]{64}$"
 

@@ -61,7 +61,9 @@ class ChallengeIn(Takes):
     chain_id: int = Field(
         default=DEFAULT_CHAIN, ge=1, le=2**53, description="chain that the wallet is on"
     )
-    terms_sha256: str = Field(max_length=128, description="sha256 of the terms as they are now")
+    terms_sha256: str = Field(
+        max_length=128, description="sha256 of the terms as they are now", examples=[TERMS.sha256]
+    )
 
 
 class ChallengeOut(Gives):
@@ -77,9 +79,11 @@ class ChallengeOut(Gives):
 class LinkIn(Takes):
     """The signed challenge."""
 
-    challenge_id: str = Field(max_length=64)
+    challenge_id: str = Field(max_length=64, examples=["lc_abcdefgh23"])
     signature: str = Field(
-        pattern=r"^0x[0-9a-fA-F]{130}$", description="65 bytes over the challenge's text"
+        pattern=r"^0x[0-9a-fA-F]{130}$",
+        description="65 bytes over the challenge's text",
+        examples=["0x" + "11" * 64 + "1b"],
     )
 
 

@@ -33,6 +33,7 @@ UserAddress = Annotated[
     Field(
         max_length=128,
         description="account at the venue: 0x and 40 hex digits",
+        examples=["0x" + "11" * 20],
         json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"},
     ),
 ]
