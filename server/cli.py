@@ -13,6 +13,7 @@ import click
 
 from domain.refusals import Refused
 from domain.settings import SWITCHES
+from domain.trading.venue import Network
 from server.settings import Settings
 
 T = TypeVar("T")
@@ -286,6 +287,19 @@ def keys_revoke(key_id: str) -> None:
         raise click.ClickException(f"there is no live key {key_id}")
 
 
+@main.command()
+@click.argument("wallet")
+@click.option("--network", type=click.Choice(["mainnet", "testnet"]), required=True)
+@click.option("--why", required=True, help="Kept with the ended link.")
+def unlink(wallet: str, network: Network, why: str) -> None:
+    """End the link of a WALLET at the venue, and every key under it; only an operator moves a
+    link."""
+    from server.maintenance import end_link
+
+    if not _run(lambda: end_link(_settings(), wallet, network, why)):
+        raise click.ClickException(f"no link of {wallet} on {network}")
+
+
 @main.group()
 def switch() -> None:
     """Availability switches; a change acts on the next request of every process."""
@@ -315,6 +329,25 @@ def counts() -> None:
     from server.maintenance import count
 
     _say(_run(lambda: count(_settings())))
+
+
+@main.command()
+def signer() -> None:
+    """Hold keeper keys behind a Unix socket, apart from the service; signs closes and cancels
+    only."""
+    from server.signer.process import NotStarted, run_signer
+    from server.start import prepare_logging
+
+    settings = _settings()
+    prepare_logging(settings)
+    try:
+        _run(lambda: run_signer(settings, _told))
+    except NotStarted as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _told(text: str) -> None:
+    click.echo(text, err=True)
 
 
 @main.command()

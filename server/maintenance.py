@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from domain.trading.venue import Network
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
 from storage.backup import NoBackup as NoBackup
 from storage.backup import backup, export
 from storage.store import Store, open_store
+from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tools import operator
 
@@ -46,6 +48,20 @@ async def create_house_key(settings: Settings, role: str) -> dict[str, str]:
     return await _with_store(
         settings, lambda s: s.write(lambda uow: operator.minted(uow, ids, role, now))
     )
+
+
+async def end_link(settings: Settings, wallet: str, network: Network, why: str) -> bool:
+    """End the link of a wallet, and every key under it; its owner can then link it again, or
+    another
+    person can. False where there is none.
+    """
+    now = SystemClock().now()
+
+    def work(uow: UnitOfWork) -> bool:
+        found = uow.venue.link_to(wallet, network)
+        return found is not None and uow.venue.end_link(found.link_id, why, now)
+
+    return await _with_store(settings, lambda store: store.write(work))
 
 
 async def list_house_keys(settings: Settings) -> list[dict[str, Any]]:

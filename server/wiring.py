@@ -18,6 +18,7 @@ from tools.call.operation import Deps
 
 if TYPE_CHECKING:
     from chain.evm import EvmChains
+    from venue.networks import Networks
 
 
 class SystemClock:
@@ -54,6 +55,7 @@ class Wired:
     settings: Settings
     deps: Deps
     chains: EvmChains
+    venues: Networks
 
 
 @asynccontextmanager
@@ -68,23 +70,33 @@ async def wired(
     from chain.evm import EvmChains
     from chain.sender import Sender
     from chain.sign_in import SiweSignIn
+    from server.signer.line import SignerLine
+    from server.venues import SharedWeights, venues
 
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))
     key = settings.keeper_private_key
+    time = clock or SystemClock()
+    networks = venues(settings, time, SharedWeights(store))
+    config = settings.config(address)
+    if config.trading.allowlist:
+        await store.write(lambda uow: uow.allowlist.seed(config.trading.allowlist, time.now()))
     deps = Deps(
         store=store,
         chains=chains,
-        clock=clock or SystemClock(),
+        clock=time,
         ids=ids or SystemIds(),
-        config=settings.config(address),
+        config=config,
         sign_in=SiweSignIn(),
         defaults=settings.switches(),
         keeper=Sender(chains, key.get_secret_value()) if key else None,
+        venues=networks,
+        signer=SignerLine(settings.signer_socket) if settings.signer_socket else None,
     )
     try:
-        yield Wired(settings, deps, chains)
+        yield Wired(settings, deps, chains, networks)
     finally:
+        await networks.close()
         await chains.close()
         await store.close()
 

@@ -21,6 +21,7 @@ from tools.mandates import (
     vault,
 )
 from tools.public import deposits, hall, markets
+from tools.trading import builder_fee, enable, intents, own, own_status, products, relay, verify
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
@@ -48,4 +49,12 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *auctions.OPERATIONS,
     *sponsorship.OPERATIONS,
     *operator.OPERATIONS,
+    *builder_fee.OPERATIONS,
+    *products.OPERATIONS,
+    *relay.OPERATIONS,
+    *own.OPERATIONS,
+    *intents.OPERATIONS,
+    *own_status.OPERATIONS,
+    *enable.OPERATIONS,
+    *verify.OPERATIONS,
 )
