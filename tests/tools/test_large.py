@@ -39,7 +39,6 @@ READS: list[tuple[str, Caller, dict[str, Any]]] = [
     ("agent_activity", AS_AGENT, {"agent_id": AGENT, "limit": 200}),
     ("agent_activity", AS_OWNER, {"agent_id": AGENT, "limit": 200}),
     ("hall_list", NOBODY, {"limit": 200}),
-    ("hall_agent", NOBODY, {"agent_id": AGENT}),
     ("hall_proof", NOBODY, {}),
     ("mandate_list", AS_OWNER, {"limit": 200}),
     ("mandate_list", AS_AGENT, {"limit": 200}),
