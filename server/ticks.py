@@ -13,7 +13,7 @@ import anyio
 from chain.evm import EvmChain
 from chain.inbound import BLOCKS_A_CALL, inbound
 from chain.reader import Cursor, Read, Reader, Reorged
-from domain.facts import BlockStamp, TransferLog, VaultLog, VaultState
+from domain.facts import BlockStamp, VaultLog, VaultState
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.ledger.fold import reversal_payload
 from domain.mandates.mandate import Mandate, Status
@@ -32,7 +32,7 @@ from tools.keeper.intake import Desk, ingest, row_of, taken_away
 from tools.keeper.rollup import refresh_stale
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
-from tools.keeper.transfers import Confirmations, take_inbound
+from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
 
 log = logging.getLogger("wallet.ticks")
 STEPS_A_ROUND: Final = 200
@@ -63,6 +63,7 @@ class Ticks:
             every = self.parts.settings.keeper_tick_s
             group.start_soon(self._forever, "keeping", every, self.keep)
             group.start_soon(self._forever, "rolling the Hall up", every, self.roll_up)
+            group.start_soon(self._forever, "failing old transfers", every, self.expire_transfers)
             for chain in self.parts.chains.with_rpc():
                 name = f"transfers of chain {chain.chain_id}"
                 group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
@@ -84,14 +85,18 @@ class Ticks:
         await self.keep()
         for chain in self.parts.chains.with_rpc():
             await self.settle_transfers(chain)
+        await self.expire_transfers()
         await self.roll_up()
 
     # -- transfers and the Hall
-    # ------------------------------------------------------------------------------
 
     async def roll_up(self) -> None:
         """Bring the Hall's rows up to date."""
         await refresh_stale(self.deps)
+
+    async def expire_transfers(self) -> None:
+        """Fail what was reported on chains that cannot be asked."""
+        await self._confirmations.expire()
 
     async def settle_transfers(self, chain: EvmChain) -> None:
         """Ask the chain about reported transfers, and look for those that nobody reported."""
@@ -100,31 +105,30 @@ class Ticks:
             await self._inbound(chain)
 
     async def _inbound(self, chain: EvmChain) -> None:
-        """Read on, from the first round's block: what came before an address was on file is
+        """Read on, from the first round's block: what came before an address was proven is
         nobody's report.
         """
         chain_id, deep = chain.chain_id, (await chain.latest()).number - chain.confirmations
         read, holders = await self.deps.store.read(
             lambda uow: (
                 uow.chainlog.inbound_read(chain_id),
-                uow.transfers.deposit_addresses(chain_id),
+                uow.addresses.proven(chain_id),
             )
         )
         low = deep if read is None else read + 1
         while low <= deep:
             high = min(low + BLOCKS_A_CALL - 1, deep) if holders else deep
-            found = await inbound(chain, holders, low, high)
-            await self.deps.store.write(partial(self._take_inbound, chain_id, found, high))
+            found = await whole(chain, await inbound(chain, holders, low, high))
+            await self.deps.store.write(partial(self._take_inbound, chain, found, high))
             low = high + 1
 
     def _take_inbound(
-        self, chain_id: int, found: Sequence[tuple[str, TransferLog]], high: int, uow: UnitOfWork
+        self, chain: EvmChain, found: Sequence[Found], high: int, uow: UnitOfWork
     ) -> None:
-        take_inbound(uow, chain_id, found, self.deps.clock.now())
-        uow.chainlog.set_inbound_read(chain_id, high)
+        take_inbound(uow, chain.chain_id, chain.usdc or "", found, self.deps.clock.now())
+        uow.chainlog.set_inbound_read(chain.chain_id, high)
 
     # -- the chain reader
-    # ------------------------------------------------------------------------------------
 
     async def read_chain(self, reader: Reader) -> None:
         """Read on until there is nothing new."""
@@ -201,7 +205,6 @@ class Ticks:
         )
 
     # -- the keeper
-    # ------------------------------------------------------------------------------------------
 
     async def keep(self) -> None:
         """Refresh vaults, mark them, stop at the line, settle."""

@@ -143,7 +143,7 @@ Table(
 Table(
     "idempotency", metadata,
     _need("scope", Text), _need("key", Text), _need("request_hash", Text), _need("claimed_at", BIG),
-    _may("status", Integer), _may("response", Text),
+    _may("status", Integer), _may("response", Text), _may("until_at", BIG),
     PrimaryKeyConstraint("scope", "key"),
 )  # fmt: skip
 Table(
@@ -162,8 +162,16 @@ Table(
 Table(
     "deposit_addresses", metadata,
     _need("agent_id", Text), _need("chain_id", BIG), _need("address", Text), _need("set_at", BIG),
+    _may("nonce", Text),
     PrimaryKeyConstraint("agent_id", "chain_id"),
     Index("deposit_addresses_chain", "chain_id", "address"),
+)  # fmt: skip
+Table(
+    "proven_addresses", metadata,
+    _need("chain_id", BIG), _need("address", Text), _need("agent_id", Text), _need("proven_at", BIG),
+    _need("proof", Text),
+    PrimaryKeyConstraint("chain_id", "address"),
+    Index("proven_addresses_agent", "agent_id", "chain_id"),
 )  # fmt: skip
 Table(
     "transfer_reports", metadata,
@@ -233,5 +241,3 @@ Table(
     _need("kind", Text), _need("key", Text), _need("holder", Text), _need("until_at", BIG),
     PrimaryKeyConstraint("kind", "key"),
 )  # fmt: skip
-
-APPEND_ONLY: Final = ("ledger_events", "policy_changes", "balance_events")

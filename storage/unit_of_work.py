@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from storage.rows.addresses import Addresses
 from storage.rows.agents import Policies, Transfers
 from storage.rows.approvals import Approvals, Reservations
 from storage.rows.books import StateCache
@@ -63,8 +64,13 @@ class UnitOfWork:
         return Policies(self.sql)
 
     @cached_property
+    def addresses(self) -> Addresses:
+        """Deposit addresses and their proofs."""
+        return Addresses(self.sql)
+
+    @cached_property
     def transfers(self) -> Transfers:
-        """Deposit addresses, transfer reports, balances."""
+        """Transfer reports, balances."""
         return Transfers(self.sql)
 
     @cached_property

@@ -17,6 +17,7 @@ from chain.local_wallet import LocalWallet, address_of
 from chain.sender import Sender, deploy
 from chain.sign_in import SiweSignIn
 from domain.facts import Call
+from domain.mandates.markets import from_config
 from domain.money import Usdc
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
@@ -157,6 +158,14 @@ class World:
             "agent", told["agent_id"], owner.user_id, wallet.address, "Scout", hashed(told["key"])
         ), wallet
 
+    async def prove(self, agent: Caller, wallet: LocalWallet) -> None:
+        """Let a wallet sign that it is the agent's."""
+        named = {"agent_id": agent.user_id, "chain_id": CHAIN_ID, "address": wallet.address}
+        asked = await self.ok("agent_deposit_address", agent, **named)
+        signature = wallet.sign_typed(asked["typed_data"])
+        told = await self.ok("agent_deposit_address", agent, **named, signature=signature)
+        assert told["proven"]
+
     async def mint(self, to: str, amount: str) -> None:
         data = codec.calldata("TestUSDC", "mint", (to, Usdc.parse(amount)))
         await self.wallets[0].send(Call(CHAIN_ID, self.evm.usdc, data))
@@ -206,13 +215,22 @@ class Mandated:
         )
 
 
+def config_of(evm: Evm) -> Config:
+    """Settings whose markets file knows the chain's own market."""
+    market = {
+        "id": "test-market",
+        "name": "Test Market",
+        "status": "live",
+        "kind": "erc4626",
+        "chain_id": CHAIN_ID,
+        "address": evm.market,
+    }
+    return Config(default_chain_id=CHAIN_ID, markets=(market,))
+
+
 def market_targets(world: World) -> list[dict[str, Any]]:
     """The ERC-4626 market's entries."""
-    from domain.mandates.markets import Market
-
-    market = Market(
-        "test-market", "Test Market", "live", "contract", CHAIN_ID, "erc4626", world.evm.market
-    )
+    (market,) = from_config(config_of(world.evm).markets)
     return [{"kind": "vault"}, *(t.as_json() for t in market.targets())]
 
 
@@ -272,7 +290,7 @@ async def a_world(
         chains=chains,
         clock=evm.clock,
         ids=CountedIds(),
-        config=config or Config(default_chain_id=CHAIN_ID),
+        config=config or config_of(evm),
         sign_in=SiweSignIn(),
         defaults=Switches(**({"door": True} | switches)),
         keeper=Sender(chains, evm.keeper_key, poll_s=0.01) if keeper else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -131,36 +131,40 @@ def _insufficient(report: Report, idle: int) -> Refused:
 
 
 def settled(report: Report, outcome: Outcome, *, idle: int, now: datetime) -> Step:
-    """The chain's word on a waiting report: in_transit -reported; what really moved ends up on
-    idle.
+    """The chain's word on a report: in_transit -reported; what really moved ends up on idle.
 
     An outbound transfer that moved another amount corrects idle by the difference, which may not
     take idle below zero unless the report itself was an overdraft. A failed one gives an outbound
-    amount back.
-    Errors: ValueError for a report that has its outcome: what is confirmed once stays.
+    amount back. One that failed and is found on chain after all is confirmed late: what its
+    failure gave back is taken again.
+    Errors: ValueError for a report that has its outcome: what is confirmed once stays, and what
+    failed fails once.
     """
-    if report.status != REPORTED:
+    if report.status == CONFIRMED or (report.status == FAILED and outcome.actual is None):
         raise ValueError(f"the report is {report.status}")
+    out = report.direction == "out"
     if outcome.actual is None:
         back = _delta(report, "in_transit", -report.amount, REF_FAILED)
-        idle_back = (
-            (_delta(report, "idle", report.amount, REF_FAILED),)
-            if report.direction == "out"
-            else ()
-        )
+        idle_back = (_delta(report, "idle", report.amount, REF_FAILED),) if out else ()
         return Step(replace(report, status=FAILED), (back, *idle_back))
-    actual = outcome.actual
+    actual, waited = outcome.actual, report.amount if report.status == REPORTED else 0
     after = replace(
         report,
         status=CONFIRMED,
         confirmed_at=now,
         amount_actual=actual if actual != report.amount else None,
     )
-    change = actual if report.direction == "in" else report.amount - actual
-    if change < 0 and report.override_reason is None:
-        change = -min(-change, max(0, idle))
+    change = waited - actual if out else actual
+    if report.override_reason is None:
+        change = _within(change, idle)
+    arrived = (_delta(report, "in_transit", -waited, REF_CONFIRMED),) if waited else ()
     landed = (_delta(report, "idle", change, REF_CONFIRMED),) if change else ()
-    return Step(after, (_delta(report, "in_transit", -report.amount, REF_CONFIRMED), *landed))
+    return Step(after, (*arrived, *landed))
+
+
+def _within(change: int, idle: int) -> int:
+    """A change that takes idle no further than to zero."""
+    return change if change >= 0 else -min(-change, max(0, idle))
 
 
 def seen_by_chain(report: Report) -> Step:
@@ -168,47 +172,68 @@ def seen_by_chain(report: Report) -> Step:
     return Step(report, (_delta(report, "idle", report.amount, REF_CONFIRMED),))
 
 
+def told_by_another(
+    chain_id: int, tx_hash: str, asset: str, gained: int, *, idle: int
+) -> tuple[Delta, ...]:
+    """What a transaction moved of an agent whose report it is not, on idle.
+
+    A row of 0 is written too: that the transaction is in the balances is said by its row.
+    """
+    change = _within(gained, idle)
+    return (
+        Delta(
+            chain_id=chain_id,
+            asset=asset,
+            state="idle",
+            delta=change,
+            ref_kind=REF_CONFIRMED,
+            ref_id=tx_hash,
+        ),
+    )
+
+
 def outcome(
     report: Report,
     receipt: Receipt | None,
     *,
-    token: str | None,
-    holders: frozenset[str],
+    gained: int,
     confirmations: int,
     now: datetime,
     fails_after: timedelta,
 ) -> Outcome | None:
     """Judge a waiting report by the chain; None while it has to wait on.
 
-    Shapes: `token` is the asset's address, None where it is not known; `holders` are the agent's
-    addresses, lower case. A transaction that succeeded without moving the asset to or from the
-    agent is a failed report.
+    Shapes: `gained` is what the transaction moved to the agent's proven addresses, in micro-units,
+    below zero where it left them, 0 where it touched none or the asset's contract is not known. A
+    transaction that does not bear a report out says nothing against it either: it fails in time.
     """
-    if receipt is None:
-        return Outcome(None) if now - report.reported_at >= fails_after else None
-    if receipt.depth < confirmations:
-        return None
-    if not receipt.ok:
-        return Outcome(None)
-    if token is None:
-        return None
-    moved = net_moved(receipt.transfers, token, holders, report)
-    return Outcome(moved if moved > 0 else None)
+    if receipt is not None:
+        if receipt.depth < confirmations:
+            return None
+        if not receipt.ok:
+            return Outcome(None)
+        if bears_out(report, gained):
+            return Outcome(abs(gained))
+    return Outcome(None) if now - report.reported_at >= fails_after else None
 
 
-def net_moved(
-    logs: Sequence[TransferLog], token: str, holders: frozenset[str], report: Report
-) -> int:
-    """What the transaction moved in the report's direction, in base units of the token.
+def bears_out(report: Report, gained: int) -> bool:
+    """True where what moved is on the report's side."""
+    return gained > 0 if report.direction == "in" else gained < 0
 
-    Without an address on file the transaction's only transfer counts, or the one of exactly the
-    reported amount.
+
+def gains(logs: Iterable[TransferLog], token: str, holders: Mapping[str, str]) -> dict[str, int]:
+    """What a transaction moved to (or, below zero, from) each agent's proven addresses, net, in
+    base units of the token; agents for whom it comes to nothing are left out.
+
+    Shapes: `holders` gives the agent id of a proven address, lower case.
     """
-    of_token = [g for g in logs if g.token.lower() == token.lower()]
-    if not holders:
-        if len(of_token) == 1:
-            return of_token[0].amount
-        return next((g.amount for g in of_token if g.amount == report.amount), 0)
-    came = sum(g.amount for g in of_token if g.recipient.lower() in holders)
-    went = sum(g.amount for g in of_token if g.sender.lower() in holders)
-    return came - went if report.direction == "in" else went - came
+    found: dict[str, int] = {}
+    for g in logs:
+        if g.token.lower() != token.lower():
+            continue
+        for address, amount in ((g.recipient, g.amount), (g.sender, -g.amount)):
+            agent_id = holders.get(address.lower())
+            if agent_id is not None:
+                found[agent_id] = found.get(agent_id, 0) + amount
+    return {agent_id: amount for agent_id, amount in found.items() if amount}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from domain.mandates.targets import Target
@@ -164,6 +164,39 @@ def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tup
             raise invalid(f"markets.{n}", why or "")
         found += market.targets()
     return tuple(found)
+
+
+def named(
+    targets: Iterable[Target], markets: Sequence[Market], chain_id: int
+) -> tuple[Target, ...]:
+    """The entries with the service's own labels: a name that an owner reads before signing is
+    never the drafter's.
+
+    A contract call is known by (chain, address, selector), a venue by its name and symbols; what
+    is not listed has neither label nor market (contract 3). A listed call that is held less
+    tightly than its market says so in its label.
+    """
+    own = [t for m in markets if m.chain_id in (None, chain_id) for t in m.targets()]
+    return tuple(_named(t, own) for t in targets)
+
+
+def _named(t: Target, own: Sequence[Target]) -> Target:
+    listed = next((o for o in own if _place(o) == _place(t)), None)
+    if listed is None or listed.label is None:
+        return replace(t, label=None, market=None)
+    looser = []
+    if not set(listed.self_args) <= set(t.self_args):
+        looser.append("not held to the vault's own address")
+    if t.probe not in (None, listed.probe):
+        looser.append(f"valued by {t.probe}")
+    label = listed.label + (f" ({'; '.join(looser)})" if looser else "")
+    return replace(t, label=label, market=listed.market)
+
+
+def _place(t: Target) -> tuple[str | None, ...]:
+    if t.kind == "venue":
+        return (t.kind, t.venue, *t.symbols)
+    return (t.kind, (t.address or "").lower(), (t.selector or "").lower())
 
 
 def validate_targets(entries: Sequence[Any], address: Callable[[str], str]) -> tuple[Target, ...]:

@@ -1,6 +1,4 @@
-"""The agents' wallet side: policies with their log, deposit addresses, transfer reports,
-balances.
-"""
+"""The agents' wallet side: policies with their log, transfer reports, balances."""
 
 from __future__ import annotations
 
@@ -11,9 +9,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from domain.agents.policy import Policy
-from domain.agents.transfers import Delta, Report
+from domain.agents.transfers import REF_CONFIRMED, Delta, Report
 from domain.money import Usdc
-from storage.paging import cursor_of, keys_of
 from storage.sql import (
     Row,
     Sql,
@@ -118,54 +115,6 @@ class Transfers:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    # -- deposit addresses
-    # -----------------------------------------------------------------------------------
-
-    def deposit_address(self, agent_id: str, chain_id: int) -> str | None:
-        """The agent's wallet on file for a chain, lower case."""
-        row = first(
-            self._sql,
-            "SELECT address FROM deposit_addresses WHERE agent_id = :id AND chain_id = :chain",
-            id=agent_id,
-            chain=chain_id,
-        )
-        return str(row["address"]) if row else None
-
-    def has_deposit_address(self, agent_id: str) -> bool:
-        """True where the agent put a wallet on file for any chain."""
-        return (
-            first(
-                self._sql,
-                "SELECT 1 AS one FROM deposit_addresses WHERE agent_id = :id LIMIT 1",
-                id=agent_id,
-            )
-            is not None
-        )
-
-    def set_deposit_address(
-        self, agent_id: str, chain_id: int, address: str, now: datetime
-    ) -> None:
-        """Put an address on file."""
-        self._sql.run(
-            "INSERT INTO deposit_addresses (agent_id, chain_id, address, set_at) VALUES (:id, :chain, :address, :at) "
-            "ON CONFLICT (agent_id, chain_id) DO UPDATE SET address = excluded.address, set_at = excluded.set_at",
-            id=agent_id,
-            chain=chain_id,
-            address=address.lower(),
-            at=micros(now),
-        )
-
-    def deposit_addresses(self, chain_id: int) -> dict[str, str]:
-        """Address to agent id, for one chain; an address that two agents put on file is
-        nobody's.
-        """
-        rows = self._sql.rows(
-            "SELECT address, MIN(agent_id) AS agent_id FROM deposit_addresses WHERE chain_id = :chain "
-            "GROUP BY address HAVING COUNT(*) = 1",
-            chain=chain_id,
-        )
-        return {r["address"]: r["agent_id"] for r in rows}
-
     # -- reports
     # ---------------------------------------------------------------------------------------------
 
@@ -219,19 +168,6 @@ class Transfers:
         )
         return _report(row) if row else None
 
-    def page(self, agent_id: str, *, after: str | None, limit: int) -> list[Report]:
-        """An agent's reports, newest first."""
-        at, last = keys_of(after, (int, str)) if after else (2**62, "")
-        rows = self._sql.rows(
-            "SELECT * FROM transfer_reports WHERE agent_id = :id AND (reported_at, tx_hash) < (:at, :last) "
-            "ORDER BY reported_at DESC, tx_hash DESC LIMIT :most",
-            id=agent_id,
-            at=at,
-            last=last,
-            most=limit,
-        )
-        return [_report(r) for r in rows]
-
     def found_since(self, agent_id: str, since: datetime) -> int:
         """How many transfers of an agent the chain told of by itself, from a time on, inclusive."""
         row = first(
@@ -254,6 +190,41 @@ class Transfers:
             most=limit,
         )
         return [_report(r) for r in rows]
+
+    def failed(
+        self, chain_id: int, since: datetime, limit: int, *, after: Report | None = None
+    ) -> list[Report]:
+        """Failed reports made from a time on, inclusive, oldest first, those behind `after`."""
+        at, last = (micros(after.reported_at), after.tx_hash) if after else (-1, "")
+        rows = self._sql.rows(
+            "SELECT * FROM transfer_reports WHERE chain_id = :chain AND status = 'failed' "
+            "AND reported_at >= :since AND (reported_at, tx_hash) > (:at, :last) "
+            "ORDER BY reported_at, tx_hash LIMIT :most",
+            chain=chain_id,
+            since=micros(since),
+            at=at,
+            last=last,
+            most=limit,
+        )
+        return [_report(r) for r in rows]
+
+    def overdue(self, asked: Sequence[int], until: datetime, limit: int) -> list[Report]:
+        """Reports without an outcome, made until a time, inclusive, on chains that are not among
+        those that can be asked; oldest first.
+        """
+        known = ", ".join(str(int(chain_id)) for chain_id in asked) or "-1"
+        rows = self._sql.rows(
+            "SELECT * FROM transfer_reports WHERE status = 'reported' AND reported_at <= :until "
+            f"AND chain_id NOT IN ({known}) ORDER BY reported_at, tx_hash LIMIT :most",
+            until=micros(until),
+            most=limit,
+        )
+        return [_report(r) for r in rows]
+
+    def booked(self, agent_id: str, chain_id: int, tx_hash: str) -> bool:
+        """True where what the transaction moved of this agent's is in its balances."""
+        found = self.events_of(agent_id, REF_CONFIRMED, tx_hash)
+        return any(e.delta.chain_id == chain_id for e in found)
 
     def _row(self, report: Report) -> dict[str, Any]:
         row: dict[str, Any] = {f.name: getattr(report, f.name) for f in fields(report)}
@@ -377,11 +348,6 @@ class Transfers:
             prefix=ref_prefix,
         )
         return [_balance_event(r) for r in rows]
-
-
-def report_after(report: Report) -> str:
-    """The cursor that continues behind this report."""
-    return cursor_of(micros(report.reported_at), report.tx_hash)
 
 
 def _balance_event(row: Row) -> BalanceEvent:

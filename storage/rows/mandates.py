@@ -167,12 +167,20 @@ class Mandates:
         )
 
     def offers(self, agent_id: str, *, after: str | None, limit: int) -> list[Mandate]:
-        """Mandates this agent may accept: named to it, or on the open board with nobody named."""
-        where = (
-            "accepted_at IS NULL AND status IN ('draft', 'signed', 'working') "
-            "AND (agent_id = :agent OR (agent_id IS NULL AND open_board = 1))"
-        )
-        return self._page(where, after, limit, {"agent": agent_id})
+        """Mandates this agent may accept, newest first: those that name it, then those of the
+        open board, which strangers can fill.
+        """
+        open_for = "accepted_at IS NULL AND status IN ('draft', 'signed', 'working') AND "
+        named, at, last = keys_of(after, (int, int, str)) if after else (1, 2**62, "")
+        found: list[Mandate] = []
+        if named:
+            where = open_for + "agent_id = :agent"
+            found = self._page(where, cursor_of(at, last), limit, {"agent": agent_id})
+            at, last = 2**62, ""
+        if len(found) < limit:
+            where = open_for + "agent_id IS NULL AND open_board = 1"
+            found += self._page(where, cursor_of(at, last), limit - len(found), {})
+        return found
 
     def by_vault(self, chain_id: int, address: str, *, lock: bool = False) -> Mandate | None:
         """The mandate of a vault; `lock` as in `get`."""
@@ -275,6 +283,11 @@ class Mandates:
 def after(m: Mandate) -> str:
     """The cursor that continues behind this mandate."""
     return cursor_of(micros(m.created_at), m.public_id)
+
+
+def after_offer(m: Mandate) -> str:
+    """The cursor that continues behind this offer."""
+    return cursor_of(int(m.agent_id is not None), micros(m.created_at), m.public_id)
 
 
 def _row(m: Mandate, version: int) -> dict[str, Any]:

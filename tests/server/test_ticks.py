@@ -11,7 +11,6 @@ import pytest
 from chain import codec
 from domain.facts import Call
 from domain.money import Usdc
-from domain.settings import Config
 from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
@@ -28,9 +27,7 @@ def evm() -> Iterator[Evm]:
 
 @pytest.fixture
 async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(
-        sqlite_url, evm, stop_line_dry_run=False, config=Config(default_chain_id=CHAIN_ID)
-    ) as opened:
+    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
         yield opened
 
 

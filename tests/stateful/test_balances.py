@@ -83,14 +83,13 @@ class Balances(RuleBasedStateMachine):
         self.overdraft: dict[str, bool] = dict.fromkeys(AGENTS_IDS, False)
         self.overdrawn: set[str] = set()
         self.claimed: set[tuple[str, str]] = set()
+        self.booked: set[tuple[str, str]] = set()
         self.bids: dict[tuple[str, str, int], int] = {}
         for agent_id in AGENTS_IDS:
             agent = Agent(agent_id, "u_owner", "Scout", None, self.clock.at)
             self.write(lambda uow, a=agent: uow.identities.add_agent(a))
             self.write(
-                lambda uow, a=agent_id: uow.transfers.set_deposit_address(
-                    a, CHAIN, ADDRESS[a], self.clock.at
-                )
+                lambda uow, a=agent_id: uow.addresses.prove(a, CHAIN, ADDRESS[a], self.clock.at)
             )
 
     def teardown(self) -> None:
@@ -133,7 +132,7 @@ class Balances(RuleBasedStateMachine):
             )
             return
         idle = self.held[who, "idle"]
-        if self.stands(who, tx) or (who, tx) in self.claimed:
+        if self.stands(who, tx) or (who, tx) in self.claimed | self.booked:
             assert (reply.status, reply.body["error"]) == (409, "duplicate_transfer")
             return
         if direction == "out" and micros > idle and not self.overdraft[who]:
@@ -201,19 +200,26 @@ class Balances(RuleBasedStateMachine):
             lambda uow: settle_report(uow, CHAIN, tx, Outcome(actual), self.clock.now())
         )
         known = self.reports.get(tx)
-        if known is None or known["status"] != "reported":
+        late = known is not None and known["status"] == "failed" and actual is not None
+        if known is None or not (known["status"] == "reported" or late):
             assert told is None
             return
-        who, amount, out = known["who"], known["amount"], known["direction"] == "out"
+        who, out = known["who"], known["direction"] == "out"
         known["status"] = "failed" if actual is None else "confirmed"
         assert told.status == known["status"]
         if actual is None:
-            self.add(who, in_transit=-amount, idle=amount if out else 0)
+            self.add(who, in_transit=-known["amount"], idle=known["amount"] if out else 0)
             return
-        change = amount - actual if out else actual
-        if out and change < 0 and not known["over"]:
-            change = -min(-change, max(0, self.held[who, "idle"]))
-        self.add(who, in_transit=-amount, idle=change)
+        waited = 0 if late else known["amount"]
+        change = waited - actual if out else actual
+        if not known["over"]:
+            change = self.within(who, change)
+        self.booked.add((who, tx))
+        self.add(who, in_transit=-waited, idle=change)
+
+    def within(self, who: str, change: int) -> int:
+        """Idle is taken no further than to zero."""
+        return change if change >= 0 else -min(-change, max(0, self.held[who, "idle"]))
 
     @precondition(lambda self: self.reports)
     @rule(data=st.data())
@@ -229,12 +235,33 @@ class Balances(RuleBasedStateMachine):
     def a_transfer_fails(self, tx: str) -> None:
         self.settle(tx, None)
 
-    @rule(who=WHO, tx=TX, micros=MICROS)
-    def the_chain_finds_what_nobody_reported(self, who: str, tx: str, micros: int) -> None:
-        found = [(tx, TransferLog(USDC, "0x" + "99" * 20, ADDRESS[who], micros, 0))]
-        added = self.write(lambda uow: take_inbound(uow, CHAIN, found, self.clock.now()))
-        assert added == (not self.stands(who, tx))
-        if added:
+    @rule(who=WHO, tx=TX, micros=MICROS, sender=st.sampled_from(["stranger", *AGENTS_IDS]))
+    def the_chain_finds_a_transfer(self, who: str, tx: str, micros: int, sender: str) -> None:
+        gained = {who: micros}
+        if sender in AGENTS_IDS:
+            gained[sender] = gained.get(sender, 0) - micros
+        gained = {a: g for a, g in gained.items() if g}
+        log = TransferLog(USDC, ADDRESS.get(sender, "0x" + "99" * 20), ADDRESS[who], micros, 0)
+        added = self.write(
+            lambda uow: take_inbound(uow, CHAIN, USDC, [(tx, log)], self.clock.now())
+        )
+        known = self.reports.get(tx)
+        told = gained.get(known["who"], 0) if known else 0
+        bears_out = known and (told > 0 if known["direction"] == "in" else told < 0)
+        if known and bears_out and known["status"] == "reported":
+            assert added == 0  # that report's round books it
+            return
+        late = 0
+        if known and bears_out:
+            late = int(known["status"] == "failed")
+            amount = gained.pop(known["who"])
+            if late:
+                change = amount if known["over"] else self.within(known["who"], amount)
+                known["status"] = "confirmed"
+                self.booked.add((known["who"], tx))
+                self.add(known["who"], idle=change)
+        first = gained.get(who, 0) > 0 and (who, tx) not in self.booked
+        if first and (known is None or (known["status"] == "failed" and known["who"] != who)):
             self.reports[tx] = {
                 "who": who,
                 "amount": micros,
@@ -242,7 +269,11 @@ class Balances(RuleBasedStateMachine):
                 "status": "confirmed",
                 "over": False,
             }
-            self.add(who, idle=micros)
+        new = {a for a in gained if (a, tx) not in self.booked} if gained else set()
+        assert added == len(new) + late
+        for a in new:
+            self.booked.add((a, tx))
+            self.add(a, idle=self.within(a, gained[a]))
 
     # -- the auction -------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused
 from storage.paging import cursor_of, keys_of
-from storage.rows.agents import report_after
+from storage.rows.addresses import OnFile
 from storage.rows.approvals import item_after
 from storage.rows.chainlog import Staged
 from storage.rows.identities import agent_after
@@ -402,11 +402,6 @@ async def test_a_transfer_is_reported_once(store: Store) -> None:
         await store.read(lambda uow: uow.transfers.get(8453, m.tx(1).upper().replace("X", "x")))
         == done
     )
-    first = await store.read(lambda uow: uow.transfers.page("u_agent", after=None, limit=2))
-    rest = await store.read(
-        lambda uow: uow.transfers.page("u_agent", after=report_after(first[-1]), limit=2)
-    )
-    assert [r.tx_hash for r in first + rest] == [m.tx(3), m.tx(2), m.tx(1)]
 
 
 async def test_64_outbound_reports_never_overdraw(store: Store) -> None:
@@ -551,13 +546,40 @@ async def test_a_sum_never_turns_into_a_float(store: Store) -> None:
 
 async def test_deposit_addresses_are_kept_a_chain(store: Store) -> None:
     def work(uow: UnitOfWork) -> None:
-        uow.transfers.set_deposit_address("u_agent", 1, "0xAB", m.NOW)
-        uow.transfers.set_deposit_address("u_agent", 1, "0xCD", m.NOW)
-        uow.transfers.set_deposit_address("u_agent", 2, "0xEF", m.NOW)
+        uow.addresses.put("u_agent", 1, "0xAB", m.NOW, nonce=2**255)
+        uow.addresses.put("u_agent", 2, "0xEF", m.NOW, nonce=None)
 
     await store.write(work)
-    assert await store.read(lambda uow: uow.transfers.deposit_address("u_agent", 1)) == "0xcd"
-    assert await store.read(lambda uow: uow.transfers.deposit_addresses(2)) == {"0xef": "u_agent"}
+    assert await store.read(lambda uow: uow.addresses.on_file("u_agent", 1)) == OnFile(
+        "0xab", 2**255
+    )
+    await store.write(lambda uow: uow.addresses.put("u_agent", 1, "0xCD", m.NOW, nonce=None))
+    assert await store.read(lambda uow: uow.addresses.address("u_agent", 1)) == "0xcd"
+    assert await store.read(lambda uow: uow.addresses.has_any("u_agent"))
+    assert not await store.read(lambda uow: uow.addresses.has_any("u_other"))
+    assert await store.read(lambda uow: uow.addresses.proven(1)) == {}
+
+
+async def test_an_address_is_the_agents_that_it_signed_for_last(store: Store) -> None:
+    others = [f"0x{n:040x}" for n in range(900)]
+
+    def work(uow: UnitOfWork) -> None:
+        uow.addresses.prove("u_one", 1, "0xAB", m.NOW, nonce="1")
+        uow.addresses.prove("u_one", 1, others[899], m.NOW, nonce="2")
+        uow.addresses.prove("u_two", 1, "0xaB", m.NOW, nonce="3")
+
+    await store.write(work)
+    assert await store.read(lambda uow: uow.addresses.proven(1)) == {
+        "0xab": "u_two",
+        others[899]: "u_one",
+    }
+    assert await store.read(lambda uow: uow.addresses.holders(1, ["0xAB", *others])) == {
+        "0xab": "u_two",
+        others[899]: "u_one",
+    }
+    assert await store.read(lambda uow: uow.addresses.holders(2, ["0xAB"])) == {}
+    assert await store.read(lambda uow: uow.addresses.is_proven("u_two", 1, "0xAB"))
+    assert not await store.read(lambda uow: uow.addresses.is_proven("u_one", 1, "0xAB"))
 
 
 async def test_the_readers_tables_forget_what_a_reorganisation_took(store: Store) -> None:

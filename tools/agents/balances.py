@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import Field
+
+from domain.agents.addresses import typed_data
 from domain.agents.transfers import STATES, units
+from domain.facts import SignerCheck
 from domain.refusals import Refused, refusal
+from storage.rows.addresses import OnFile
+from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent, wallet_of
 from tools.call.access import not_found
 from tools.call.fields import Address, ChainId
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.keeper.rollup import refresh_row
 
 
@@ -22,10 +29,17 @@ class BalancesOut(Gives):
 
 
 class DepositIn(OneAgent):
-    """Set an address, or read the one on file."""
+    """Set an address, prove it, or read the one on file."""
 
     chain_id: ChainId
     address: Address | None = None
+    signature: str | None = Field(
+        default=None,
+        pattern=r"^0x([0-9a-fA-F]{2})*$",
+        max_length=8_192,
+        description="the address's own signature over typed_data, which an answer without it "
+        "carries: EOA, ERC-1271 or ERC-6492, 0x hex",
+    )
 
 
 class DepositOut(Gives):
@@ -34,6 +48,24 @@ class DepositOut(Gives):
     agent_id: str
     chain_id: int
     address: str
+    proven: bool = Field(
+        description="true once the address has signed; only transfers that touch a proven address "
+        "are ever confirmed"
+    )
+    typed_data: dict[str, Any] | None = Field(
+        description="EIP-712 typed data for the address to sign; null once it is proven, and on a "
+        "chain that the service does not read"
+    )
+    nonce: str | None = Field(description="the nonce in typed_data; good for one proof")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a signature proved: the address (EIP-55) and nonce it covers, and how."""
+
+    address: str
+    nonce: int
+    proof: SignerCheck
 
 
 def balances(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
@@ -46,31 +78,116 @@ def balances(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
     return Reply(200, {"agent_id": agent.agent_id, "balances": told})
 
 
-def deposit_address(uow: UnitOfWork, ask: Ask[DepositIn, None]) -> Reply:
-    """Read or set the agent's wallet on file for a chain."""
-    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
-    chain_id, given = ask.asked.chain_id, ask.asked.address
-    on_file = (
-        uow.transfers.deposit_address(agent.agent_id, chain_id)
-        or (agent.address or "").lower()
-        or None
-    )
+def _on_file(uow: UnitOfWork, agent: Agent, chain_id: int) -> OnFile | None:
+    """The address for a chain: the one that was set, else the one the agent was registered with."""
+    found = uow.addresses.on_file(agent.agent_id, chain_id)
+    if found is None and agent.address is not None:
+        return OnFile(agent.address.lower(), None)
+    return found
+
+
+async def check_address(deps: Deps, caller: Caller, asked: DepositIn) -> Checked | None:
+    """Check the signature before the transaction.
+
+    Errors: `invalid_signature`, `not_configured`, `chain_unavailable`.
+    """
+    if asked.signature is None:
+        return None
+
+    def read(uow: UnitOfWork) -> tuple[str, OnFile | None]:
+        agent = own_agent(uow, caller, asked.agent_id)
+        return agent.agent_id, _on_file(uow, agent, asked.chain_id)
+
+    agent_id, found = await deps.store.read(read)
+    given = asked.address or (found.address if found else None)
     if given is None:
-        if on_file is None:
-            raise not_found("deposit address")
-        return Reply(200, {"agent_id": agent.agent_id, "chain_id": chain_id, "address": on_file})
-    address = wallet_of(ask, given).lower()
-    if (
-        on_file is not None
-        and on_file != address
-        and uow.mandates.live_vault_naming(agent.agent_id, chain_id)
-    ):
+        raise not_found("deposit address")
+    address, chain = deps.chains.address(given), deps.chains.get(asked.chain_id)
+    if found is None or found.nonce is None or found.address != address.lower():
+        raise _unproven(address, "no proof of it was asked for; send it without a signature first")
+    digest = chain.digest(typed_data(agent_id, asked.chain_id, address, found.nonce))
+    proof = await chain.check_signature(digest, asked.signature, address)
+    if proof is None:
+        raise _unproven(address, "it is not this address's over the typed data")
+    return Checked(address, found.nonce, proof)
+
+
+def _unproven(address: str, why: str) -> Refused:
+    return Refused(refusal("invalid_signature", signer=address, why=why))
+
+
+def deposit_address(uow: UnitOfWork, ask: Ask[DepositIn, Checked | None]) -> Reply:
+    """Read, set or prove the agent's wallet on file for a chain."""
+    agent = own_agent(uow, ask.caller, ask.asked.agent_id, lock=True)
+    found = _on_file(uow, agent, ask.asked.chain_id)
+    if ask.facts is not None:
+        return _proven(uow, ask, agent, found, ask.facts)
+    given = ask.asked.address
+    if given is None and found is None:
+        raise not_found("deposit address")
+    address = wallet_of(ask, given or (found.address if found else ""))
+    if found is None or found.address != address.lower():
+        _free_to_change(uow, agent, ask.asked.chain_id, found)
+        found = None
+    return Reply(200, _told(uow, ask, agent, address, found))
+
+
+def _free_to_change(uow: UnitOfWork, agent: Agent, chain_id: int, found: OnFile | None) -> None:
+    if found is not None and uow.mandates.live_vault_naming(agent.agent_id, chain_id):
         raise Refused(
             refusal("conflict", why="A live vault names the address on file; stop it first.")
         )
-    uow.transfers.set_deposit_address(agent.agent_id, chain_id, address, ask.now)
+
+
+def _proven(
+    uow: UnitOfWork, ask: Ask[DepositIn, Any], agent: Agent, found: OnFile | None, told: Checked
+) -> Reply:
+    """Keep a proof; its nonce is spent."""
+    chain_id, address = ask.asked.chain_id, told.address.lower()
+    if found != OnFile(address, told.nonce):
+        raise _unproven(told.address, "the address or its nonce changed while it was checked")
+    uow.addresses.put(agent.agent_id, chain_id, address, ask.now, nonce=None)
+    uow.addresses.prove(
+        agent.agent_id,
+        chain_id,
+        address,
+        ask.now,
+        nonce=str(told.nonce),
+        signature=(ask.asked.signature or "").lower(),
+        signer_type=told.proof.signer_type,
+        block=told.proof.block,
+    )
     refresh_row(uow, agent.agent_id, ask)
-    return Reply(200, {"agent_id": agent.agent_id, "chain_id": chain_id, "address": address})
+    return Reply(200, _body(agent, chain_id, address, proven=True))
+
+
+def _told(
+    uow: UnitOfWork, ask: Ask[DepositIn, Any], agent: Agent, address: str, found: OnFile | None
+) -> dict[str, Any]:
+    """The address on file, and what it has to sign while nothing proves it; a new one is stored."""
+    chain_id = ask.asked.chain_id
+    proven = uow.addresses.is_proven(agent.agent_id, chain_id, address)
+    nonce = found.nonce if found else None
+    if not proven and nonce is None and chain_id in ask.chains.ids():
+        nonce = ask.ids.nonce256()
+    if found is None or nonce != found.nonce:
+        uow.addresses.put(agent.agent_id, chain_id, address, ask.now, nonce=nonce)
+        refresh_row(uow, agent.agent_id, ask)
+    return _body(agent, chain_id, address, proven=proven, nonce=nonce)
+
+
+def _body(
+    agent: Agent, chain_id: int, address: str, *, proven: bool, nonce: int | None = None
+) -> dict[str, Any]:
+    to_sign = None if nonce is None else typed_data(agent.agent_id, chain_id, address, nonce)
+    return {
+        "agent_id": agent.agent_id,
+        "chain_id": chain_id,
+        "address": address.lower(),
+        "proven": proven,
+        "typed_data": to_sign,
+        "nonce": None if nonce is None else str(nonce),
+    }
 
 
 OPERATIONS: Final = (
@@ -89,17 +206,27 @@ OPERATIONS: Final = (
     ),
     Operation(
         name="agent_deposit_address",
-        title="Read or set the deposit address",
-        summary="Your wallet on file for a chain; without address it is read.",
+        title="Read, set or prove the deposit address",
+        summary="Your wallet on file for a chain; without address it is read. Sign the typed_data "
+        "of the answer with that wallet and send it again with signature: transfers are confirmed "
+        "for proven addresses only.",
         auth="owner_or_agent",
         route=("POST", "/wallet/agents/{agent_id}/deposit-address"),
         takes=DepositIn,
         gives=DepositOut,
         handler=deposit_address,
+        gather=check_address,
         writes=True,
         idempotent=True,
         on_mcp=True,
         family="agents",
-        refusals=("not_found", "conflict", "invalid_address"),
+        refusals=(
+            "not_found",
+            "conflict",
+            "invalid_address",
+            "invalid_signature",
+            "not_configured",
+            "chain_unavailable",
+        ),
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from domain.rules.exposure import exposure
-from storage.rows.mandates import after as mandate_after
+from domain.rules.exposure import Exposure, exposure
+from storage.rows.mandates import after_offer
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
 from tools.call.case import load_book
@@ -21,7 +21,7 @@ class OffersIn(OneAgent):
 
 
 def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Reply:
-    """Mandates waiting for this agent to accept."""
+    """Mandates waiting for this agent to accept; those that name it come first."""
     agent = own_agent(uow, ask.caller, ask.asked.agent_id)
     most = ask.asked.limit
     found = uow.mandates.offers(agent.agent_id, after=ask.asked.cursor, limit=most + 1)
@@ -30,12 +30,12 @@ def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Reply:
         200,
         {
             "items": rows,
-            "next_cursor": mandate_after(found[most - 1]) if len(found) > most else None,
+            "next_cursor": after_offer(found[most - 1]) if len(found) > most else None,
         },
     )
 
 
-def _worst(uow: UnitOfWork, ask: Ask[Any, Any], m: Any) -> dict[str, Any]:
+def _worst(uow: UnitOfWork, ask: Ask[Any, Any], m: Any) -> Exposure:
     return exposure(load_book(uow, ask, m, events=0))
 
 
@@ -43,11 +43,11 @@ OPERATIONS: Final = (
     Operation(
         name="agent_offers",
         title="Read offers",
-        summary="Mandates waiting for you to accept, and open-board ones.",
+        summary="Mandates waiting for you to accept: those that name you, then open-board ones.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/offers"),
         takes=OffersIn,
-        gives=Page,
+        gives=Page[dict[str, Any]],
         handler=offers,
         on_mcp=True,
         family="agents",

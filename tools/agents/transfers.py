@@ -81,12 +81,14 @@ def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Reply:
 
 
 def _stands(uow: UnitOfWork, new: Report) -> bool:
-    """True where the transaction is reported already; a failed claim of another agent does not
-    stand in the way.
+    """True where the transaction is reported already, or in the agent's balances; a failed claim
+    of another agent does not stand in the way.
     """
     known = uow.transfers.get(new.chain_id, new.tx_hash)
     if known is None:
         return False
+    if uow.transfers.booked(new.agent_id, new.chain_id, new.tx_hash):
+        return True
     before = uow.transfers.events_of(new.agent_id, REF_REPORT, new.tx_hash)
     return (
         known.status != FAILED

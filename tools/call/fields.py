@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -122,10 +122,6 @@ Name = Annotated[
 Line = Annotated[str, AfterValidator(_one_line)]
 Lines = Annotated[str, AfterValidator(_lines)]
 
-# The same in answers: whoever reads it learns that the service does not say it.
-OwnersWords = Annotated[str, Field(description="the owner's words, not this service's")]
-AgentsWords = Annotated[str, Field(description="the agent's words, not this service's")]
-
 
 class OneMandate(Takes):
     """An operation on one mandate."""
@@ -133,10 +129,13 @@ class OneMandate(Takes):
     public_id: PublicId
 
 
-class Page(Gives):
+T = TypeVar("T")
+
+
+class Page(Gives, Generic[T]):
     """A page; `next_cursor` is null at the end."""
 
-    items: list[dict[str, Any]]
+    items: list[T]
     next_cursor: str | None
 
 

@@ -10,12 +10,14 @@ from typing import Final, Protocol
 from domain.agents.policy import Policy
 from domain.ledger.measured import EMPTY, Day, Record, roll
 from domain.mandates.mandate import Mandate, Status
-from domain.reads.hall import Standing, Subject, Total, facts, hall_row, together
+from domain.reads.hall import Standing, Subject, facts, hall_row
+from domain.reads.windows import Total, together
 from domain.settings import Config
 from storage.rows.hall import HallAgent, HallDay
 from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
+from tools.call.wire import wire
 
 ROWS_AT_ONCE: Final = 2_000
 
@@ -110,19 +112,19 @@ def computed(
 ) -> HallAgent:
     """An agent's row as of now."""
     policy: Policy | None = uow.policies.get(agent.agent_id)
-    ready = agent.address is not None or uow.transfers.has_deposit_address(agent.agent_id)
+    ready = agent.address is not None or uow.addresses.has_any(agent.agent_id)
     subject = Subject(agent.agent_id, agent.name, bool(policy and policy.accepts_mandates), ready)
     row = hall_row(subject, known, totals, ask.now, ask.config)
     working = [s for s in known if s.mandate.status is Status.WORKING]
     return HallAgent(
         agent.agent_id,
         subject.accepts_mandates,
-        row["ranked"],
+        row.ranked,
         facts(row, totals, len(working), ask.now),
         len(working),
         sum(s.worth or 0 for s in working),
         ask.now,
-        row,
+        wire(row),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -13,9 +13,12 @@ from domain.agents.transfers import (
     REPORTED,
     Outcome,
     Report,
+    bears_out,
+    gains,
     outcome,
     seen_by_chain,
     settled,
+    told_by_another,
 )
 from domain.facts import Receipt, TransferLog
 from domain.ports import Chain
@@ -32,7 +35,16 @@ USDC: Final = "USDC"
 A_ROUND: Final = 50
 
 
+LATE_A_ROUND: Final = 10
+
+
+LATE_FOR: Final = timedelta(days=7)
+
+
 FOUND_A_DAY: Final = 500
+
+
+Found = tuple[str, TransferLog]
 
 
 def kept(uow: UnitOfWork, new: Report) -> bool:
@@ -45,70 +57,135 @@ def kept(uow: UnitOfWork, new: Report) -> bool:
 def settle_report(
     uow: UnitOfWork, chain_id: int, tx_hash: str, told: Outcome, now: datetime
 ) -> Report | None:
-    """Give a waiting report its outcome, once; None where it has one already."""
-    waiting = uow.transfers.get(chain_id, tx_hash)
-    if waiting is None:
+    """Give a report its outcome, once; None where it has one already. One that failed can still
+    be confirmed.
+    """
+    known = uow.transfers.get(chain_id, tx_hash)
+    if known is None:
         return None
-    uow.identities.agent(waiting.agent_id, lock=True)
-    waiting = uow.transfers.get(chain_id, tx_hash)
-    if waiting is None or waiting.status != REPORTED:
+    uow.identities.agent(known.agent_id, lock=True)
+    known = uow.transfers.get(chain_id, tx_hash)
+    late = known is not None and known.status == FAILED and told.actual is not None
+    if known is None or not (known.status == REPORTED or late):
         return None
-    idle = uow.transfers.balance(waiting.agent_id, chain_id, waiting.asset, "idle")
-    step = settled(waiting, told, idle=idle, now=now)
+    idle = uow.transfers.balance(known.agent_id, chain_id, known.asset, "idle")
+    step = settled(known, told, idle=idle, now=now)
     uow.transfers.save(step.report)
-    uow.transfers.move(waiting.agent_id, step.deltas, now)
+    uow.transfers.move(known.agent_id, step.deltas, now)
     return step.report
 
 
-def take_inbound(
-    uow: UnitOfWork, chain_id: int, found: Iterable[tuple[str, TransferLog]], now: datetime
+def book(
+    uow: UnitOfWork, chain_id: int, tx_hash: str, gained: Mapping[str, int], now: datetime
 ) -> int:
-    """Turn USDC transfers into registered deposit addresses that nobody reported into confirmed
-    reports by `chain`.
+    """Book what one USDC transaction moved between proven addresses, for every agent it touched,
+    whoever reported it (contract 7); how many agents' balances it changed.
 
-    Shapes: `found` has (transaction hash, log) of transfers of the chain's USDC, deep enough.
-    An address is not proven to be the agent's own: one that somebody else keeps busy fills no more
-    than 500 rows a day.
+    Shapes: `gained` as `domain.agents.transfers.gains` gives it.
     """
-    holders, moved = uow.transfers.deposit_addresses(chain_id), dict[tuple[str, str], int]()
-    for tx_hash, g in found:
-        agent_id = holders.get(g.recipient.lower())
-        if agent_id is not None and g.sender.lower() != g.recipient.lower() and g.amount > 0:
-            moved[tx_hash.lower(), agent_id] = moved.get((tx_hash.lower(), agent_id), 0) + g.amount
-    added = 0
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    for (tx_hash, agent_id), amount in moved.items():
+    known = uow.transfers.get(chain_id, tx_hash)
+    # In one order, so that two that book the same agents never wait for each other.
+    for agent_id in sorted({*gained, *([known.agent_id] if known else [])}):
         uow.identities.agent(agent_id, lock=True)
-        if uow.transfers.found_since(agent_id, today) >= FOUND_A_DAY:
-            continue
-        step = seen_by_chain(
-            Report(
-                chain_id,
-                tx_hash,
-                agent_id,
-                USDC,
-                amount,
-                "in",
-                "chain",
-                CONFIRMED,
-                now,
-                confirmed_at=now,
-            )
-        )
-        if kept(uow, step.report):
-            uow.transfers.move(agent_id, step.deltas, now)
-            added += 1
-    return added
+    known, done, rest = uow.transfers.get(chain_id, tx_hash), 0, dict(gained)
+    if known is not None and _tells_of(known, gained):
+        told = Outcome(abs(rest.pop(known.agent_id)))
+        done += settle_report(uow, chain_id, tx_hash, told, now) is not None
+    elif known is None or known.status == FAILED:
+        done += _found(uow, chain_id, tx_hash, rest, now)
+    for agent_id, amount in sorted(rest.items()):
+        if not uow.transfers.booked(agent_id, chain_id, tx_hash):
+            idle = uow.transfers.balance(agent_id, chain_id, USDC, "idle")
+            deltas = told_by_another(chain_id, tx_hash, USDC, amount, idle=idle)
+            uow.transfers.move(agent_id, deltas, now)
+            done += 1
+    return done
+
+
+def _tells_of(known: Report, gained: Mapping[str, int]) -> bool:
+    return known.asset == USDC and bears_out(known, gained.get(known.agent_id, 0))
+
+
+def _found(
+    uow: UnitOfWork, chain_id: int, tx_hash: str, rest: dict[str, int], now: datetime
+) -> bool:
+    """Make what came in, and no report stands for, a confirmed report by `chain` of the agent that
+    got the most; it leaves `rest`.
+    """
+    came = [(amount, agent_id) for agent_id, amount in rest.items() if amount > 0]
+    if not came:
+        return False
+    amount, agent_id = max(came)
+    if uow.transfers.booked(agent_id, chain_id, tx_hash):
+        return False
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if uow.transfers.found_since(agent_id, today) >= FOUND_A_DAY:
+        del rest[agent_id]
+        return False
+    new = Report(
+        chain_id,
+        tx_hash,
+        agent_id,
+        USDC,
+        amount,
+        "in",
+        "chain",
+        CONFIRMED,
+        now,
+        confirmed_at=now,
+    )
+    if not kept(uow, new):
+        return False
+    uow.transfers.move(agent_id, seen_by_chain(new).deltas, now)
+    del rest[agent_id]
+    return True
+
+
+def take_inbound(
+    uow: UnitOfWork, chain_id: int, token: str, found: Iterable[Found], now: datetime
+) -> int:
+    """Turn USDC transfers into proven addresses that nobody reported into confirmed reports by
+    `chain`; how many balances changed.
+
+    Shapes: `found` has (transaction hash, log) of all transfers of the transactions, deep enough.
+    A report that waits is the round's to settle. An address that somebody else keeps busy fills no
+    more than 500 rows a day.
+    """
+    logs: dict[str, list[TransferLog]] = {}
+    for tx_hash, g in found:
+        logs.setdefault(tx_hash.lower(), []).append(g)
+    done = 0
+    for tx_hash, of_tx in logs.items():
+        touched = {a for g in of_tx for a in (g.sender, g.recipient)}
+        gained = gains(of_tx, token, uow.addresses.holders(chain_id, touched))
+        known = uow.transfers.get(chain_id, tx_hash)
+        waits = known is not None and known.status == REPORTED and _tells_of(known, gained)
+        if not waits and any(amount > 0 for amount in gained.values()):
+            done += book(uow, chain_id, tx_hash, gained, now)
+    return done
+
+
+async def whole(chain: Chain, found: Sequence[Found]) -> list[Found]:
+    """All transfers of the transactions that some were found of: what else one moved counts too.
+
+    Errors: `chain_unavailable`, `not_configured`.
+    """
+    told: list[Found] = []
+    for tx_hash in dict.fromkeys(tx_hash for tx_hash, _ in found):
+        receipt = await chain.receipt(tx_hash)
+        told += [(tx_hash, g) for g in receipt.transfers] if receipt and receipt.ok else []
+    return told
 
 
 class Confirmations:
     """Walks the waiting reports of each chain, a page a round, so that old ones that stay unseen
-    hold nobody up.
+    hold nobody up; and those that failed in the last week, which a chain may tell of late.
     """
 
     def __init__(self, deps: Deps):
         self._deps = deps
         self._behind: dict[int, Report | None] = {}
+        self._late_behind: dict[int, Report | None] = {}
 
     async def round(self, chain_id: int) -> int:
         """Ask the chain about the next reports and settle those it decides; how many.
@@ -120,58 +197,74 @@ class Confirmations:
             lambda uow: uow.transfers.waiting(chain_id, A_ROUND, after=behind)
         )
         self._behind[chain_id] = waiting[-1] if len(waiting) == A_ROUND else None
+        late_behind, since = self._late_behind.get(chain_id), self._overdue() - LATE_FOR
+        late = await deps.store.read(
+            lambda uow: uow.transfers.failed(chain_id, since, LATE_A_ROUND, after=late_behind)
+        )
+        self._late_behind[chain_id] = late[-1] if len(late) == LATE_A_ROUND else None
         chain, done = deps.chains.get(chain_id), 0
-        for one in waiting:
-            receipt = await chain.receipt(one.tx_hash)
-            told = await self._judged(chain, one, receipt)
-            if told is not None:
-                done += await self._settled(chain, one, told, receipt)
+        for one in (*waiting, *late):
+            done += await self._judged(chain, one, await chain.receipt(one.tx_hash))
         return done
 
-    async def _judged(self, chain: Chain, one: Report, receipt: Receipt | None) -> Outcome | None:
-        holders = await self._deps.store.read(
-            lambda uow: addresses_of(uow, one.agent_id, one.chain_id)
-        )
-        return outcome(
+    async def expire(self) -> int:
+        """Fail the reports on chains that cannot be asked, once their time is over; how many."""
+        chains = self._deps.chains
+        asked, until = [i for i in chains.ids() if chains.get(i).rpc_set], self._overdue()
+        over = await self._deps.store.read(lambda uow: uow.transfers.overdue(asked, until, A_ROUND))
+        return sum([await self._settled(one, Outcome(None), {}) for one in over])
+
+    def _overdue(self) -> datetime:
+        """Who reported until this time, inclusive, has waited long enough."""
+        return self._deps.clock.now() - self._fails_after()
+
+    def _fails_after(self) -> timedelta:
+        return timedelta(seconds=self._deps.config.transfer_fails_after_s)
+
+    async def _judged(self, chain: Chain, one: Report, receipt: Receipt | None) -> bool:
+        gained = await self._gains(chain, one, receipt)
+        told = outcome(
             one,
             receipt,
-            token=chain.usdc if one.asset == USDC else None,
-            holders=holders,
+            gained=gained.get(one.agent_id, 0) if one.asset == USDC else 0,
             confirmations=chain.confirmations,
             now=self._deps.clock.now(),
-            fails_after=timedelta(seconds=self._deps.config.transfer_fails_after_s),
+            fails_after=self._fails_after(),
         )
+        deep = receipt is not None and receipt.depth >= chain.confirmations
+        return await self._settled(one, told, gained if deep else {})
 
-    async def _settled(
-        self, chain: Chain, one: Report, told: Outcome, receipt: Receipt | None
-    ) -> bool:
+    async def _gains(self, chain: Chain, one: Report, receipt: Receipt | None) -> dict[str, int]:
+        token = chain.usdc
+        if receipt is None or not receipt.ok or token is None:
+            return {}
+        logs = receipt.transfers
+        touched = {a for g in logs for a in (g.sender, g.recipient)}
+        holders = await self._deps.store.read(
+            lambda uow: uow.addresses.holders(one.chain_id, touched)
+        )
+        return gains(logs, token, holders)
+
+    async def _settled(self, one: Report, told: Outcome | None, gained: Mapping[str, int]) -> bool:
+        """Book what the transaction moved, and give the report its outcome; True where it has one
+        now and had none before.
+        """
         now = self._deps.clock.now()
-        paid = (
-            [(one.tx_hash, g) for g in receipt.transfers if g.token == chain.usdc]
-            if receipt and receipt.ok
-            else []
-        )
 
-        def work(uow: UnitOfWork) -> Report | None:
-            after = settle_report(uow, one.chain_id, one.tx_hash, told, now)
-            if after is not None and after.status == FAILED:
-                take_inbound(uow, one.chain_id, paid, now)  # it may be somebody else's
-            return after
+        def work(uow: UnitOfWork) -> bool:
+            if gained:
+                book(uow, one.chain_id, one.tx_hash, gained, now)
+            if told is not None and one.status == REPORTED:
+                settle_report(uow, one.chain_id, one.tx_hash, told, now)
+            after = uow.transfers.get(one.chain_id, one.tx_hash)
+            return after is not None and after.status != one.status
 
+        if told is None and not gained:
+            return False
         try:
-            after = await self._deps.store.write(work)
+            return await self._deps.store.write(work)
         except Refused as refused:
             # A balance that outgrows the database is the only refusal here; the others of the page
             # must not wait for it.
             log.warning("transfer %s: %s", one.tx_hash, refused.refusal.reason)
             return False
-        return after is not None
-
-
-def addresses_of(uow: UnitOfWork, agent_id: str, chain_id: int) -> frozenset[str]:
-    """The agent's own addresses on a chain, lower case: its deposit address and the wallet it
-    registered with.
-    """
-    agent = uow.identities.agent(agent_id)
-    on_file = (uow.transfers.deposit_address(agent_id, chain_id), agent.address if agent else None)
-    return frozenset(a.lower() for a in on_file if a)

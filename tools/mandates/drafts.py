@@ -1,6 +1,4 @@
-"""Drafts: from a purpose note, from typed fields, corrected, assigned, proposed, accepted,
-cancelled.
-"""
+"""Drafts: from typed fields, corrected, assigned, proposed, accepted, cancelled."""
 
 from __future__ import annotations
 
@@ -10,21 +8,19 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.ledger.state import EMPTY
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import MAX_HORIZON_DAYS, Mandate, Status
-from domain.mandates.markets import from_config, resolve, validate_targets
+from domain.mandates.markets import from_config, named, resolve, validate_targets
 from domain.mandates.states import Action, moved
 from domain.mandates.targets import DEFAULT_TARGETS, Target
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
-from domain.rules.case import Book
 from domain.rules.exposure import exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.case import load_book
 from tools.call.fields import AgentId, Lines, OneMandate, PublicId
-from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 
 NOTE_MAX: Final = 2_000
 
@@ -32,7 +28,7 @@ NOTE_MAX: Final = 2_000
 BUDGET_MAX: Final = Usdc(10**18)
 
 
-class Terms(Takes):
+class Propose(Takes):
     """The typed fields of a draft (contract 3); what is left out takes the Standard preset."""
 
     budget_usdc: Usdc
@@ -67,13 +63,14 @@ class Terms(Takes):
     agent_id: str | None = Field(
         default=None, max_length=64, description="the agent that is to act; its policy must accept"
     )
+
+
+class Terms(Propose):
+    """An owner's typed fields; to open the board is the owner's alone (contract 3)."""
+
     open_board: bool = Field(
         default=False, description="offer it to every agent; only where no agent is named"
     )
-
-
-class Propose(Terms):
-    """A draft that an agent proposes to its owner."""
 
 
 class Correct(Terms):
@@ -82,33 +79,10 @@ class Correct(Terms):
     public_id: PublicId
 
 
-class Note(Takes):
-    """A purpose note in plain words."""
-
-    note: Lines = Field(
-        max_length=NOTE_MAX,
-        description="what the money is for, how much, how long, in plain words",
-        examples=["500 USDC for lending, at most 50 per trade, 30 days"],
-    )
-    save: bool = Field(default=False, description="store the draft; needs an owner session")
-
-
 class Assign(OneMandate):
     """Designate the agent."""
 
     agent_id: AgentId
-
-
-class DraftOut(Gives):
-    """What a note was understood as."""
-
-    draft: dict[str, Any]
-    clauses: list[dict[str, Any]]
-    exposure: dict[str, Any]
-    understood: list[dict[str, Any]]
-    assumed: list[dict[str, Any]]
-    saved: bool
-    public_id: str | None
 
 
 class MandateOut(Gives):
@@ -120,7 +94,7 @@ class MandateOut(Gives):
     exposure: dict[str, Any]
 
 
-def caps(terms: Terms) -> tuple[Usdc, Usdc]:
+def caps(terms: Propose) -> tuple[Usdc, Usdc]:
     """(per action, per day) with 0 < per action <= per day <= budget <= 1e12 (contract 3).
 
     The Standard preset takes 10% and 30% of the budget, or less where the other cap was given
@@ -150,7 +124,7 @@ def caps(terms: Terms) -> tuple[Usdc, Usdc]:
     return per_tx, per_day
 
 
-def payout(terms: Terms) -> tuple[str, int]:
+def payout(terms: Propose) -> tuple[str, int]:
     """(kind, bps) of the payout rule."""
     rule = terms.payout_rule
     if rule is None:
@@ -165,13 +139,17 @@ def payout(terms: Terms) -> tuple[str, int]:
     return kind, bps
 
 
-def targets(terms: Terms, ask: Ask[Any, Any], chain_id: int) -> tuple[Target, ...]:
-    """The allowed targets: as given, and what the named markets stand for."""
+def targets(terms: Propose, ask: Ask[Any, Any], chain_id: int) -> tuple[Target, ...]:
+    """The allowed targets: as given, and what the named markets stand for; their labels are the
+    service's own.
+    """
     listed: tuple[Target, ...] = ()
+    markets = from_config(ask.config.markets)
     if terms.allowed_targets is not None:
-        listed = validate_targets(terms.allowed_targets, ask.chains.address)
+        given = validate_targets(terms.allowed_targets, ask.chains.address)
+        listed = named(given, markets, chain_id)
     if terms.markets:
-        found = resolve(terms.markets, from_config(ask.config.markets), chain_id)
+        found = resolve(terms.markets, markets, chain_id)
         listed = tuple(dict.fromkeys((*(listed or DEFAULT_TARGETS), *found)))
     return listed if terms.allowed_targets is not None or terms.markets else DEFAULT_TARGETS
 
@@ -187,7 +165,7 @@ def _agent_in(uow: UnitOfWork, agent_id: str, chain_id: int) -> tuple[str, str |
     policy = uow.policies.get(agent_id)
     if policy is None or not policy.accepts_mandates:
         raise Refused(refusal("agent_not_accepting"))
-    return agent.name, uow.transfers.deposit_address(agent_id, chain_id) or agent.address
+    return agent.name, uow.addresses.address(agent_id, chain_id) or agent.address
 
 
 def _checksummed(ask: Ask[Any, Any], address: str | None) -> str | None:
@@ -201,13 +179,14 @@ def address_on_file(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> str | No
     agent = uow.identities.agent(m.agent_id)
     return _checksummed(
         ask,
-        uow.transfers.deposit_address(m.agent_id, m.chain_id) or (agent.address if agent else None),
+        uow.addresses.address(m.agent_id, m.chain_id) or (agent.address if agent else None),
     )
 
 
-def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Terms) -> Mandate:
+def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Propose) -> Mandate:
     """The draft with a whole new set of terms."""
-    if terms.agent_id is not None and terms.open_board:
+    opens = isinstance(terms, Terms) and terms.open_board
+    if terms.agent_id is not None and opens:
         raise invalid("open_board", "a named agent and the open board exclude each other")
     per_tx, per_day = caps(terms)
     kind, bps = payout(terms)
@@ -233,15 +212,17 @@ def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Terms) -> Ma
         agent_id=terms.agent_id,
         agent_name=name,
         agent_address=_checksummed(ask, address),
-        open_board=terms.open_board,
+        open_board=opens,
+        from_board=m.from_board and terms.agent_id == m.agent_id,
         accepted_at=m.accepted_at if terms.agent_id == m.agent_id else None,
         frame=None,
     )
 
 
-def _blank(
-    ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Terms
+def blank(
+    ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Propose
 ) -> Mandate:
+    """A draft of nobody's terms yet: `applied` fills it in."""
     return Mandate(
         public_id,
         owner_id,
@@ -266,15 +247,23 @@ def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, Any]:
 
 def create(uow: UnitOfWork, ask: Ask[Terms, None]) -> Reply:
     """Create a draft from typed fields."""
-    m = _new(uow, ask, ask.caller.user_id or "", ask.caller.address or "", ask.asked)
+    m = new_draft(uow, ask, ask.caller.user_id or "", ask.caller.address or "", ask.asked)
     return Reply(201, shown(uow, ask, m))
 
 
-def _new(
-    uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str, owner_address: str, terms: Terms
+def new_draft(
+    uow: UnitOfWork,
+    ask: Ask[Any, Any],
+    owner_id: str,
+    owner_address: str,
+    terms: Terms,
+    *,
+    needs_review: bool = False,
 ) -> Mandate:
+    """Store a new draft; `needs_review` where a note was not understood whole."""
     _not_too_many(uow, ask, owner_id)
-    m = applied(uow, ask, _blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms), terms)
+    m = applied(uow, ask, blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms), terms)
+    m = replace(m, needs_review=needs_review)
     uow.mandates.add(m)
     return m
 
@@ -300,7 +289,7 @@ def propose(uow: UnitOfWork, ask: Ask[Propose, None]) -> Reply:
     m = applied(
         uow,
         ask,
-        _blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, ask.asked),
+        blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, ask.asked),
         ask.asked,
     )
     m = replace(m, proposed_by_agent_id=ask.caller.user_id)
@@ -312,7 +301,8 @@ def correct(uow: UnitOfWork, ask: Ask[Correct, None]) -> Reply:
     """Replace a draft's terms; terms that were asked for before are void."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
     moved(m, Action.CORRECT)
-    changed = applied(uow, ask, m, ask.asked)
+    # Typed fields say what was meant, whatever a note left open.
+    changed = replace(applied(uow, ask, m, ask.asked), needs_review=False)
     uow.mandates.save(changed)
     return Reply(200, shown(uow, ask, changed))
 
@@ -329,6 +319,7 @@ def assign(uow: UnitOfWork, ask: Ask[Assign, None]) -> Reply:
         agent_name=name,
         agent_address=_checksummed(ask, address),
         open_board=False,
+        from_board=m.from_board and same,
         accepted_at=m.accepted_at if same else None,
         frame=None,
     )
@@ -347,12 +338,12 @@ def cancel(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
 
 
 def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
-    """Accept a mandate that names the caller, or one of the open board; of two racing agents one
-    wins.
+    """Accept a mandate that names the caller, or one of the open board, which closes it; of two
+    racing agents one wins.
     """
     m = uow.mandates.get(ask.asked.public_id, lock=True)
     me = ask.caller.user_id
-    if m is not None and m.open_board and m.agent_id not in (None, me):
+    if m is not None and m.from_board and m.agent_id not in (None, me):
         raise Refused(refusal("conflict", why="Another agent has accepted this mandate."))
     if m is None or not sees(ask.caller, m):
         raise not_found()
@@ -377,6 +368,8 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
         agent_id=me,
         agent_name=name,
         agent_address=_checksummed(ask, address),
+        open_board=False,
+        from_board=m.from_board or m.open_board,
         accepted_at=ask.now,
         frame=frame,
         paused_at=ask.now if m.agent_id is None and m.vault_address else m.paused_at,
@@ -385,67 +378,10 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
     return Reply(200, shown(uow, ask, changed))
 
 
-def _closed(ask: Ask[Any, Any]) -> dict[str, str]:
-    """Why a market cannot be named in a draft on the default chain, by market id."""
-    markets, closed = from_config(ask.config.markets), {}
-    for market in markets:
-        try:
-            resolve([market.id], markets, ask.config.default_chain_id)
-        except Refused as no:
-            closed[market.id] = no.refusal.detail["fields"][0]["msg"]
-    return closed
-
-
-def draft(uow: UnitOfWork, ask: Ask[Note, None]) -> Reply:
-    """Read a purpose note; store nothing unless an owner asks for it."""
-    # Its grammar takes a while to load, and most processes on an agent's machine read no note.
-    from domain.mandates.purpose.draft import parse_note
-
-    names = {x.id: x.name for x in from_config(ask.config.markets)}
-    read = parse_note(ask.asked.note, now=ask.now, market_names=names, closed=_closed(ask))
-    terms = Terms.model_validate(dict(read.terms) | {"purpose": ask.asked.note})
-    caller = ask.caller
-    if ask.asked.save and caller.role == "nobody":
-        raise Refused(refusal("unauthenticated", needs="an owner session, to save a draft"))
-    if ask.asked.save and caller.role != "owner":
-        raise Refused(refusal("forbidden", why="saving a draft needs an owner session"))
-    if ask.asked.save:
-        m = _new(uow, ask, caller.user_id or "", caller.address or "", terms)
-    else:
-        m = applied(uow, ask, _blank(ask, "", "", "", terms), terms)
-    book = Book(m, EMPTY, ask.now, ask.config, ask.switches)
-    told = {
-        "draft": m.attributes() | {"public_id": m.public_id or None},
-        "clauses": clauses(m, ask.switches),
-        "exposure": exposure(book),
-        "understood": [{"term": u.term, "value": u.value, "text": u.text} for u in read.understood],
-        "assumed": [{"term": a.term, "value": a.value, "why": a.why} for a in read.assumed],
-        "saved": ask.asked.save,
-        "public_id": m.public_id or None,
-    }
-    return Reply(201 if ask.asked.save else 200, told)
-
-
 _BAD: Final = ("invalid_number", "not_found", "agent_not_accepting", "invalid_address")
 
 
 OPERATIONS: Final = (
-    Operation(
-        name="mandate_draft",
-        title="Read a purpose note",
-        summary="Turn a purpose note in plain words into a draft, with what was understood "
-        "and what was assumed. Stores nothing unless an owner saves it.",
-        auth="open",
-        route=("POST", "/wallet/mandates/draft"),
-        takes=Note,
-        gives=DraftOut,
-        handler=draft,
-        writes=True,
-        weight=HEAVY,
-        on_mcp=True,
-        statuses={200: "The draft, not stored", 201: "The draft, stored"},
-        refusals=("unauthenticated", "forbidden"),
-    ),
     Operation(
         name="owner_mandate_create",
         title="Create a draft",

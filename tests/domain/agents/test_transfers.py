@@ -11,10 +11,12 @@ from domain.agents.transfers import (
     Outcome,
     Report,
     Step,
+    gains,
     outcome,
     reported,
     seen_by_chain,
     settled,
+    told_by_another,
     units,
 )
 from domain.facts import BlockStamp, Receipt, TransferLog
@@ -50,16 +52,16 @@ def judged(
     report: Report,
     told: Receipt | None,
     *,
-    holders: frozenset[str] = frozenset({MINE}),
+    holders: dict[str, str] = {MINE: "u_1"},  # noqa: B006 - nobody writes to it
     **more: Any,
 ) -> Outcome | None:
     given: dict[str, Any] = {
-        "token": TOKEN,
         "confirmations": 12,
         "now": NOW,
         "fails_after": timedelta(days=1),
     }
-    return outcome(report, told, holders=holders, **given | more)
+    gained = gains(told.transfers, TOKEN, holders).get("u_1", 0) if told else 0
+    return outcome(report, told, gained=gained, **given | more)
 
 
 def test_an_inbound_report_is_in_transit_only() -> None:
@@ -127,10 +129,28 @@ def test_a_failed_report_gives_an_outbound_amount_back() -> None:
     }
 
 
-@pytest.mark.parametrize("status", ["confirmed", "failed"])
-def test_what_has_its_outcome_keeps_it(status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "actual"), [("confirmed", None), ("confirmed", 1), ("failed", None)]
+)
+def test_what_has_its_outcome_keeps_it(status: str, actual: int | None) -> None:
     with pytest.raises(ValueError, match=status):
-        settled(a_report(status=status), Outcome(None), idle=0, now=NOW)
+        settled(a_report(status=status), Outcome(actual), idle=0, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("direction", "actual", "idle", "landed"),
+    [
+        ("in", 4_000_000, 0, 4_000_000),
+        ("out", 5_000_000, 9_000_000, -5_000_000),
+        ("out", 5_000_000, 2_000_000, -2_000_000),
+    ],
+)
+def test_what_failed_and_is_found_after_all_is_confirmed_late(
+    direction: str, actual: int, idle: int, landed: int
+) -> None:
+    step = settled(a_report(direction, status="failed"), Outcome(actual), idle=idle, now=NOW)
+    assert moves(step) == {"idle": landed}
+    assert (step.report.status, step.report.confirmed_at) == ("confirmed", NOW)
 
 
 def test_a_transfer_that_only_the_chain_tells_of_is_idle_at_once() -> None:
@@ -149,11 +169,6 @@ def test_a_revert_fails_the_report() -> None:
     assert judged(a_report(), receipt(ok=False)) == Outcome(None)
 
 
-def test_an_asset_that_is_not_known_waits_on_unless_it_reverted() -> None:
-    assert judged(a_report(), receipt(a_log(5_000_000)), token=None) is None
-    assert judged(a_report(), receipt(ok=False), token=None) == Outcome(None)
-
-
 def test_only_the_asset_between_the_agent_and_others_counts() -> None:
     mixed = receipt(
         a_log(5_000_000),
@@ -163,17 +178,38 @@ def test_only_the_asset_between_the_agent_and_others_counts() -> None:
         a_log(3, THEIRS, THEIRS),
     )
     assert judged(a_report(), mixed) == Outcome(4_000_000)
-    assert judged(a_report("in"), mixed) == Outcome(None)
-    assert judged(a_report(), receipt(a_log(5_000_000, THEIRS, OTHER))) == Outcome(None)
+    assert judged(a_report("in"), mixed) is None
 
 
-def test_without_an_address_on_file_the_only_transfer_or_the_exact_one_counts() -> None:
-    nobody: frozenset[str] = frozenset()
-    assert judged(a_report(), receipt(a_log(4_000_000)), holders=nobody) == Outcome(4_000_000)
-    assert judged(a_report(), receipt(a_log(4), a_log(5_000_000)), holders=nobody) == Outcome(
-        5_000_000
-    )
-    assert judged(a_report(), receipt(a_log(4), a_log(6)), holders=nobody) == Outcome(None)
+def test_a_transfer_that_touches_no_proven_address_of_the_agent_fails_in_time() -> None:
+    foreign = receipt(a_log(5_000_000, THEIRS, OTHER))
+    for told in (foreign, receipt(a_log(5_000_000))):
+        holders = {THEIRS: "u_2"} if told is foreign else {}
+        assert judged(a_report(), told, holders=holders) is None
+        late = judged(a_report(), told, holders=holders, now=NOW + timedelta(days=1))
+        assert late == Outcome(None)
+
+
+def test_one_that_is_mined_late_is_not_failed_while_it_gets_deep() -> None:
+    told = receipt(a_log(5_000_000), depth=3)
+    assert judged(a_report(), told, now=NOW + timedelta(days=2)) is None
+
+
+def test_a_transaction_between_two_agents_moves_for_both() -> None:
+    holders = {MINE: "u_1", THEIRS: "u_2", OTHER: "u_2"}
+    logs = [a_log(5), a_log(3, THEIRS, OTHER), a_log(2, THEIRS, "0x" + "99" * 20)]
+    assert gains(logs, TOKEN, holders) == {"u_1": -5, "u_2": 3}
+    assert gains(logs, TOKEN, {"0x" + "98" * 20: "u_3"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("gained", "idle", "moved"), [(5, 0, 5), (-5, 9, -5), (-5, 2, -2), (-5, 0, 0)]
+)
+def test_what_another_reported_takes_idle_no_further_than_zero(
+    gained: int, idle: int, moved: int
+) -> None:
+    (row,) = told_by_another(84532, "0x" + "ab" * 32, "USDC", gained, idle=idle)
+    assert (row.state, row.delta) == ("idle", moved)
 
 
 @pytest.mark.parametrize(

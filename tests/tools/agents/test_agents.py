@@ -223,6 +223,82 @@ async def test_a_deposit_address_is_set_and_read_in_lower_case(world: World) -> 
     ).status == 404
 
 
+async def test_an_address_is_proven_by_its_own_signature_once(both: World) -> None:
+    owner, _ = await both.owner()
+    agent, wallet = await both.agent(owner)
+    given = {"agent_id": agent.user_id, "chain_id": CHAIN_ID}
+    asked = await both.ok("agent_deposit_address", agent, **given)
+    assert (asked["address"], asked["proven"]) == (wallet.address.lower(), False)
+    assert asked["typed_data"]["message"] == {
+        "agent_id": agent.user_id,
+        "chain_id": str(CHAIN_ID),
+        "address": wallet.address,
+        "nonce": asked["nonce"],
+    }
+    assert await both.ok("agent_deposit_address", owner, **given) == asked
+    signature = wallet.sign_typed(asked["typed_data"])
+    told = await both.ok("agent_deposit_address", agent, signature=signature, **given)
+    assert told == asked | {"proven": True, "typed_data": None, "nonce": None}
+    assert await both.ok("agent_deposit_address", agent, **given) == told
+    again = await both.do("agent_deposit_address", agent, signature=signature, **given)
+    assert (again.status, again.body["error"]) == (400, "invalid_signature")
+
+
+async def test_only_the_addresss_signature_over_what_was_asked_for_proves_it(world: World) -> None:
+    owner, stranger = await world.owner()
+    agent, wallet = await world.agent(owner)
+    rival, _ = await world.agent(owner)
+    given = {"agent_id": agent.user_id, "chain_id": CHAIN_ID}
+    asked = (await world.ok("agent_deposit_address", agent, **given))["typed_data"]
+    theirs = await world.ok(
+        "agent_deposit_address",
+        rival,
+        agent_id=rival.user_id,
+        chain_id=CHAIN_ID,
+        address=wallet.address,
+    )
+    for wrong in (
+        stranger.sign_typed(asked),
+        wallet.sign_typed(theirs["typed_data"]),
+        wallet.sign_typed(asked | {"message": asked["message"] | {"nonce": "1"}}),
+        "0x",
+    ):
+        reply = await world.do("agent_deposit_address", agent, signature=wrong, **given)
+        assert (reply.status, reply.body["error"]) == (400, "invalid_signature")
+    other = await world.do(
+        "agent_deposit_address",
+        agent,
+        signature=stranger.sign_typed(asked),
+        address=stranger.address,
+        **given,
+    )
+    assert other.body["error"] == "invalid_signature"
+    assert (await world.ok("agent_deposit_address", agent, **given))["proven"] is False
+
+
+async def test_an_address_goes_to_the_agent_that_it_signs_for_last(world: World) -> None:
+    owner, _ = await world.owner()
+    one, wallet = await world.agent(owner)
+    two, _ = await world.agent(owner)
+    await world.prove(one, wallet)
+    await world.prove(two, wallet)
+    told = await world.ok("agent_deposit_address", one, agent_id=one.user_id, chain_id=CHAIN_ID)
+    assert told["proven"] is False
+    await world.prove(one, wallet)
+    proven = await world.store.read(lambda uow: uow.addresses.proven(CHAIN_ID))
+    assert proven == {wallet.address.lower(): one.user_id}
+
+
+async def test_an_address_on_a_chain_that_is_not_read_cannot_be_proven(world: World) -> None:
+    owner, wallet = await world.owner()
+    agent, _ = await world.agent(owner)
+    given = {"agent_id": agent.user_id, "chain_id": 999_999}
+    told = await world.ok("agent_deposit_address", agent, address=wallet.address, **given)
+    assert (told["proven"], told["typed_data"], told["nonce"]) == (False, None, None)
+    reply = await world.do("agent_deposit_address", agent, signature="0x" + "11" * 65, **given)
+    assert reply.body["error"] == "not_configured"
+
+
 async def test_an_address_that_a_live_vault_names_stays(world: World) -> None:
     m = await working(world)
     given = {"agent_id": m.agent.user_id, "chain_id": CHAIN_ID}
@@ -254,6 +330,25 @@ async def test_offers_wait_until_they_are_accepted(world: World) -> None:
     await world.ok("mandate_accept", m.agent, public_id=m.id)
     rows = (await world.ok("agent_offers", m.agent, agent_id=m.agent.user_id))["items"]
     assert {r["mandate"]["public_id"] for r in rows} == {board.id}
+
+
+async def test_offers_that_name_the_agent_come_before_the_open_board(both: World) -> None:
+    named = [await drafted(both)]
+    agent = named[0].agent
+    strangers: list[str] = []
+    owner, _ = await both.owner()
+    for _ in range(5):
+        both.clock.forward(seconds=1)
+        draft = {"budget_usdc": "5", "open_board": True}
+        told = await both.ok("owner_mandate_create", owner, **draft)
+        strangers.insert(0, told["public_id"])
+    seen: list[str] = []
+    cursor = None
+    for _ in range(3):
+        page = await both.ok("agent_offers", agent, agent_id=agent.user_id, limit=2, cursor=cursor)
+        seen += [row["mandate"]["public_id"] for row in page["items"]]
+        cursor = page["next_cursor"]
+    assert (seen, cursor) == ([named[0].id, *strangers], None)
 
 
 async def test_times_are_told_to_the_millisecond(world: World) -> None:

@@ -23,10 +23,19 @@ def tx(n: int) -> str:
     return f"0x{n:064x}"
 
 
-async def an_agent(world: World, **policy: Any) -> tuple[Caller, Caller, Any]:
+async def an_agent(
+    world: World, *, proves: bool = False, **policy: Any
+) -> tuple[Caller, Caller, Any]:
     owner, _ = await world.owner()
     agent, wallet = await world.agent(owner, **policy)
+    if proves:
+        await world.prove(agent, wallet)
     return owner, agent, wallet
+
+
+async def status_of(world: World, hashed: str) -> tuple[str, str] | None:
+    found = await world.store.read(lambda uow: uow.transfers.get(CHAIN_ID, hashed))
+    return (found.agent_id, found.status) if found else None
 
 
 async def report(
@@ -194,7 +203,7 @@ async def sent(world: World, wallet: Any, to: str, amount: str) -> str:
 
 
 async def test_the_chain_confirms_with_the_amount_that_moved(world: World) -> None:
-    owner, agent, wallet = await an_agent(world)
+    owner, agent, wallet = await an_agent(world, proves=True)
     _, other = await world.agent(owner)
     into = await sent(world, other, wallet.address, "40")
     out = await sent(world, wallet, other.address, "30")
@@ -214,47 +223,184 @@ async def test_the_chain_confirms_with_the_amount_that_moved(world: World) -> No
     assert await held(world, agent) == {"idle": "111.000000", "in_transit": "0.000000"}
 
 
-async def test_a_transaction_of_somebody_else_fails_the_report(world: World) -> None:
-    owner, agent, _ = await an_agent(world)
+async def test_a_transaction_of_somebody_else_is_confirmed_for_nobody(world: World) -> None:
+    owner, agent, _ = await an_agent(world, proves=True)
     _, one = await world.agent(owner)
     _, two = await world.agent(owner)
     foreign = await sent(world, one, two.address, "40")
     assert (await report(world, agent, foreign, "40", "in")).status == 201
-    assert await Confirmations(world.deps).round(CHAIN_ID) == 1
+    watch = Confirmations(world.deps)
+    assert await watch.round(CHAIN_ID) == 0
+    assert await held(world, agent) == {"idle": "0.000000", "in_transit": "40.000000"}
+    world.clock.forward(hours=24)
+    assert await watch.round(CHAIN_ID) == 1
+    assert await status_of(world, foreign) == (agent.user_id, "failed")
     assert await held(world, agent) == {"idle": "0.000000", "in_transit": "0.000000"}
+
+
+async def test_an_address_that_signed_nothing_confirms_nothing_until_it_does(both: World) -> None:
+    owner, agent, wallet = await an_agent(both)
+    _, other = await both.agent(owner)
+    hashed = await sent(both, other, wallet.address, "40")
+    assert (await report(both, agent, hashed, "40", "in")).status == 201
+    watch = Confirmations(both.deps)
+    assert await watch.round(CHAIN_ID) == 0
+    assert await held(both, agent) == {"idle": "0.000000", "in_transit": "40.000000"}
+    await both.prove(agent, wallet)
+    assert await watch.round(CHAIN_ID) == 1
+    assert await held(both, agent) == {"idle": "40.000000", "in_transit": "0.000000"}
+
+
+async def test_naming_another_agents_address_takes_none_of_its_money(both: World) -> None:
+    owner, agent, wallet = await an_agent(both, proves=True)
+    thief, _ = await both.agent(owner)
+    _, other = await both.agent(owner)
+    named = {"agent_id": thief.user_id, "chain_id": CHAIN_ID, "address": wallet.address}
+    told = await both.ok("agent_deposit_address", thief, **named)
+    assert told["proven"] is False
+    into = await sent(both, other, wallet.address, "40")
+    assert (await report(both, thief, into, "40", "in")).status == 201
+    watch = Confirmations(both.deps)
+    assert await watch.round(CHAIN_ID) == 0
+    assert await held(both, thief) == {"idle": "0.000000", "in_transit": "40.000000"}
+    assert await held(both, agent) == {"idle": "40.000000", "in_transit": "0.000000"}
+    assert await watch.round(CHAIN_ID) == 0
+    assert await held(both, agent) == {"idle": "40.000000", "in_transit": "0.000000"}
+    both.clock.forward(hours=24)
+    assert await watch.round(CHAIN_ID) == 1
+    assert await held(both, thief) == {"idle": "0.000000", "in_transit": "0.000000"}
+    again = await report(both, agent, into, "40", "in")
+    assert again.body["error"] == "duplicate_transfer"
+    assert (await verify(both.store)).ok
+
+
+async def test_a_report_on_the_wrong_side_is_not_confirmed(world: World) -> None:
+    owner, agent, wallet = await an_agent(world, proves=True)
+    _, other = await world.agent(owner)
+    await funded(world, agent, "100")
+    into = await sent(world, other, wallet.address, "40")
+    assert (await report(world, agent, into, "40", "out")).status == 201
+    watch = Confirmations(world.deps)
+    assert await watch.round(CHAIN_ID) == 0
+    assert await status_of(world, into) == (agent.user_id, "reported")
+    world.clock.forward(hours=24)
+    assert await watch.round(CHAIN_ID) == 1
+    assert await held(world, agent) == {"idle": "140.000000", "in_transit": "0.000000"}
+
+
+@pytest.mark.parametrize("reporter", ["sender", "recipient", "chain"])
+async def test_a_transfer_between_two_agents_is_in_both_balances_whoever_reports_it(
+    both: World, reporter: str
+) -> None:
+    owner, payer, wallet = await an_agent(both, proves=True)
+    payee, purse = await both.agent(owner)
+    await both.prove(payee, purse)
+    await funded(both, payer, "100")
+    hashed = await sent(both, wallet, purse.address, "30")
+    if reporter == "sender":
+        assert (await report(both, payer, hashed, "30", "out")).status == 201
+    if reporter == "recipient":
+        assert (await report(both, payee, hashed, "30", "in")).status == 201
+    receipt = await both.chains.get(CHAIN_ID).receipt(hashed)
+    assert receipt is not None
+    found = [(hashed, g) for g in receipt.transfers]
+    watch = Confirmations(both.deps)
+    for _ in range(2):
+        await watch.round(CHAIN_ID)
+        await both.store.write(
+            lambda uow: take_inbound(uow, CHAIN_ID, both.evm.usdc, found, both.clock.now())
+        )
+    assert await held(both, payer) == {"idle": "70.000000", "in_transit": "0.000000"}
+    assert await held(both, payee) == {"idle": "30.000000", "in_transit": "0.000000"}
+    for agent, side in ((payer, "out"), (payee, "in")):
+        again = await report(both, agent, hashed, "30", side)
+        assert again.body["error"] == "duplicate_transfer"
+    assert (await verify(both.store)).ok
+
+
+@pytest.mark.parametrize(
+    ("chain_id", "asset"), [(999_999, "USDC"), (CHAIN_ID, "WETH")], ids=["chain", "asset"]
+)
+async def test_what_nobody_can_ask_about_fails_after_a_day(
+    world: World, chain_id: int, asset: str
+) -> None:
+    owner, agent, wallet = await an_agent(world, proves=True)
+    _, other = await world.agent(owner)
+    hashed = await sent(world, other, wallet.address, "1")
+    given = {"chain_id": chain_id, "asset": asset}
+    assert (await report(world, agent, hashed, "5", "in", **given)).status == 201
+    watch = Confirmations(world.deps)
+
+    async def settled() -> int:
+        return await watch.round(CHAIN_ID) + await watch.expire()
+
+    world.clock.forward(hours=23, minutes=59)
+    assert await settled() == 0
+    world.clock.forward(minutes=1)
+    assert await settled() == 1
+    rows = (await world.ok("agent_balances", agent, agent_id=agent.user_id))["balances"]
+    assert {r["in_transit"] for r in rows if r["asset"] == asset} == {"0.000000"}
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+async def test_what_failed_is_confirmed_late_with_compensating_rows(
+    both: World, direction: str
+) -> None:
+    owner, agent, wallet = await an_agent(both)
+    _, other = await both.agent(owner)
+    await funded(both, agent, "100")
+    pair = (other, wallet) if direction == "in" else (wallet, other)
+    hashed = await sent(both, pair[0], pair[1].address, "30")
+    assert (await report(both, agent, hashed, "30", direction)).status == 201
+    watch = Confirmations(both.deps)
+    both.clock.forward(hours=24)
+    assert await watch.round(CHAIN_ID) == 1
+    assert await held(both, agent) == {"idle": "100.000000", "in_transit": "0.000000"}
+    await both.prove(agent, wallet)
+    assert await watch.round(CHAIN_ID) == 1
+    assert await watch.round(CHAIN_ID) == 0
+    idle = "130.000000" if direction == "in" else "70.000000"
+    assert await held(both, agent) == {"idle": idle, "in_transit": "0.000000"}
+    assert await status_of(both, hashed) == (agent.user_id, "confirmed")
+    assert (await verify(both.store)).ok
 
 
 async def test_an_inbound_transfer_that_nobody_reported_is_reported_by_the_chain_once(
     both: World,
 ) -> None:
-    _, agent, wallet = await an_agent(both)
-    await both.ok(
-        "agent_deposit_address",
-        agent,
-        agent_id=agent.user_id,
-        chain_id=CHAIN_ID,
-        address=wallet.address,
-    )
-    stranger = "0x" + "99" * 20
+    _, agent, wallet = await an_agent(both, proves=True)
+    stranger, usdc = "0x" + "99" * 20, both.evm.usdc
     found = [
-        (tx(1), TransferLog(both.evm.usdc, stranger, wallet.address, 3_000_000, 0)),
-        (tx(1), TransferLog(both.evm.usdc, stranger, wallet.address, 2_000_000, 1)),
-        (tx(2), TransferLog(both.evm.usdc, wallet.address, stranger, 9_000_000, 0)),
+        (tx(1), TransferLog(usdc, stranger, wallet.address, 3_000_000, 0)),
+        (tx(1), TransferLog(usdc, stranger, wallet.address, 2_000_000, 1)),
+        (tx(2), TransferLog(usdc, wallet.address, stranger, 9_000_000, 0)),
+        (tx(3), TransferLog(stranger, stranger, wallet.address, 9_000_000, 0)),
     ]
     now = both.clock.now()
-    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, now)) == 1
-    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, now)) == 0
+    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, now)) == 1
+    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, now)) == 0
     assert await held(both, agent) == {"idle": "5.000000", "in_transit": "0.000000"}
     stored = await both.store.read(lambda uow: uow.transfers.get(CHAIN_ID, tx(1)))
     assert stored is not None
     assert (stored.reported_by, stored.status) == ("chain", "confirmed")
 
 
+async def test_a_report_of_another_asset_is_not_settled_in_usdc(world: World) -> None:
+    owner, agent, wallet = await an_agent(world, proves=True)
+    _, other = await world.agent(owner)
+    hashed = await sent(world, other, wallet.address, "30")
+    assert (await report(world, agent, hashed, "1", "in", asset="WETH")).status == 201
+    await Confirmations(world.deps).round(CHAIN_ID)
+    rows = (await world.ok("agent_balances", agent, agent_id=agent.user_id))["balances"]
+    told = {r["asset"]: (r["idle"], r["in_transit"]) for r in rows}
+    assert told == {"USDC": ("30.000000", "0.000000"), "WETH": ("0.000000", "1.000000")}
+
+
 async def test_waiting_reports_are_asked_about_in_turn(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tools.keeper.transfers.A_ROUND", 2)
-    _, agent, wallet = await an_agent(world)
+    _, agent, wallet = await an_agent(world, proves=True)
     owner, _ = await world.owner()
     _, other = await world.agent(owner)
     for n in range(4):
@@ -270,40 +416,31 @@ async def test_an_address_that_others_keep_busy_fills_no_table(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tools.keeper.transfers.FOUND_A_DAY", 3)
-    _, agent, wallet = await an_agent(world)
-    await world.ok(
-        "agent_deposit_address",
-        agent,
-        agent_id=agent.user_id,
-        chain_id=CHAIN_ID,
-        address=wallet.address,
-    )
+    _, _, wallet = await an_agent(world, proves=True)
+    usdc = world.evm.usdc
     found = [
-        (tx(n), TransferLog(world.evm.usdc, "0x" + "99" * 20, wallet.address, 1_000_000, 0))
-        for n in range(9)
+        (tx(n), TransferLog(usdc, "0x" + "99" * 20, wallet.address, 1_000_000, 0)) for n in range(9)
     ]
     assert (
-        await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now()))
+        await world.store.write(
+            lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, world.clock.now())
+        )
         == 3
     )
     world.clock.forward(days=1)
     assert (
-        await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, found, world.clock.now()))
+        await world.store.write(
+            lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, world.clock.now())
+        )
         == 3
     )
 
 
 async def test_a_false_claim_keeps_nobodys_transfer_out_of_the_books(both: World) -> None:
-    owner, agent, wallet = await an_agent(both)
-    thief, _ = await both.agent(owner)
+    owner, agent, wallet = await an_agent(both, proves=True)
+    thief, purse = await both.agent(owner)
+    await both.prove(thief, purse)
     _, other = await both.agent(owner)
-    await both.ok(
-        "agent_deposit_address",
-        agent,
-        agent_id=agent.user_id,
-        chain_id=CHAIN_ID,
-        address=wallet.address,
-    )
     into, out = (
         await sent(both, other, wallet.address, "40"),
         await sent(both, wallet, other.address, "30"),
@@ -313,12 +450,14 @@ async def test_a_false_claim_keeps_nobodys_transfer_out_of_the_books(both: World
     await funded(both, agent, "100")
     assert (await report(both, agent, out, "30")).body["error"] == "duplicate_transfer"
     watch = Confirmations(both.deps)
+    assert await watch.round(CHAIN_ID) == 0
+    assert await held(both, agent) == {"idle": "110.000000", "in_transit": "0.000000"}
+    assert (await held(both, thief))["idle"] == "0.000000"
+    both.clock.forward(hours=24)
     assert await watch.round(CHAIN_ID) == 2
-    assert await held(both, agent) == {"idle": "140.000000", "in_transit": "0.000000"}
     assert await held(both, thief) == {"idle": "0.000000", "in_transit": "0.000000"}
-    assert (await report(both, thief, out, "1", "in")).body["error"] == "duplicate_transfer"
-    assert (await report(both, agent, out, "30")).status == 201
-    assert (await report(both, thief, out, "1", "in")).body["error"] == "duplicate_transfer"
-    assert await watch.round(CHAIN_ID) == 1
+    for caller, amount, side in ((thief, "1", "in"), (agent, "30", "out")):
+        again = await report(both, caller, out, amount, side)
+        assert again.body["error"] == "duplicate_transfer"
     assert await held(both, agent) == {"idle": "110.000000", "in_transit": "0.000000"}
     assert (await verify(both.store)).ok

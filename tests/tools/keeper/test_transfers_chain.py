@@ -38,13 +38,7 @@ async def pay(world: World, wallet: Any, to: str, amount: str) -> str:
 async def registered(world: World) -> tuple[Caller, Any, Any]:
     owner, stranger = await world.owner()
     agent, wallet = await world.agent(owner)
-    await world.ok(
-        "agent_deposit_address",
-        agent,
-        agent_id=agent.user_id,
-        chain_id=CHAIN_ID,
-        address=wallet.address,
-    )
+    await world.prove(agent, wallet)
     return agent, wallet, stranger
 
 
@@ -92,7 +86,7 @@ async def test_a_report_that_came_first_is_confirmed_not_doubled(world: World) -
     assert await idle(world, agent) == "3.000000"
 
 
-async def test_an_address_that_two_agents_name_is_nobodys(world: World) -> None:
+async def test_an_address_is_the_agents_that_proved_it_whoever_names_it(world: World) -> None:
     agent, wallet, stranger = await registered(world)
     owner, _ = await world.owner()
     rival, _ = await world.agent(owner)
@@ -107,7 +101,22 @@ async def test_an_address_that_two_agents_name_is_nobodys(world: World) -> None:
     await keeper.round()
     await pay(world, stranger, wallet.address, "3")
     await keeper.round()
-    assert (await idle(world, agent), await idle(world, rival)) == ("0.000000", "0.000000")
+    assert (await idle(world, agent), await idle(world, rival)) == ("3.000000", "0.000000")
+
+
+async def test_what_one_agent_pays_another_is_found_for_both(world: World) -> None:
+    agent, wallet, stranger = await registered(world)
+    payee, purse = await world.agent((await world.owner())[0])
+    await world.prove(payee, purse)
+    keeper = ticks(world)
+    await keeper.round()
+    await pay(world, stranger, wallet.address, "5")
+    await keeper.round()
+    await pay(world, wallet, purse.address, "2")
+    for _ in range(2):
+        await keeper.round()
+    # `pay` mints what it sends: 5 came, 2 came, 2 went.
+    assert (await idle(world, agent), await idle(world, payee)) == ("5.000000", "2.000000")
 
 
 async def test_only_transfers_to_the_named_addresses_are_read(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.world import CHAIN_ID, World, drafted, signed, working
+from tests.world import CHAIN_ID, Mandated, World, drafted, market_targets, signed, working
 from tools.call.operation import NOBODY
 
 pytestmark = pytest.mark.anyio
@@ -68,12 +68,72 @@ async def test_a_note_that_names_a_market_nobody_can_use_yet_is_read_and_told(wo
     ):
         told = await world.do("mandate_draft", NOBODY, note=f"$500 in {name}")
         assert told.status == 200
-        assert [a["why"] for a in told.body["assumed"] if a["term"] == "markets"] == [
-            f'"{name}" cannot be used: {why}'
-        ]
+        (clause,) = told.body["unclear"][-1:]
+        assert (told.body["needs_review"], clause["text"]) == (True, f"in {name}")
+        assert why in clause["why"]
         assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402"]
     told = await world.do("mandate_draft", NOBODY, note="$500 in Open Venue")
     assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402", "venue"]
+
+
+async def test_every_clause_of_a_note_is_told_where_it_went(world: World) -> None:
+    told = await world.ok(
+        "mandate_draft",
+        NOBODY,
+        note="Budget 700 USDC. Never act without asking me. The venue charges a 0.1% fee.",
+    )
+    assert told["understood"] == [
+        {"term": "budget_usdc", "value": "700.000000", "text": "Budget 700 USDC"}
+    ]
+    (clause,) = told["unclear"]
+    assert clause["text"] == "Never act without asking me"
+    assert clause["could_be"] == [{"term": "approval_above_usdc", "value": "0.000001"}]
+    assert told["unrelated"] == [{"text": "The venue charges a 0.1% fee"}]
+    assert (told["needs_review"], told["draft"]["needs_review"]) == (True, True)
+    assert "approval_above_usdc" in {a["term"] for a in told["assumed"]}
+
+
+async def test_an_unclear_draft_gives_out_no_terms_until_its_owner_has_put_fields(
+    world: World,
+) -> None:
+    owner, wallet = await world.owner()
+    agent, _ = await world.agent(owner)
+    note = "Budget 500 USDC. Never act without asking me."
+    kept = (await world.do("mandate_draft", owner, note=note, save=True)).body
+    on = {"public_id": kept["public_id"]}
+    read = await world.ok("mandate_get", owner, **on)
+    assert read["mandate"]["needs_review"] is True
+    assigned = await world.do("owner_mandate_assign", owner, **on, agent_id=agent.user_id)
+    assert assigned.status == 200
+    for refused in (
+        await world.do("owner_terms", owner, **on),
+        await world.do("owner_sign", owner, **on, signature="0x" + "11" * 65),
+    ):
+        assert (refused.status, refused.body["error"]) == (409, "draft_unclear")
+        assert refused.body["next"][0]["route"] == "PUT /wallet/mandates/{public_id}"
+    corrected = await world.ok(
+        "owner_mandate_correct",
+        owner,
+        **on,
+        budget_usdc="500",
+        approval_above_usdc="0.000001",
+        agent_id=agent.user_id,
+        chain_id=CHAIN_ID,
+    )
+    assert corrected["mandate"]["needs_review"] is False
+    terms = await world.ok("owner_terms", owner, **on)
+    signature = wallet.sign_typed(terms["typed_data"])
+    assert (await world.do("owner_sign", owner, **on, signature=signature)).status == 200
+
+
+async def test_a_note_understood_whole_is_signed_as_it_was_read(world: World) -> None:
+    owner, _ = await world.owner()
+    agent, _ = await world.agent(owner)
+    kept = (await world.do("mandate_draft", owner, note="500 USDC for 14 days", save=True)).body
+    assert (kept["needs_review"], kept["unclear"]) == (False, [])
+    on = {"public_id": kept["public_id"]}
+    await world.do("owner_mandate_assign", owner, **on, agent_id=agent.user_id)
+    assert (await world.do("owner_terms", owner, **on)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -174,6 +234,90 @@ async def test_a_proposal_is_the_owners_draft_with_the_proposers_name(world: Wor
     assert (
         await world.do("owner_mandate_correct", agent, public_id=public_id, budget_usdc="40")
     ).body["error"] == "forbidden"
+
+
+async def test_a_proposal_cannot_open_the_board(world: World) -> None:
+    owner, _ = await world.owner()
+    agent, _ = await world.agent(owner)
+    for value in (True, False):
+        told = await world.do("mandate_propose", agent, budget_usdc="50", open_board=value)
+        assert told.body["error"] == "invalid_request"
+        assert told.body["detail"]["fields"][0]["loc"] == "open_board"
+    assert await _mandates(world) == 0
+
+
+async def test_accepting_an_open_offer_closes_the_board(world: World) -> None:
+    m = await drafted(world, agent_id=None, open_board=True)
+    late, _ = await world.agent(m.owner)
+    told = await m.as_agent("mandate_accept")
+    assert (told.body["mandate"]["open_board"], told.body["mandate"]["agent_id"]) == (
+        False,
+        m.agent.user_id,
+    )
+    refused = await world.do("mandate_accept", late, public_id=m.id)
+    assert (refused.status, refused.body["error"]) == (409, "conflict")
+    await m.as_owner("owner_mandate_assign", agent_id=m.agent.user_id)
+    assert (await m.as_agent("mandate_accept")).status == 200
+
+
+async def _markets_clause(m: Mandated) -> dict[str, Any]:
+    return next(c for c in (await m.read())["clauses"] if c["key"] == "markets")
+
+
+async def test_a_label_over_another_address_is_not_the_drafters_to_give(world: World) -> None:
+    copied = [
+        t | {"address": "0x" + "66" * 20} if t["kind"] == "contract" else t
+        for t in market_targets(world)
+    ]
+    genuine = await drafted(world)
+    agent = genuine.agent
+    draft = {"budget_usdc": "50", "chain_id": CHAIN_ID, "allowed_targets": copied}
+    proposed = await world.ok("mandate_propose", agent, **draft)
+    contracts = [t for t in proposed["mandate"]["allowed_targets"] if t["kind"] == "contract"]
+    assert {(t["label"], t["market"]) for t in contracts} == {(None, None)}
+    (clause,) = [c for c in proposed["clauses"] if c["key"] == "markets"]
+    assert "Test Market" not in str(clause)
+    assert f"{contracts[0]['address']} 0x6e553f65" in clause["text_en"]
+    assert "does not know" in clause["text_en"]
+    assert "Test Market: deposit" in (await _markets_clause(genuine))["text_en"]
+    assert "does not know" not in (await _markets_clause(genuine))["text_en"]
+
+
+async def test_a_listed_call_gets_the_services_label_whatever_the_draft_says(world: World) -> None:
+    given = [
+        t | {"label": "Safe savings", "market": "bank"} if t["kind"] == "contract" else t
+        for t in market_targets(world)
+    ]
+    m = await drafted(world, allowed_targets=given)
+    clause = await _markets_clause(m)
+    assert "Safe savings" not in str(clause)
+    assert "Test Market: deposit" in clause["text_en"]
+    read = (await m.read())["mandate"]
+    assert {t["market"] for t in read["allowed_targets"] if t["kind"] == "contract"} == {
+        "test-market"
+    }
+
+
+async def test_a_listed_call_that_is_held_less_tightly_says_so(world: World) -> None:
+    deposit = market_targets(world)[1] | {"self_args": [], "probe": "0x01e1d114"}
+    m = await drafted(world, allowed_targets=[{"kind": "vault"}, deposit])
+    text = (await _markets_clause(m))["text_en"]
+    assert (
+        "Test Market: deposit (not held to the vault's own address; valued by 0x01e1d114)" in text
+    )
+
+
+async def test_a_listed_call_of_another_chain_is_not_known(world: World) -> None:
+    m = await drafted(world, chain_id=84532)
+    assert "Test Market" not in str(await _markets_clause(m))
+
+
+async def test_a_venue_entry_has_the_services_name_or_none(world: World) -> None:
+    entry = {"kind": "venue", "venue": "perps", "symbols": ["BTC"], "label": "Test Market: deposit"}
+    m = await drafted(world, allowed_targets=[entry])
+    clause = await _markets_clause(m)
+    assert clause["text_en"] == "The agent may only deal with: perps: BTC."
+    assert clause["params"]["items"][0]["label"] is None
 
 
 async def test_accepting_confirms_once(world: World) -> None:

@@ -1,0 +1,37 @@
+"""Proving that an address is an agent's own: what it signs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+FIELDS: Final = (
+    ("agent_id", "string"),
+    ("chain_id", "uint256"),
+    ("address", "address"),
+    ("nonce", "uint256"),
+)
+
+
+_DOMAIN: Final = (("name", "string"), ("version", "string"), ("chainId", "uint256"))
+
+
+def typed_data(agent_id: str, chain_id: int, address: str, nonce: int) -> dict[str, Any]:
+    """The whole typed-data object (EIP-712) that `address` signs to be the agent's (contract 7).
+
+    Shapes: `address` in EIP-55 form; integers leave as decimal strings. `nonce` is 256 random
+    bits, good for one proof.
+    """
+    return {
+        "types": {
+            "EIP712Domain": [{"name": n, "type": t} for n, t in _DOMAIN],
+            "DepositAddress": [{"name": n, "type": t} for n, t in FIELDS],
+        },
+        "primaryType": "DepositAddress",
+        "domain": {"name": "MandateWallet", "version": "1", "chainId": chain_id},
+        "message": {
+            "agent_id": agent_id,
+            "chain_id": str(chain_id),
+            "address": address,
+            "nonce": str(nonce),
+        },
+    }
