@@ -376,7 +376,12 @@ REFUSALS: Final = _registry(
         sentence="The note behind this draft was not understood whole, and nobody has "
         "corrected it.",
         next=(
-            NextStep("Say in typed fields what is meant", None, "PUT /wallet/mandates/{public_id}"),
+            NextStep(
+                "Say in typed fields what is meant",
+                None,
+                "PUT /wallet/mandates/{public_id}",
+                OWNER,
+            ),
         ),
     ),
     Kind(
