@@ -97,6 +97,7 @@ class Settings(BaseSettings):
     reservation_s: int = Field(default=600, ge=1)
     refusals_per_day: int = Field(default=60, ge=1)
     mark_fresh_s: int = Field(default=900, ge=1)
+    claim_ttl_s: int = Field(default=900, ge=1)
     transfer_fails_after_s: int = Field(default=86_400, ge=60)
     ranked_days: int = Field(default=14, ge=0)
     ranked_trades: int = Field(default=10, ge=0)
@@ -217,6 +218,7 @@ class Settings(BaseSettings):
             reservation_s=self.reservation_s,
             refusals_per_day=self.refusals_per_day,
             mark_fresh_s=self.mark_fresh_s,
+            claim_ttl_s=self.claim_ttl_s,
             transfer_fails_after_s=self.transfer_fails_after_s,
             ranked_days=self.ranked_days,
             ranked_trades=self.ranked_trades,
