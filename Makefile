@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench conformance inspector clients fuzz conform contracts lint lock clean
+.PHONY: setup check test demo bench conformance inspector clients venue-clients fuzz conform contracts lint lock clean
 
 setup: $(STAMP)
 
@@ -47,6 +47,10 @@ inspector: setup
 clients: setup
 	$(BIN)/pytest -q tests/clients -k story
 
+# The official SDK, @nktkas/hyperliquid and ccxt at the local venue; TypeScript over its answers.
+venue-clients: setup
+	$(BIN)/pytest -q tests/venue/devvenue/test_clients.py tests/venue/devvenue/test_types.py
+
 # The reference agent through every scenario that a harness has to survive.
 conform: setup
 	$(BIN)/wallet conform -- $(BIN)/python docs/examples/agent.py '{market}' '{amount}'
@@ -63,6 +67,7 @@ lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o locks/dev.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c locks/dev.txt pyproject.toml -o locks/run.txt
 	echo "mcp<2" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mcp1.txt
+	echo "ccxt" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/ccxt.txt
 
 clean:
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .ruff_cache

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from domain.money import ZERO, Usdc
+from domain.times import Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,23 @@ class VaultLog:
     tx_hash: str
     log_index: int
     block: BlockStamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedLog:
+    """A vault's log that is not deep enough to be a ledger row, as it is shown.
+
+    `args` are the log's arguments by their Solidity names, amounts in base units.
+    """
+
+    name: str
+    address: str
+    mandate: str | None
+    args: Mapping[str, Any]
+    at: Timestamp | None
+    block: int
+    tx_hash: str
+    confirmed_on_chain: Literal[False] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,11 +105,18 @@ def keeper(once: bool) -> None:
 @click.option(
     "--journal", type=click.Path(path_type=Path), help="File that keeps the chain between runs."
 )
-def devnet(host: str, port: int, chain_id: int, journal: Path | None) -> None:
+@click.option("--venue", is_flag=True, help="A local trading venue beside it, both networks.")
+@click.option(
+    "--venue-port", default=8551, show_default=True, help="Of mainnet; testnet is one above."
+)
+def devnet(
+    host: str, port: int, chain_id: int, journal: Path | None, venue: bool, venue_port: int
+) -> None:
     """Run the embedded EVM with JSON-RPC, a test USDC, a factory and a market."""
     from server.devnet import run_devnet
 
-    _run(lambda: run_devnet(host, port, chain_id, journal, _say))
+    at = venue_port if venue else None
+    _run(lambda: run_devnet(host, port, chain_id, journal, _say, venue_port=at))
 
 
 @main.group()

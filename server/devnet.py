@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,11 +100,27 @@ def environment(net: Devnet, chain_id: int) -> dict[str, str]:
 
 
 async def run_devnet(
-    host: str, port: int, chain_id: int, journal: Path | None, say: Callable[[Any], None]
+    host: str,
+    port: int,
+    chain_id: int,
+    journal: Path | None,
+    say: Callable[[Any], None],
+    *,
+    venue_port: int | None = None,
 ) -> None:
-    """Run a chain until interrupted, and print the settings to use it."""
-    async with devnet(host, port, chain_id, journal) as net:
-        for name, value in environment(net, chain_id).items():
+    """Run a chain until interrupted, and print the settings to use it; with a port for it, a local
+    venue too, where the chain's unlocked accounts have money.
+    """
+    async with AsyncExitStack() as stack:
+        net = await stack.enter_async_context(devnet(host, port, chain_id, journal))
+        settings = environment(net, chain_id)
+        if venue_port is not None:
+            from server.devvenue import venues
+
+            funded = [address_of("0x" + key.hex()) for key in net.chain.keys]
+            both = await stack.enter_async_context(venues(host, venue_port, funded))
+            settings |= both.environment()
+        for name, value in settings.items():
             say(f"{name}={value}")
         say(f"market: {net.deployed.market}")
         await anyio.sleep_forever()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import sqlite3
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+import aiosqlite
+import anyio
+
+from storage.reader import LongReader, long_reader, on_a_thread
+from storage.rows.ledger import ALL_IDS, HEAD, ROWS_OF
+from storage.rows.row import COLUMNS
 from storage.store import Store, sqlite_path
-from storage.unit_of_work import UnitOfWork
-
-PAGES_AT_ONCE: Final = 2_048
 
 
 class NoBackup(Exception):
@@ -35,33 +36,45 @@ async def backup(url: str, target: Path) -> None:
         raise NoBackup(f"there is no database at {sqlite_path(url)}")
     if target.exists():
         raise NoBackup(f"{target} is there already; a backup never replaces a file")
-    await asyncio.to_thread(_copy, sqlite_path(url), target)
-
-
-def _copy(source: str, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+    await anyio.to_thread.run_sync(partial(target.parent.mkdir, parents=True, exist_ok=True))
     part = target.with_name(target.name + ".part")
     part.unlink(missing_ok=True)
+    # Whoever can read the copy can read every key's hash and every session.
+    part.touch(mode=0o600, exist_ok=False)
     try:
-        origin, copy = sqlite3.connect(source), sqlite3.connect(part)
-        try:
-            origin.backup(copy, pages=PAGES_AT_ONCE)
-            # One file, complete without a -wal beside it.
-            copy.execute("PRAGMA journal_mode = DELETE")
-            verdict = copy.execute("PRAGMA integrity_check").fetchone()[0]
-        finally:
-            copy.close()
-            origin.close()
-        if verdict != "ok":
-            raise NoBackup(f"the copy is damaged: {verdict}")
-        _flush(part)
-        # A link, unlike a rename, fails where somebody made the target meanwhile.
-        os.link(part, target)
-        _flush(target.parent)
-    except FileExistsError:
-        raise NoBackup(f"{target} is there already; a backup never replaces a file") from None
+        await _copy(sqlite_path(url), part)
+        await anyio.to_thread.run_sync(_publish, part, target)
     finally:
         part.unlink(missing_ok=True)
+
+
+async def _copy(source: str, part: Path) -> None:
+    """Copy in one step, on connections of their own.
+
+    Between the steps of a copy in several steps every write of somebody else starts it over, so
+    that it never ends while there are writers; one step holds one snapshot, and no writer waits.
+    """
+    async with (
+        on_a_thread(source, reads_only=False) as origin,
+        aiosqlite.connect(part) as copy,
+    ):
+        await origin.backup(copy, pages=-1)
+        # One file, complete without a -wal beside it.
+        await copy.execute("PRAGMA journal_mode = DELETE")
+        (verdict,) = await (await copy.execute("PRAGMA integrity_check")).fetchone() or ("nothing",)
+    if verdict != "ok":
+        raise NoBackup(f"the copy is damaged: {verdict}")
+
+
+def _publish(part: Path, target: Path) -> None:
+    """Give the copy its name, once it is on the disk."""
+    _flush(part)
+    try:
+        # A link, unlike a rename, fails where somebody made the target meanwhile.
+        os.link(part, target)
+    except FileExistsError:
+        raise NoBackup(f"{target} is there already; a backup never replaces a file") from None
+    _flush(target.parent)
 
 
 def _flush(path: Path) -> None:
@@ -72,7 +85,7 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-async def export(store: Store, target: Path) -> dict[str, int]:
+async def export(source: Store | str, target: Path) -> dict[str, int]:
     """Write every ledger as JSON lines, each ending with its head; `storage.verify.verify_export`
     checks them offline.
 
@@ -80,22 +93,27 @@ async def export(store: Store, target: Path) -> dict[str, int]:
     {public_id, seq, row_hash, created_at}}`. `row_hash` is the SHA-256 of the row without it, as
     ASCII JSON with sorted keys and no spaces. Answers `{ledgers, rows}`.
     """
+    url = source if isinstance(source, str) else source.url
     counts = {"ledgers": 0, "rows": 0}
     with target.open("x", encoding="utf-8") as out:
-        for public_id in await store.read(lambda uow: uow.ledger.all_ids()):
-            lines = await store.read(partial(_lines, public_id=public_id))
-            out.writelines(json.dumps(line, sort_keys=True) + "\n" for line in lines)
-            counts = {"ledgers": counts["ledgers"] + 1, "rows": counts["rows"] + len(lines) - 1}
+        async with long_reader(url) as reader:
+            async with reader.snapshot():
+                ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]
+            for public_id in ids:
+                async for line in _lines(reader, public_id):
+                    out.write(json.dumps(line, sort_keys=True) + "\n")
+                    counts["rows"] += "head" not in line
+                counts["ledgers"] += 1
     return counts
 
 
-def _lines(uow: UnitOfWork, public_id: str) -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = [
-        {name: row[name] for name in row.keys()}  # noqa: SIM118  # a sqlite3.Row iterates over values
-        for row in uow.ledger.rows_of(public_id)
-    ]
-    head = uow.ledger.head_row(public_id)
-    told = {
-        name: head[name] if head is not None else None for name in ("seq", "row_hash", "created_at")
-    }
-    return [*rows, {"head": {"public_id": public_id, **told}}]
+async def _lines(reader: LongReader, public_id: str) -> AsyncIterator[Mapping[str, Any]]:
+    """One ledger on one snapshot: its rows, then its head."""
+    async with reader.snapshot():
+        async for row in reader.rows(ROWS_OF, public_id=public_id):
+            yield {name: row[name] for name in COLUMNS}
+        head: dict[str, Any] = {"public_id": public_id}
+        head |= dict.fromkeys(("seq", "row_hash", "created_at"))
+        async for row in reader.rows(HEAD, public_id=public_id):
+            head |= {name: row[name] for name in ("seq", "row_hash", "created_at")}
+        yield {"head": head}

@@ -77,7 +77,7 @@ class SqliteSql:
 
 
 @cache
-def _numbered(text: str) -> tuple[str, tuple[str, ...]]:
+def numbered(text: str) -> tuple[str, tuple[str, ...]]:
     """The same statement with $1, $2, …, as asyncpg takes it."""
     names: list[str] = []
 
@@ -99,13 +99,13 @@ class PostgresSql:
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query."""
-        statement, names = _numbered(text)
+        statement, names = numbered(text)
         found = self._connection.exec_driver_sql(statement, tuple(values[n] for n in names))
         return [dict(row) for row in found.mappings()]
 
     def run(self, text: str, /, **values: Any) -> int:
         """Run a statement."""
-        statement, names = _numbered(text)
+        statement, names = numbered(text)
         try:
             return self._connection.exec_driver_sql(
                 statement, tuple(values[n] for n in names)

@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import (
     BigInteger,
     Column,
+    Identity,
     Index,
     Integer,
     MetaData,
@@ -28,6 +29,7 @@ from sqlalchemy import (
 metadata: Final = MetaData()
 BIG: Final = BigInteger().with_variant(Integer, "sqlite")
 _HALL_SORTS: Final = ("days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working")
+ON_POSTGRES: Final = {"only_on": "postgresql"}
 TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
 
 
@@ -57,10 +59,13 @@ Table(
     _may("amount_micros", BIG), _may("tx_hash", Text), _may("chain_id", BIG), _may("log_index", BIG),
     _may("block_number", BIG), _may("pairs_with", BIG), _need("payload", Text), _need("occurred_at", BIG),
     _need("created_at", BIG), _need("prev_hash", Text), _need("row_hash", Text),
+    # The order of all mandates' rows (storage.tail). SQLite has it already: the rowid.
+    Column("position", BigInteger, Identity(always=True), nullable=False, info=ON_POSTGRES),
     PrimaryKeyConstraint("public_id", "seq"),
     UniqueConstraint("event_id", name="one_row_an_event"),
     Index("ledger_tx", "public_id", "tx_hash", "reported_by", "seq"),
     Index("ledger_created", "public_id", "created_at", "seq"),
+    Index("ledger_positions", "position", unique=True, info=ON_POSTGRES),
     Index(
         "one_partner_a_row", "public_id", "pairs_with", unique=True,
         sqlite_where=text("pairs_with IS NOT NULL"), postgresql_where=text("pairs_with IS NOT NULL"),

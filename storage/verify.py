@@ -5,21 +5,20 @@ row.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from domain.ledger.events import Event, Reporter
 from domain.ledger.fold import fold
 from domain.ledger.pairing import can_pair
 from domain.ledger.state import EMPTY, LedgerState, from_json
+from storage.reader import LongReader, long_reader
+from storage.rows.agents import BOTH_SUMS
+from storage.rows.ledger import ALL_IDS, CHECKPOINTS_OF, HEAD, ROWS_OF
 from storage.rows.row import event_of, row_hash
 from storage.sql import Row
-from storage.store import Store, open_store
-from storage.unit_of_work import UnitOfWork
-
-AGENTS_AT_ONCE: Final = 500
+from storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +117,18 @@ class Walk:
 
 
 async def verify(source: Store | str) -> Report:
-    """Verify every ledger and every balance of a store, or of the database behind a URL; one
-    snapshot a ledger.
+    """Verify every ledger and every balance of a store's database, or of the one behind a URL; on a
+    connection of its own, one snapshot a ledger.
     """
-    if isinstance(source, str):
-        store = await open_store(source)
-        try:
-            return await verify(store)
-        finally:
-            await store.close()
-    report = Report()
-    for public_id in await source.read(lambda uow: uow.ledger.all_ids()):
-        await source.read(partial(_ledger, public_id=public_id, report=report))
-    last = ""
-    while agents := await source.read(partial(_balances, after=last, report=report)):
-        last = agents
+    url, report = source if isinstance(source, str) else source.url, Report()
+    async with long_reader(url) as reader:
+        async with reader.snapshot():
+            ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]
+        for public_id in ids:
+            async with reader.snapshot():
+                await _ledger(reader, public_id, report)
+        async with reader.snapshot():
+            await _balances(reader.rows(BOTH_SUMS), report)
     return report
 
 
@@ -178,23 +174,28 @@ def _no_head(report: Report, walk: Walk | None) -> None:
         report.findings += walk.findings
 
 
-def _ledger(uow: UnitOfWork, public_id: str, report: Report) -> None:
+async def _ledger(reader: LongReader, public_id: str, report: Report) -> None:
     walk = Walk(public_id)
-    stored = uow.ledger.checkpoints_of(public_id)
+    stored = await _checkpoints(reader, public_id)
     report.ledgers += 1
     report.checkpoints += len(stored)
-    for row in uow.ledger.rows_of(public_id):
+    async for row in reader.rows(ROWS_OF, public_id=public_id):
         walk.step(row)
         report.rows += 1
         _checkpoint(walk, stored.pop(walk.seq, None))
     for seq in stored:
         walk.find("a checkpoint stands where no row is", seq)
-    head = uow.ledger.head_row(public_id)
-    if head is None:
+    head = [row async for row in reader.rows(HEAD, public_id=public_id)]
+    if not head:
         walk.find("the ledger has no head")
     else:
-        walk.ends(int(head["seq"]), head["row_hash"], int(head["created_at"]))
+        walk.ends(int(head[0]["seq"]), head[0]["row_hash"], int(head[0]["created_at"]))
     report.findings += walk.findings
+
+
+async def _checkpoints(reader: LongReader, public_id: str) -> dict[int, str]:
+    rows = reader.rows(CHECKPOINTS_OF, public_id=public_id)
+    return {int(row["seq"]): row["state"] async for row in rows}
 
 
 def _checkpoint(walk: Walk, text: str | None) -> None:
@@ -208,24 +209,12 @@ def _checkpoint(walk: Walk, text: str | None) -> None:
         walk.find("the checkpoint is not the fold of the rows up to it", walk.seq)
 
 
-def _balances(uow: UnitOfWork, after: str, report: Report) -> str:
-    """Compare the kept sums of some agents with their deltas; returns the last agent's id, "" at
-    the end.
-    """
-    agents = uow.identities.all_agents(after, AGENTS_AT_ONCE)
-    for agent in agents:
-        kept, summed = (
-            _by_place(uow.transfers.balances(agent.agent_id)),
-            _by_place(uow.transfers.summed(agent.agent_id)),
-        )
-        report.balances += len(summed)
-        for place in sorted(kept.keys() | summed.keys()):
-            is_now, must = kept.get(place, 0), summed.get(place, 0)
-            if is_now != must:
-                what = f"{place[2]} {place[1]} on chain {place[0]} is {is_now}, its deltas sum up to {must}"
-                report.findings.append(Finding(agent.agent_id, None, what))
-    return agents[-1].agent_id if agents else ""
-
-
-def _by_place(rows: Iterable[tuple[int, str, str, int]]) -> Mapping[tuple[int, str, str], int]:
-    return {(chain, asset, state): amount for chain, asset, state, amount in rows}
+async def _balances(places: AsyncIterator[Row], report: Report) -> None:
+    """Compare the kept sum of every place with its deltas."""
+    async for at in places:
+        report.balances += at["deltas"] > 0
+        kept, summed = int(at["kept"]), int(at["summed"])
+        if kept != summed:
+            where = f"{at['state']} {at['asset']} on chain {at['chain_id']}"
+            what = f"{where} is {kept}, its deltas sum up to {summed}"
+            report.findings.append(Finding(at["agent_id"], None, what))

@@ -1,12 +1,8 @@
-"""A small agent over plain HTTP: reads what it may do, acts once inside the limits, reports, and
-follows refusals.
+"""A small agent over plain HTTP: reads what it may do, acts once inside the limits, reports.
 
-    WALLET_BASE=http://127.0.0.1:8402 WALLET_KEY=ak_… AGENT_PRIVATE_KEY=0x…
-    RPC_URL=http://127.0.0.1:8545 \
-        python docs/examples/agent.py MARKET_ADDRESS AMOUNT
+    WALLET_BASE=… WALLET_KEY=ak_… AGENT_PRIVATE_KEY=0x… RPC_URL=… python agent.py MARKET AMOUNT
 
-It needs aiohttp, eth-abi, eth-account and web3. The private key stays here; the service never sees
-it.
+It needs aiohttp, eth-abi, eth-account and web3. The private key stays here, never in the service.
 """
 
 from __future__ import annotations

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal, cast
 
 from domain.money import Usdc
 from domain.reads.fees import WorthSource, worth_source
+from domain.reads.rows import breach_detail
+from domain.reads.shapes import BreachDetail
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
 from domain.rules.case import Book, moment, today
 from domain.rules.checks import remaining
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.worth import committed, floor_now, worth
-from domain.times import Timestamp, read
+from domain.times import Timestamp, moment_of
 from domain.wire import said
 
 ROLLING: Final = timedelta(hours=24)
@@ -191,7 +192,7 @@ class Breach:
     clause: int | None
     event_id: str
     at: Timestamp | None
-    detail: Mapping[str, Any]
+    detail: BreachDetail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,8 +283,8 @@ def breaches(book: Book) -> tuple[Breach, ...]:
             code=code,
             clause=int(CLAUSE_OF[code]) if code in CLAUSE_OF else None,
             event_id=row["event_id"],
-            at=read(row["at"]),
-            detail=(row.get("detail") or {}).get(code, {}),
+            at=moment_of(row["at"]),
+            detail=breach_detail((row.get("detail") or {}).get(code)),
         )
         for row in book.state.breaches
         for code in row["codes"]

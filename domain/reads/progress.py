@@ -13,7 +13,7 @@ from domain.reads.fees import WorthSource, worth_source
 from domain.rules.case import Book, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.worth import agent_fee_reserved, cash, committed, floor_now, worth
-from domain.times import Timestamp, read
+from domain.times import Timestamp, moment_of
 from domain.wire import LEFT_OUT, said
 
 UNWIND_WINDOW: Final = timedelta(days=3)
@@ -135,7 +135,7 @@ def next_event(book: Book) -> NextEvent | None:
     coming: list[tuple[datetime, EventKind]] = []
     if m.status in (Status.SIGNED, Status.WORKING) and m.ends_at is not None:
         coming.append((m.ends_at, "ends_at"))
-    look = read(book.state.next_at)
+    look = moment_of(book.state.next_at)
     if look is not None and m.status is Status.WORKING:
         coming.append((look, "next_at"))
     coming += [
@@ -166,7 +166,7 @@ def _position(book: Book, key: str, reading: Reading) -> OpenPosition:
         address=position.address,
         mark=Usdc(reading.value),
         cost=Usdc(reading.cost),
-        marked_at=read(reading.marked_at),
+        marked_at=moment_of(reading.marked_at),
         source=cast(MarkSource, reading.source),
     )
 
@@ -211,5 +211,5 @@ def mark_is_stale(book: Book) -> bool:
     mark = book.state.whole_mark
     if book.mandate.status is not Status.WORKING or not book.state.open_positions or mark is None:
         return False
-    at = read(str(mark["at"]))
+    at = moment_of(str(mark["at"]))
     return at is None or (book.now - at).total_seconds() > book.config.mark_fresh_s

@@ -1,40 +1,27 @@
-"""The record: what happened, in groups, with the clauses that allowed or were broken."""
+"""The record: what happened, in groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final
 
-from domain.ledger.events import Event, Kind, Reporter
+from domain.facts import StagedLog
+from domain.ledger.events import Event
 from domain.mandates.approvals import Approval
-from domain.mandates.mandate import ClauseKey, Mandate
+from domain.mandates.mandate import Mandate
 from domain.money import Usdc
+from domain.reads.step import (
+    ACTION_CLAUSES,
+    ALL_CLAUSES,
+    Step,
+    StepKind,
+    StepParams,
+    StepTarget,
+    clauses_of,
+    step_of,
+)
 from domain.rules.case import Book
-from domain.rules.codes import CLAUSE_OF
-from domain.times import Timestamp, read, timestamp
-from domain.wire import said
-
-StepKind = Literal[
-    "instruction",
-    "research",
-    "verify",
-    "consent",
-    "action",
-    "outcome",
-    "funding",
-    "control",
-    "note",
-]
-
-ReportedBy = Literal["owner", "agent", "chain", "keeper"]
-
-ALL_CLAUSES: Final = list(range(1, 11))
-
-
-ACTION_CLAUSES: Final = [2, 3, 4, 5, 8]
-
 
 ORDER: Final[Mapping[StepKind, int]] = {
     "instruction": 9,
@@ -46,15 +33,6 @@ ORDER: Final[Mapping[StepKind, int]] = {
     "funding": 0,
     "control": 0,
     "note": 5,
-}
-
-
-REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
-    "TargetNotAllowed": ClauseKey.MARKETS,
-    "OverPerTxCap": ClauseKey.PER_ACTION,
-    "OverDailyCap": ClauseKey.PER_DAY,
-    "MandateStopped": ClauseKey.AT_STOP,
-    "MandateEnded": ClauseKey.PERIOD,
 }
 
 
@@ -72,192 +50,9 @@ LOGS: Final[Mapping[str, tuple[StepKind, str, str | None]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where an action went; null is what nobody said."""
-
-    market: str | None = None
-    address: str | None = None
-    selector: str | None = None
-
-
-NOWHERE: Final = Place()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One step of the record (spec 2.7).
-
-    Shapes: `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers;
-    `params` are the parts of the row that the step rests on.
-    """
-
-    id: str
-    group: str
-    kind: StepKind
-    code: str
-    status: str
-    at: Timestamp
-    reported_by: ReportedBy
-    confirmed_on_chain: bool = False
-    est: bool = False
-    amount_usdc: Usdc | None = None
-    tx_hash: str | None = None
-    why: str | None = field(default=None, metadata=said("the agent's own words"))
-    note: str | None = None
-    resource: str | None = None
-    target: Place = NOWHERE
-    allowed_by: Sequence[int] = ()
-    breached: Sequence[int] = ()
-    clauses: Sequence[int] = ()
-    params: Mapping[str, Any] = field(default_factory=dict)
-
-
-def _text(value: object) -> str | None:
-    return value[:2_000] if isinstance(value, str) and value else None
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    # A dict is what a stored payload holds; asking the abstract class costs more than the rest of
-    # a step.
-    return value if isinstance(value, dict) else {}
-
-
-def _group(event: Event) -> str:
-    """What ties steps together: the transaction, the approval, a group the agent named, else the
-    row itself.
-    """
-    approval = _map(event.payload.get("approval")).get("approval_id")
-    return event.tx_hash or _text(approval) or event.event_id
-
-
-def _target(event: Event) -> Place:
-    told = (
-        _map(event.payload.get("target"))
-        or _map(event.payload.get("executed"))
-        or _map(event.payload.get("unwound"))
-    )
-    return Place(
-        market=_text(told.get("market")),
-        address=_text(told.get("address")) or _text(told.get("target")),
-        selector=_text(told.get("selector")),
-    )
-
-
-def _breached(event: Event) -> list[int]:
-    return sorted({int(CLAUSE_OF[c]) for c in event.violation_codes if c in CLAUSE_OF})
-
-
-def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
-    """The step a row is.
-
-    Shapes: `matched` says that the other side's row of the same transaction is known; `confirmed`
-    is False for a log that is not deep enough.
-    """
-    by_chain = event.reported_by is Reporter.CHAIN
-    kind, code, status = _sort(event, matched)
-    broken = _breached(event)
-    checked = (
-        ACTION_CLAUSES
-        if kind in ("action", "outcome") and event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
-        else []
-    )
-    return Step(
-        id=event.event_id,
-        group=_group(event),
-        kind=kind,
-        code=code,
-        status=status,
-        at=event.occurred_at,
-        reported_by=event.reported_by.value,
-        confirmed_on_chain=(by_chain and confirmed)
-        or (matched and event.reported_by is Reporter.AGENT),
-        est=event.reported_by is Reporter.AGENT and not matched,
-        amount_usdc=event.amount_usdc,
-        tx_hash=event.tx_hash,
-        why=_why(event) if event.reported_by is Reporter.AGENT else None,
-        note=_text(event.payload.get("text")),
-        resource=_text(event.payload.get("resource")),
-        target=_target(event),
-        allowed_by=[c for c in checked if c not in broken],
-        breached=broken,
-        clauses=sorted({*checked, *broken, *refused_by(event)}) or _clauses_of(kind),
-        params=_params(event),
-    )
-
-
-def is_refusal(event: Event) -> bool:
-    """True for a row that tells of a refused attempt (spec 2.5)."""
-    return isinstance(event.payload.get("refusal"), dict)
-
-
-def refusal_reason(event: Event) -> str | None:
-    """Why an attempt was refused."""
-    return _text(_map(event.payload.get("refusal")).get("reason"))
-
-
-def refused_by(event: Event) -> list[int]:
-    """The clause that an attempt ran into (spec 2.5)."""
-    reason = refusal_reason(event)
-    return [int(REFUSED_BY[reason])] if reason is not None and reason in REFUSED_BY else []
-
-
-def _why(event: Event) -> str | None:
-    return _text(event.payload.get("why")) or _text(event.payload.get("text"))
-
-
-def _clauses_of(kind: StepKind) -> list[int]:
-    return {"consent": [6], "funding": [1], "control": [7, 10], "instruction": ALL_CLAUSES}.get(
-        kind, []
-    )
-
-
-def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
-    """(kind, code, status) of a row."""
-    p = event.payload
-    if "refusal" in p:
-        return "note", "refused", "reverted" if event.reported_by is Reporter.CHAIN else "refused"
-    if "approval" in p:
-        return "consent", "approval", str(_map(p["approval"]).get("status", "recorded"))
-    if "preview" in p:
-        return "verify", "preview", "done"
-    if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
-        return "funding", event.kind.value, "done"
-    if event.kind in (Kind.SIGNED, Kind.STOP) or "control" in p:
-        return "control", str(_map(p.get("control")).get("what") or event.kind.value), "done"
-    if event.kind is Kind.FEE:
-        return ("research", "paid_read", "done") if p.get("resource") else ("note", "fee", "done")
-    marked = event.kind is Kind.NOTE and any(n in p for n in ("mark", "marks", "marked"))
-    if event.kind in (Kind.RESOLVE, Kind.PAYOUT) or marked or "settled" in p:
-        return "outcome", "mark" if event.kind is Kind.NOTE else event.kind.value, "done"
-    if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE):
-        if event.reported_by is Reporter.CHAIN:
-            code = "unwound" if "unwound" in p else "executed"
-            return ("outcome" if matched else "action"), code, "done"
-        return "action", event.kind.value, "done"
-    return "note", "note", "done"
-
-
-def _params(event: Event) -> dict[str, Any]:
-    names = (
-        "executed",
-        "unwound",
-        "settled",
-        "marked",
-        "marks",
-        "mark",
-        "position",
-        "fee_kind",
-        "refusal",
-        "approval",
-        "preview",
-        "reason",
-    )
-    return {n: event.payload[n] for n in names if n in event.payload}
-
-
 def pending_step(item: Approval, now: datetime) -> Step:
     """A pending approval, pinned on top."""
+    told = item.target
     return Step(
         id=item.approval_id,
         group=item.approval_id,
@@ -268,36 +63,41 @@ def pending_step(item: Approval, now: datetime) -> Step:
         reported_by="agent",
         amount_usdc=item.approve_amount_usdc,
         why=item.why,
-        target=Place(**item.target),
-        clauses=[6],
-        params={"approval_id": item.approval_id, "expires_at": timestamp(item.expires_at)},
+        target=StepTarget(
+            market=told.get("market"), address=told.get("address"), selector=told.get("selector")
+        ),
+        clauses=(6,),
+        params=StepParams(approval_id=item.approval_id, expires_at=item.expires_at),
     )
 
 
-def provisional_step(log: Mapping[str, Any], now: datetime) -> Step | None:
+def provisional_step(log: StagedLog, now: datetime) -> Step | None:
     """A vault's log that is not deep enough to be a ledger row: shown, not confirmed, in no
     total.
     """
-    kind, code, amount_name = LOGS.get(str(log.get("name")), (None, "", None))
-    if kind is None:
+    if log.name not in LOGS:
         return None
-    args, tx_hash = _map(log.get("args")), _text(log.get("tx_hash"))
-    units = args.get(amount_name) if amount_name else None
+    kind, code, amount_name = LOGS[log.name]
+    units = log.args.get(amount_name) if amount_name else None
     if code == "executed" and not units:
-        units = args.get("returned")
+        units = log.args.get("returned")
+    target, selector = log.args.get("target"), log.args.get("selector")
     return Step(
-        id=f"{tx_hash}:{code}",
-        group=tx_hash or code,
+        id=f"{log.tx_hash}:{code}",
+        group=log.tx_hash,
         kind=kind,
         code=code,
         status="provisional",
-        at=read(log.get("at")) or now,
+        at=log.at or now,
         reported_by="chain",
         amount_usdc=Usdc(units) if isinstance(units, int) else None,
-        tx_hash=tx_hash,
-        target=Place(address=_text(args.get("target")), selector=_text(args.get("selector"))),
-        clauses=ACTION_CLAUSES if kind == "action" else _clauses_of(kind),
-        params={"block": log.get("block")},
+        tx_hash=log.tx_hash,
+        target=StepTarget(
+            address=target if isinstance(target, str) else None,
+            selector=selector if isinstance(selector, str) else None,
+        ),
+        clauses=ACTION_CLAUSES if kind == "action" else clauses_of(kind),
+        params=StepParams(block=log.block),
     )
 
 

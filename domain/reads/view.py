@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from domain.ledger.events import Event
 from domain.mandates.clauses import (
     CardFooter,
     CardHeader,
@@ -22,25 +19,12 @@ from domain.reads.fees import Fees, fees
 from domain.reads.limits import Limits, limits
 from domain.reads.lock import ChainState, Lock, chain_state, lock
 from domain.reads.progress import Progress, ShownStatus, progress
-from domain.reads.steps import ReportedBy, Step, steps
+from domain.reads.rows import ledger_row
+from domain.reads.shapes import LedgerRow
+from domain.reads.step import Step
+from domain.reads.steps import steps
 from domain.rules.case import Book
 from domain.rules.exposure import Exposure, exposure
-from domain.times import Timestamp
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerRow:
-    """One row of the ledger as it is shown (spec 2.4)."""
-
-    event_id: str
-    kind: str
-    amount_usdc: Usdc | None
-    tx_hash: str | None
-    chain_id: int | None
-    payload: Mapping[str, Any]
-    reported_by: ReportedBy
-    created_at: Timestamp
-    occurred_at: Timestamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,21 +67,6 @@ class MandateSummary:
     status: str
     mandate: MandateAttributes
     progress: ProgressSummary
-
-
-def ledger_row(event: Event) -> LedgerRow:
-    """A row as it is shown."""
-    return LedgerRow(
-        event_id=event.event_id,
-        kind=event.kind.value,
-        amount_usdc=event.amount_usdc,
-        tx_hash=event.tx_hash,
-        chain_id=event.chain_id,
-        payload=event.payload,
-        reported_by=event.reported_by.value,
-        created_at=event.created_at,
-        occurred_at=event.occurred_at,
-    )
 
 
 def mandate_view(book: Book) -> MandateView:

@@ -29,6 +29,17 @@ from storage.sql import (
 
 _POLICY_MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
 
+# Every place of every agent: the kept sum beside that of its append-only rows.
+BOTH_SUMS: Final = (
+    "SELECT agent_id, chain_id, asset, state, SUM(kept) AS kept, SUM(delta) AS summed, "
+    "SUM(of_deltas) AS deltas FROM ("
+    "SELECT agent_id, chain_id, asset, state, amount AS kept, 0 AS delta, 0 AS of_deltas "
+    "FROM balances UNION ALL "
+    "SELECT agent_id, chain_id, asset, state, 0, delta, 1 FROM balance_events"
+    ") AS both_sides GROUP BY agent_id, chain_id, asset, state "
+    "ORDER BY agent_id, chain_id, asset, state"
+)
+
 
 class Policies:
     """One policy an agent, and the append-only log of its changes."""

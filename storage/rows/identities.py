@@ -221,20 +221,6 @@ class Identities:
         )
         return [_agent(r) for r in rows]
 
-    def all_agents(self, after_id: str, limit: int) -> list[Agent]:
-        """Agents by id, above one: to walk them all."""
-        rows = self._sql.rows(
-            "SELECT * FROM agents WHERE agent_id > :id ORDER BY agent_id LIMIT :most",
-            id=after_id,
-            most=limit,
-        )
-        return [_agent(r) for r in rows]
-
-    def count_agents(self) -> int:
-        """How many agents there are."""
-        row = first(self._sql, "SELECT COUNT(*) AS n FROM agents")
-        return int(row["n"]) if row else 0
-
     # -- keys
     # ------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,22 @@ PAGE: Final = 2_000
 _AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
 
 
+# Whole ledgers, for verification and export.
+ALL_IDS: Final = (
+    "SELECT public_id FROM ledger_heads UNION SELECT public_id FROM ledger_events "
+    "UNION SELECT public_id FROM ledger_checkpoints ORDER BY public_id"
+)
+
+
+ROWS_OF: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id ORDER BY seq"
+
+
+HEAD: Final = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
+
+
+CHECKPOINTS_OF: Final = "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id"
+
+
 _INSERT: Final = "INSERT INTO ledger_events " + columns(COLUMNS)
 
 
@@ -42,17 +58,13 @@ class Ledger:
 
     def head_row(self, public_id: str) -> Row | None:
         """The stored head: seq, row_hash, created_at."""
-        query = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
-        row = first(self._sql, query, public_id=public_id)
+        row = first(self._sql, HEAD, public_id=public_id)
         if not self._lock:  # on SQLite nobody else writes in this transaction, so the head that was read stays the head
             self._heads[public_id] = row
         return row
 
     def _locked_head(self, public_id: str) -> tuple[int, str, int]:
-        query = (
-            "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
-            + self._lock
-        )
+        query = HEAD + self._lock
         row = self._heads.pop(public_id, None) or first(self._sql, query, public_id=public_id)
         if row is None:
             self._sql.run(
@@ -333,14 +345,6 @@ class Ledger:
             public_id=public_id,
         )
         return {int(r["seq"]): r["state"] for r in rows}
-
-    def all_ids(self) -> list[str]:
-        """Mandates that have a ledger, or left anything of one."""
-        rows = self._sql.rows(
-            "SELECT public_id FROM ledger_heads UNION SELECT public_id FROM ledger_events "
-            "UNION SELECT public_id FROM ledger_checkpoints ORDER BY public_id"
-        )
-        return [r["public_id"] for r in rows]
 
 
 def _week(created: int) -> tuple[int, int]:

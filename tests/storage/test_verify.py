@@ -7,6 +7,7 @@ import json
 import sqlite3
 from pathlib import Path
 
+import anyio
 import pytest
 
 from domain.agents.transfers import Delta
@@ -176,6 +177,52 @@ async def test_a_backup_of_a_database_in_use_is_whole(sqlite_url: str, tmp_path:
     report = await verify(f"sqlite:///{target}")
     assert report.ok
     assert 157 <= report.rows <= 257
+
+
+@pytest.mark.slow
+async def test_a_backup_ends_while_sixteen_go_on_writing(sqlite_url: str, tmp_path: Path) -> None:
+    store = await open_store(sqlite_url)
+    target, done = tmp_path / "wallet.bak", anyio.Event()
+    written = 0
+
+    async def writes(name: int) -> None:
+        nonlocal written
+        while not done.is_set():
+            await m.append(store, m.buy(why="w" * 500), public_id=f"m_{name}")
+            written += 1
+
+    try:
+        await _filled(store)
+        await m.run_sql(
+            store,
+            "INSERT INTO switches VALUES ('ballast', hex(zeroblob(32000000)), 0, 'a test')",
+        )
+        async with anyio.create_task_group() as group:
+            for name in range(16):
+                group.start_soon(writes, name)
+            try:
+                with anyio.fail_after(40):
+                    await backup(sqlite_url, target)
+            finally:
+                done.set()
+    finally:
+        await store.close()
+    assert target.stat().st_size > 64_000_000
+    assert written > 16
+    report = await verify(f"sqlite:///{target}")
+    assert report.ok
+    assert 157 <= report.rows <= 157 + written
+    restored = await open_store(f"sqlite:///{target}")
+    try:
+        assert await m.append(restored, m.buy()) is not None
+    finally:
+        await restored.close()
+
+
+async def test_only_the_operator_can_read_a_backup(sqlite_url: str, tmp_path: Path) -> None:
+    target = tmp_path / "wallet.bak"
+    await backup(sqlite_url, target)
+    assert target.stat().st_mode & 0o777 == 0o600
 
 
 async def test_a_backup_replaces_nothing_and_leaves_nothing(

@@ -6,12 +6,13 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.reads.steps import Step, grouped, instruction, of_events
+from domain.reads.rows import ledger_row
+from domain.reads.shapes import LedgerRow
+from domain.reads.step import Step
+from domain.reads.steps import grouped, instruction, of_events
 from domain.reads.view import (
-    LedgerRow,
     MandateSummary,
     MandateView,
-    ledger_row,
     mandate_view,
     summary,
 )

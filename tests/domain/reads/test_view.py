@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.facts import BlockStamp, VaultState
+from domain.facts import BlockStamp, StagedLog, VaultState
 from domain.ledger.events import NewEvent
 from domain.mandates.approvals import Approval
 from domain.mandates.clauses import clauses
@@ -76,6 +76,15 @@ STEP = {
     "params",
 }
 NOW = START + timedelta(hours=2)
+EARLY_LOG = StagedLog(
+    name="Executed",
+    address="0x" + "cc" * 20,
+    mandate=None,
+    args={"target": MARKET, "selector": SELECTOR, "spent": 40_000_000},
+    at=NOW - timedelta(minutes=1),
+    block=9,
+    tx_hash="0x01",
+)
 
 
 def steps(at: Book) -> list[dict[str, Any]]:
@@ -281,14 +290,8 @@ def test_a_reason_comes_only_from_the_agent_s_own_rows() -> None:
 
 
 def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
-    log = {
-        "name": "Executed",
-        "args": {"target": MARKET, "selector": SELECTOR, "spent": 40_000_000},
-        "tx_hash": "0x01",
-        "block": 9,
-    }
     at = ledger(deposit(500), row("buy", 40, tx="0x01")).book(
-        provisional=(log | {"at": "2026-11-02T10:59:00.000Z"}, {"name": "New"})
+        provisional=(EARLY_LOG, replace(EARLY_LOG, name="New"))
     )
     group = [s for s in steps(at) if s["group"] == "0x01"]
     assert [(s["status"], s["confirmed_on_chain"], s["amount_usdc"]) for s in group] == [
@@ -343,9 +346,7 @@ def test_the_lock_mirrors_the_vault(
 def test_the_chain_state_says_what_was_read_and_when() -> None:
     chain = VaultState("0xcc", BlockStamp(9, "0x", NOW), True, agent="0xbb", stopped=True)
     told = on_the_wire(
-        mandate_view(
-            book(mandate(refreshed_at=NOW), chain=chain, provisional=({"name": "Executed"},))
-        )
+        mandate_view(book(mandate(refreshed_at=NOW), chain=chain, provisional=(EARLY_LOG,)))
     )["chain_state"]
     assert (
         told["stopped"],

@@ -1,0 +1,40 @@
+"""The words a ledger row is sorted by."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    """Kinds of ledger rows (spec 2.4)."""
+
+    SIGNED = "signed"
+    DEPOSIT = "deposit"
+    MOVE = "move"
+    BUY = "buy"
+    SELL = "sell"
+    FEE = "fee"
+    RESOLVE = "resolve"
+    STOP = "stop"
+    WITHDRAW = "withdraw"
+    PAYOUT = "payout"
+    NOTE = "note"
+
+
+class Reporter(StrEnum):
+    """Who a row comes from."""
+
+    OWNER = "owner"
+    AGENT = "agent"
+    CHAIN = "chain"
+    KEEPER = "keeper"
+
+
+AGENT_KINDS: Final = frozenset({Kind.MOVE, Kind.BUY, Kind.SELL, Kind.FEE, Kind.RESOLVE, Kind.NOTE})
+
+
+ACTION_KINDS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
+
+
+HOUSE: Final = frozenset({Reporter.CHAIN, Reporter.KEEPER})

@@ -1,0 +1,277 @@
+"""What a ledger row tells: one frozen value a thing that can be told.
+
+`domain.ledger.stored` reads them, once, where a row becomes an `Event`, and writes them; it alone
+knows the keys. From there on the types are trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, TypeAlias
+
+from domain.ledger.kinds import Kind
+from domain.money import ZERO, Usdc
+
+Json: TypeAlias = Mapping[str, Any]
+"""An object that is kept and shown as it was told; nothing is derived from it."""
+
+Outcome = Literal["reverted", "elsewhere", "not_found"]
+OUTCOMES: Final[tuple[Outcome, ...]] = ("reverted", "elsewhere", "not_found")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an action goes: a market's id, or an address and a selector; all as they were told."""
+
+    market: str | None = None
+    address: str | None = None
+    selector: str | None = None
+    label: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The market, else the address in lower case; what positions are kept by."""
+        return self.market or (self.address.lower() if self.address else UNKNOWN)
+
+
+UNKNOWN: Final = "unknown"
+NOWHERE: Final = Place()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The name that an agent gives to a part of a position."""
+
+    id: str | None = None
+    market: str | None = None
+    side: str | None = None
+    label: str | None = None
+
+
+# -- by the chain and the keeper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deposited:
+    """USDC came into the vault; `sender` is the zero address where it was booked by `sync`."""
+
+    sender: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """A call that the vault let through. `approved` is what the target might have pulled."""
+
+    place: Place
+    spent: Usdc = ZERO
+    received: Usdc = ZERO
+    approved: Usdc = ZERO
+    agent: str | None = None
+    data_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwound:
+    """A call on a closed vault that brought a position back."""
+
+    place: Place
+    received: Usdc = ZERO
+    by: str | None = None
+    data_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """Everything but the agent's fee went to the owner."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPaid:
+    """The agent's fee was paid."""
+
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """No more actions; `record_only` says that the owner stopped the record, not the vault."""
+
+    reason: str | None = None
+    by: str | None = None
+    record_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The vault's own result."""
+
+    spent: Usdc
+    returned: Usdc
+    gain: Usdc
+    agent_fee: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """The owner took the agent's authority away, or gave it back."""
+
+    what: Literal["paused", "resumed"]
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """The vault's cash and its probes at one block: a whole mark. The keeper's names its block."""
+
+    cash: Usdc
+    positions: Usdc
+    floor: Usdc
+    block: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reverses:
+    """A reorganisation took a row's log away; `what` is what that row told."""
+
+    event_id: str
+    kind: Kind
+    occurred_at: datetime | None
+    seq: int | None = None
+    amount: Usdc | None = None
+    tx_hash: str | None = None
+    what: Payload | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimEnded:
+    """No chain row will tell of what an agent reported."""
+
+    event_id: str
+    outcome: Outcome
+
+
+# -- by the owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """The owner signed the terms."""
+
+    digest: str | None = None
+    signer_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalTold:
+    """The owner decided about an action that waited."""
+
+    approval_id: str | None
+    status: str
+    reason: str | None = None
+    place: Place = NOWHERE
+    text: str | None = None
+
+
+# -- by the agent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What an agent may say with any row.
+
+    Shapes: `mark` is its own estimate of the part or position; `next_at` when it looks again;
+    `notional` is written by the service: the action went to a venue or a paid host, so that no
+    vault's log will tell of it. Units: USDC.
+    """
+
+    place: Place = NOWHERE
+    part: Part | None = None
+    mark: Usdc | None = None
+    direction: Literal["in", "out"] | None = None
+    why: str | None = None
+    text: str | None = None
+    next_at: str | None = None
+    fee_kind: str | None = None
+    resource: str | None = None
+    preview: Any = None
+    notional: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported(Said):
+    """A buy, sell, move or resolve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidFee(Said):
+    """A fee; `fee_kind` classes it, `resource` is what was read for it."""
+
+    @property
+    def paid_read(self) -> bool:
+        """True for a fee that paid for a read."""
+        return self.fee_kind in PAID_READS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted(Said):
+    """A note, by whomever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedAttempt:
+    """An attempt that was refused (spec 2.5); `proof` is the revert that shows it."""
+
+    reason: str
+    source: str | None = None
+    reason_source: str = "agent"
+    check: str | None = None
+    attempted: Json | None = None
+    proof: Json | None = None
+
+
+Payload: TypeAlias = (
+    Deposited | Executed | Unwound | Withdrawn | AgentPaid | Stopped | Settled | Control | Marked
+    | Reverses | ClaimEnded | Signed | ApprovalTold | Reported | PaidFee | Noted | RefusedAttempt
+)  # fmt: skip
+
+PAID_READS: Final = frozenset({"x402", "paid_read"})
+
+
+# -- beside what is told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """The rules that a row broke, and the numbers by rule; written by the service only."""
+
+    codes: tuple[str, ...]
+    detail: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restates:
+    """The row whose log this is, told anew at another place in the chain."""
+
+    event_id: str
+    log_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A stored value that could not be read as what it must be; it counts as nothing."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A whole payload: what the row tells, and what stands beside it."""
+
+    what: Payload
+    violation: Violation | None = None
+    restates: Restates | None = None
+    log_index: int | None = None
+    unusable: tuple[Unusable, ...] = ()

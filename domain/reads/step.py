@@ -1,0 +1,281 @@
+"""One step of the record: what a row shows, with the clauses that allowed it or were broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.payloads import (
+    ApprovalTold,
+    Control,
+    Executed,
+    Marked,
+    Payload,
+    RefusedAttempt,
+    Said,
+    Settled,
+    Stopped,
+    Unwound,
+)
+from domain.mandates.mandate import ClauseKey
+from domain.money import Usdc
+from domain.reads.rows import approval, executed, marked, position, refusal, settled, unwound
+from domain.reads.shapes import (
+    ApprovalDecision,
+    ExecutedCall,
+    Refusal,
+    ReportedBy,
+    SettledResult,
+    ToldPosition,
+    UnwoundCall,
+    WholeMark,
+)
+from domain.rules.codes import CLAUSE_OF
+from domain.times import Timestamp
+from domain.wire import LEFT_OUT, said
+
+StepKind = Literal[
+    "instruction",
+    "research",
+    "verify",
+    "consent",
+    "action",
+    "outcome",
+    "funding",
+    "control",
+    "note",
+]
+
+TEXT_SHOWN: Final = 2_000
+
+
+ALL_CLAUSES: Final = tuple(range(1, 11))
+
+
+ACTION_CLAUSES: Final = (2, 3, 4, 5, 8)
+
+
+REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
+    "TargetNotAllowed": ClauseKey.MARKETS,
+    "OverPerTxCap": ClauseKey.PER_ACTION,
+    "OverDailyCap": ClauseKey.PER_DAY,
+    "MandateStopped": ClauseKey.AT_STOP,
+    "MandateEnded": ClauseKey.PERIOD,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTarget:
+    """Where an action went; null is what nobody said."""
+
+    market: str | None = None
+    address: str | None = None
+    selector: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepParams:
+    """The parts of the row that the step rests on; what it does not have is left out."""
+
+    executed: ExecutedCall | None = field(default=None, metadata=LEFT_OUT)
+    unwound: UnwoundCall | None = field(default=None, metadata=LEFT_OUT)
+    settled: SettledResult | None = field(default=None, metadata=LEFT_OUT)
+    marked: WholeMark | None = field(default=None, metadata=LEFT_OUT)
+    mark: Usdc | None = field(default=None, metadata=LEFT_OUT)
+    position: ToldPosition | None = field(default=None, metadata=LEFT_OUT)
+    fee_kind: str | None = field(default=None, metadata=LEFT_OUT)
+    refusal: Refusal | None = field(default=None, metadata=LEFT_OUT)
+    approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
+    preview: Any = field(default=None, metadata=LEFT_OUT)
+    reason: str | None = field(default=None, metadata=LEFT_OUT)
+    approval_id: str | None = field(default=None, metadata=LEFT_OUT)
+    expires_at: Timestamp | None = field(default=None, metadata=LEFT_OUT)
+    block: int | None = field(default=None, metadata=LEFT_OUT)
+
+
+NOWHERE: Final = StepTarget()
+NOTHING: Final = StepParams()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of the record (spec 2.7).
+
+    `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers.
+    """
+
+    id: str
+    group: str
+    kind: StepKind
+    code: str
+    status: str
+    at: Timestamp
+    reported_by: ReportedBy
+    confirmed_on_chain: bool = False
+    est: bool = False
+    amount_usdc: Usdc | None = None
+    tx_hash: str | None = None
+    why: str | None = field(default=None, metadata=said("the agent's own words"))
+    note: str | None = None
+    resource: str | None = None
+    target: StepTarget = NOWHERE
+    allowed_by: tuple[int, ...] = ()
+    breached: tuple[int, ...] = ()
+    clauses: tuple[int, ...] = ()
+    params: StepParams = NOTHING
+
+
+def _short(text: str | None) -> str | None:
+    return text[:TEXT_SHOWN] if text else None
+
+
+def _group(event: Event) -> str:
+    """What ties steps together: the transaction, the approval, else the row itself."""
+    what = event.told.what
+    approved = what.approval_id if isinstance(what, ApprovalTold) else None
+    return event.tx_hash or approved or event.event_id
+
+
+def _target(what: Payload) -> StepTarget:
+    if not isinstance(what, Executed | Unwound | Said | ApprovalTold):
+        return NOWHERE
+    place = what.place
+    return StepTarget(market=place.market, address=place.address, selector=place.selector)
+
+
+def _breached(event: Event) -> tuple[int, ...]:
+    codes = event.violation_codes
+    return tuple(sorted({int(CLAUSE_OF[c]) for c in codes if c in CLAUSE_OF})) if codes else ()
+
+
+def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
+    """The step a row is.
+
+    Shapes: `matched` says that the other side's row of the same transaction is known; `confirmed`
+    is False for a log that is not deep enough.
+    """
+    by_chain, by_agent = event.reported_by is Reporter.CHAIN, event.reported_by is Reporter.AGENT
+    what = event.told.what
+    kind, code, status = _sort(event, matched)
+    broken = _breached(event)
+    acts = kind in ("action", "outcome") and event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
+    checked = ACTION_CLAUSES if acts else ()
+    named = {*checked, *broken, *refused_by(event)}
+    told = what if isinstance(what, Said) else None
+    return Step(
+        id=event.event_id,
+        group=_group(event),
+        kind=kind,
+        code=code,
+        status=status,
+        at=event.occurred_at,
+        reported_by=event.reported_by.value,
+        confirmed_on_chain=(by_chain and confirmed) or (matched and by_agent),
+        est=by_agent and not matched,
+        amount_usdc=event.amount_usdc,
+        tx_hash=event.tx_hash,
+        why=_short(told.why or told.text) if told is not None and by_agent else None,
+        note=_short(what.text) if isinstance(what, Said | ApprovalTold) else None,
+        resource=_short(told.resource) if told is not None else None,
+        target=_target(what),
+        allowed_by=tuple(c for c in checked if c not in broken),
+        breached=broken,
+        clauses=tuple(sorted(named)) or clauses_of(kind),
+        params=_params(what),
+    )
+
+
+def refusal_of(event: Event) -> RefusedAttempt | None:
+    """The refused attempt that a row tells of (spec 2.5)."""
+    what = event.told.what
+    return what if isinstance(what, RefusedAttempt) else None
+
+
+def refused_by(event: Event) -> tuple[int, ...]:
+    """The clause that an attempt ran into (spec 2.5)."""
+    told = refusal_of(event)
+    clause = REFUSED_BY.get(told.reason) if told is not None else None
+    return (int(clause),) if clause is not None else ()
+
+
+def clauses_of(kind: StepKind) -> tuple[int, ...]:
+    """The clauses that a kind of step is about."""
+    return _CLAUSES.get(kind, ())
+
+
+_CLAUSES: Final[Mapping[StepKind, tuple[int, ...]]] = {
+    "consent": (6,),
+    "funding": (1,),
+    "control": (7, 10),
+    "instruction": ALL_CLAUSES,
+}
+
+
+def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
+    """(kind, code, status) of a row."""
+    what, by_chain = event.told.what, event.reported_by is Reporter.CHAIN
+    match what:
+        case RefusedAttempt():
+            return "note", "refused", "reverted" if by_chain else "refused"
+        case ApprovalTold():
+            return "consent", "approval", what.status
+        case Control():
+            return "control", what.what, "done"
+        case Settled():
+            return "outcome", event.kind.value, "done"
+        case Marked():
+            return "outcome", "mark", "done"
+        case Said() if what.preview is not None:
+            return "verify", "preview", "done"
+    if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE) and by_chain:
+        code = "unwound" if isinstance(what, Unwound) else "executed"
+        return ("outcome" if matched else "action"), code, "done"
+    if event.kind is Kind.FEE:
+        read = isinstance(what, Said) and what.resource
+        return ("research", "paid_read", "done") if read else ("note", "fee", "done")
+    if event.kind is Kind.NOTE:
+        told = isinstance(what, Said) and what.mark is not None
+        return ("outcome", "mark", "done") if told else ("note", "note", "done")
+    return _PLAIN[event.kind], event.kind.value, "done"
+
+
+_PLAIN: Final[Mapping[Kind, StepKind]] = {
+    Kind.DEPOSIT: "funding",
+    Kind.WITHDRAW: "funding",
+    Kind.SIGNED: "control",
+    Kind.STOP: "control",
+    Kind.RESOLVE: "outcome",
+    Kind.PAYOUT: "outcome",
+    Kind.BUY: "action",
+    Kind.SELL: "action",
+    Kind.MOVE: "action",
+}
+
+
+def _params(what: Payload) -> StepParams:
+    """The parts of a row that its step rests on."""
+    match what:
+        case Said():
+            return StepParams(
+                mark=what.mark,
+                position=position(what.part),
+                fee_kind=what.fee_kind,
+                preview=what.preview,
+            )
+        case Executed():
+            return StepParams(executed=executed(what))
+        case Unwound():
+            return StepParams(unwound=unwound(what))
+        case Settled():
+            return StepParams(settled=settled(what))
+        case Marked():
+            return StepParams(marked=marked(what))
+        case RefusedAttempt():
+            return StepParams(refusal=refusal(what))
+        case ApprovalTold():
+            return StepParams(approval=approval(what))
+        case Stopped():
+            return StepParams(reason=what.reason)
+    return NOTHING

@@ -1,0 +1,223 @@
+"""What each action does once its signature, nonce and budget are good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from venue.devvenue import refusals as say
+from venue.devvenue.accounts import DISABLED, MODES, PORTFOLIO, SPOT, UNIFIED, Account
+from venue.devvenue.agents import approve_agent, approve_builder
+from venue.devvenue.decimals import ZERO, micros, parse
+from venue.devvenue.margin import pool
+from venue.devvenue.refusals import Malformed, OrderRefused, Refused
+from venue.devvenue.state import State
+from venue.devvenue.trading import Batch, cancel, modify, place_batch
+
+Effect = Callable[[State, Account, dict[str, Any]], dict[str, Any]]
+DEFAULT: Final = {"type": "default"}
+SCHEDULE_VOLUME: Final = Decimal(1_000_000)
+SCHEDULE_AHEAD_MS: Final = 5_000
+
+
+def _statuses(kind: str, statuses: list[Any]) -> dict[str, Any]:
+    return {"type": kind, "data": {"statuses": statuses}}
+
+
+def _order(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    fee = action.get("builder")
+    batch = Batch(action["grouping"], (fee["b"], fee["f"]) if fee else None)
+    return _statuses("order", place_batch(state, account, action["orders"], batch))
+
+
+def _cancel(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    rows = [(c.get("a", c.get("asset")), c.get("o", c.get("cloid"))) for c in action["cancels"]]
+    return _statuses("cancel", [cancel(state, account, asset, key) for asset, key in rows])
+
+
+def _modify(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    status = modify(state, account, action["oid"], action["order"])
+    if isinstance(status, dict) and "error" in status:
+        raise Refused(status["error"])
+    return DEFAULT
+
+
+def _batch_modify(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    statuses = []
+    for row in action["modifies"]:
+        try:
+            statuses.append(modify(state, account, row["oid"], row["order"]))
+        except Refused as refused:
+            statuses.append({"error": str(refused)})
+        except OrderRefused as refused:
+            statuses.append({"error": refused.text})
+    return _statuses("order", statuses)
+
+
+def _leverage(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    market = state.by_asset.get(action["asset"])
+    if market is None:
+        raise Refused(say.NO_SUCH_ASSET)
+    cross, leverage = action["isCross"], action["leverage"]
+    if not 1 <= leverage <= market.max_leverage or (cross and not market.cross_allowed):
+        raise Refused(say.BAD_LEVERAGE)
+    held = account.positions.get(market.coin)
+    if held is not None:
+        if held.is_cross != cross:
+            raise Refused(say.LEVERAGE_TYPE)
+        held.leverage = leverage
+    account.leverage[market.coin] = (cross, leverage)
+    return DEFAULT
+
+
+def _isolated(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    market = state.by_asset.get(action["asset"])
+    held = account.positions.get(market.coin) if market else None
+    if market is None or held is None or held.is_cross:
+        raise Refused(say.NOT_ISOLATED)
+    amount = Decimal(action["ntli"]).scaleb(-6)
+    free = held.equity(market.mark) - abs(held.size) * market.mark / held.leverage
+    if amount > pool(state, account, market.dex).withdrawable or -amount > max(free, ZERO):
+        raise Refused(say.MARGIN)
+    account.add_cash(market.dex, state.collateral(market.dex), -amount)
+    held.raw_usd += amount
+    return DEFAULT
+
+
+def _schedule(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    if account.volume < SCHEDULE_VOLUME:
+        raise Refused(say.schedule_gate(account.volume))
+    at = action.get("time")
+    if at is not None and at < state.now() + SCHEDULE_AHEAD_MS:
+        raise Refused("Scheduled cancel time too early, must be at least 5 seconds from now.")
+    account.cancel_at = at
+    return DEFAULT
+
+
+def _noop(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    return DEFAULT
+
+
+def _referrer(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    raise Refused(say.NO_REFERRER)
+
+
+def _agent(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    approve_agent(state, account, action)
+    return DEFAULT
+
+
+def _builder(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    approve_builder(state, account, action)
+    return DEFAULT
+
+
+def _abstraction(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    mode = MODES.get(action["abstraction"], action["abstraction"])
+    if mode not in (DISABLED, UNIFIED, PORTFOLIO):
+        raise Malformed
+    if action.get("user", account.address) != account.address:
+        raise Refused(say.vault_unknown(action["user"]))
+    set_mode(state, account, mode)
+    return DEFAULT
+
+
+def set_mode(state: State, account: Account, mode: str) -> None:
+    """Change where the balance of record is: one pool of each token, or one of each dex."""
+    was = account.pooled
+    account.mode = mode
+    if account.pooled and not was:
+        for dex, amount in account.perp.items():
+            token = state.collateral(dex)
+            account.spot[token] = account.spot.get(token, ZERO) + amount
+        account.perp.clear()
+    elif was and not account.pooled:
+        # What backs positions goes to the first dex of its collateral; the owner moves it on.
+        for dex in state.dexes:
+            token = state.collateral(dex)
+            account.perp[dex] = account.spot.pop(token, ZERO)
+
+
+def _amount(text: str) -> Decimal:
+    amount = parse(text)
+    if amount is None or amount <= 0 or amount != micros(amount):
+        raise Refused(say.INVALID_SEND)
+    return amount
+
+
+def _take(state: State, account: Account, place: str, amount: Decimal) -> None:
+    """Take money from `spot` or from a dex. Errors: `Refused`."""
+    if place == SPOT:
+        free = account.spot.get(0, ZERO)
+    elif place in state.dexes:
+        free = pool(state, account, place).withdrawable
+    else:
+        raise Refused(say.INVALID_SEND)
+    if amount > free:
+        raise Refused("Insufficient balance for token transfer")
+    _give(state, account, place, -amount)
+
+
+def _give(state: State, account: Account, place: str, amount: Decimal) -> None:
+    if place == SPOT:
+        account.spot[0] = account.spot.get(0, ZERO) + amount
+    else:
+        account.add_cash(place, state.collateral(place), amount)
+
+
+def _class_transfer(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    if account.pooled:
+        raise Refused(say.UNIFIED_OFF)
+    amount = _amount(action["amount"])
+    source, target = (SPOT, "") if action["toPerp"] else ("", SPOT)
+    _take(state, account, source, amount)
+    _give(state, account, target, amount)
+    return DEFAULT
+
+
+def _send(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    """Move USDC between spot and dexes, or to somebody else."""
+    target = action["destination"]
+    if action["type"] == "agentSendAsset" and target != account.address:
+        raise Refused(say.AGENT_SEND)
+    usdc = state.tokens[0]
+    places = (action["sourceDex"], action["destinationDex"])
+    known = all(p == SPOT or (p in state.dexes and state.collateral(p) == 0) for p in places)
+    if action["token"] != f"USDC:{usdc.token_id}" or not known:
+        raise Refused(say.INVALID_SEND)
+    amount = _amount(action["amount"])
+    _take(state, account, places[0], amount)
+    _give(state, state.open_account(target), places[1], amount)
+    return DEFAULT
+
+
+def _usd_send(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+    amount = _amount(action["amount"])
+    _take(state, account, "", amount)
+    if action["type"] == "usdSend":
+        _give(state, state.open_account(action["destination"]), "", amount)
+    return DEFAULT
+
+
+EFFECTS: Final[dict[str, Effect]] = {
+    "order": _order,
+    "cancel": _cancel,
+    "cancelByCloid": _cancel,
+    "modify": _modify,
+    "batchModify": _batch_modify,
+    "updateLeverage": _leverage,
+    "updateIsolatedMargin": _isolated,
+    "scheduleCancel": _schedule,
+    "noop": _noop,
+    "setReferrer": _referrer,
+    "agentSetAbstraction": _abstraction,
+    "agentSendAsset": _send,
+    "approveAgent": _agent,
+    "approveBuilderFee": _builder,
+    "userSetAbstraction": _abstraction,
+    "usdClassTransfer": _class_transfer,
+    "sendAsset": _send,
+    "usdSend": _usd_send,
+    "withdraw3": _usd_send,
+}

@@ -1,0 +1,125 @@
+"""`POST /exchange`: verify an envelope as the venue does, then do what it asks.
+
+Order of the checks: shape (422), network and nonce fields, recovered signer, vault, expiry, nonce,
+the account's budget, the action itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from venue.devvenue import refusals as say
+from venue.devvenue.accounts import Account, Nonces
+from venue.devvenue.actions import EFFECTS
+from venue.devvenue.agents import acting_for, own_account
+from venue.devvenue.limits import EXPIRED_COSTS, batch_of, count_requests
+from venue.devvenue.refusals import Malformed, OrderRefused, Refused
+from venue.devvenue.shapes import L1, USER_SIGNED, address, integer, l1_action, user_signed_action
+from venue.devvenue.signatures import (
+    action_hash,
+    l1_digest,
+    read_signature,
+    recover,
+    user_signed_digest,
+)
+from venue.devvenue.state import DAY_MS, State
+
+OLDEST_MS: Final = 2 * DAY_MS
+NEWEST_MS: Final = DAY_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """A body that has the right shape."""
+
+    action: dict[str, Any]
+    user_signed: bool
+    nonce: int
+    signature: tuple[int, int, int]
+    vault: str | None
+    expires_after: int | None
+
+
+def read_envelope(body: Any) -> Envelope:
+    """Parse a body into its canonical form. Errors: `Malformed`."""
+    if not isinstance(body, dict) or not isinstance(body.get("action"), dict):
+        raise Malformed
+    action = body["action"]
+    kind = action.get("type")
+    if not isinstance(kind, str) or (kind not in L1 and kind not in USER_SIGNED):
+        raise Malformed
+    user_signed = kind in USER_SIGNED
+    vault, expires = body.get("vaultAddress"), body.get("expiresAfter")
+    if user_signed and expires is not None:
+        raise Malformed
+    return Envelope(
+        action=user_signed_action(action) if user_signed else l1_action(action),
+        user_signed=user_signed,
+        nonce=integer(body.get("nonce")),
+        signature=read_signature(body.get("signature")),
+        vault=None if vault is None else address(vault),
+        expires_after=None if expires is None else integer(expires),
+    )
+
+
+def handle(state: State, body: Any) -> dict[str, Any]:
+    """Answer one envelope. Errors: `Malformed`."""
+    envelope = read_envelope(body)
+    try:
+        return {"status": "ok", "response": _run(state, envelope)}
+    except Refused as refused:
+        return {"status": "err", "response": str(refused)}
+    except OrderRefused as refused:
+        return {"status": "err", "response": refused.text}
+
+
+def _run(state: State, envelope: Envelope) -> dict[str, Any]:
+    signer, account = _verified(state, envelope)
+    action = envelope.action
+    if envelope.expires_after is not None and state.now() > envelope.expires_after:
+        account.requests += EXPIRED_COSTS * batch_of(action)
+        raise Refused(say.EXPIRED)
+    use_nonce(state, signer, envelope.nonce)
+    count_requests(state, account, action)
+    return EFFECTS[action["type"]](state, account, action)
+
+
+def _verified(state: State, envelope: Envelope) -> tuple[str, Account]:
+    """Who signed, and for which account. Errors: `Refused`."""
+    action = envelope.action
+    if envelope.user_signed:
+        if action["hyperliquidChain"] != ("Mainnet" if state.mainnet else "Testnet"):
+            raise Refused(say.NETWORK)
+        if action.get("nonce", action.get("time")) != envelope.nonce:
+            raise Refused(say.NONCE_MISMATCH)
+        if envelope.vault is not None:
+            raise Refused(say.VAULT_MAY_NOT)
+        signer = recover(user_signed_digest(action), envelope.signature)
+        return signer, own_account(state, signer)
+    connection_id = action_hash(action, envelope.nonce, envelope.vault, envelope.expires_after)
+    signer = recover(l1_digest(connection_id, state.mainnet), envelope.signature)
+    account = acting_for(state, signer)
+    if envelope.vault is None or envelope.vault == account.address:
+        return signer, account
+    vault = state.account(envelope.vault)
+    if vault is None or vault.master != account.address:
+        raise Refused(say.vault_unknown(envelope.vault))
+    return signer, vault
+
+
+def use_nonce(state: State, signer: str, nonce: int) -> None:
+    """Burn a nonce: unused, above the smallest of the hundred kept, within (T - 2 d, T + 1 d).
+
+    Errors: `Refused`.
+    """
+    now = state.now()
+    kept = state.nonces.setdefault(signer, Nonces())
+    if kept.used(nonce):
+        raise Refused(say.duplicate_nonce(nonce))
+    least = max(now - OLDEST_MS, kept.least() or 0)
+    if nonce <= least:
+        raise Refused(say.low_nonce(nonce, least))
+    if nonce >= now + NEWEST_MS:
+        raise Refused(say.high_nonce(nonce, now + NEWEST_MS))
+    kept.burn(nonce)
