@@ -31,11 +31,7 @@ class _OnTheWire:
         return schema
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        return {
-            "type": "string",
-            "format": "date-time",
-            "description": "ISO 8601, UTC, milliseconds, trailing Z",
-        }
+        return {"type": "string", "format": "date-time"}
 
 
 Timestamp = Annotated[datetime, _OnTheWire()]

@@ -7,8 +7,9 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from domain.refusals import REFUSALS
-from tools.call.describe import gives_schema, refusal_example, refusal_schema, takes_schema
+from tools.call.describe import refusal_example, refusal_schema, takes_schema
 from tools.call.operation import Operation
+from tools.call.wire import schemas_of
 
 ALWAYS: Final = ("invalid_request", "internal")
 SECURITY: Final = {
@@ -24,9 +25,11 @@ SECURITY: Final = {
 def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any]:
     """OpenAPI 3.1: every route with its request, its answers and its refusals by status."""
     paths: dict[str, dict[str, Any]] = {}
+    gives, components = schemas_of(op.gives for op in operations if op.route is not None)
     for op in operations:
         if op.route is not None:
-            paths.setdefault(op.route[1], {})[op.route[0].lower()] = _operation(op)
+            told = _operation(op, gives[op.gives])
+            paths.setdefault(op.route[1], {})[op.route[0].lower()] = told
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
@@ -39,7 +42,7 @@ def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any
         "servers": [{"url": base_url}],
         "paths": dict(sorted(paths.items())) | _texts(),
         "components": {
-            "schemas": {"Refusal": refusal_schema()},
+            "schemas": dict(sorted((components | {"Refusal": refusal_schema()}).items())),
             "examples": {
                 code: {"summary": kind.sentence, "value": refusal_example(kind)}
                 for code, kind in REFUSALS.items()
@@ -76,7 +79,7 @@ def refusals_of(op: Operation) -> list[str]:
     return sorted(codes)
 
 
-def _operation(op: Operation) -> dict[str, Any]:
+def _operation(op: Operation, gives: dict[str, Any]) -> dict[str, Any]:
     schema = takes_schema(op)
     properties, required = schema["properties"], set(schema.get("required", ()))
     in_query = set(properties) - set(op.path_names) if op.from_query else op.in_query
@@ -91,7 +94,7 @@ def _operation(op: Operation) -> dict[str, Any]:
             for n, p in properties.items()
             if n in op.path_names or n in in_query
         ],
-        "responses": _responses(op),
+        "responses": _responses(op, gives),
     }
     if op.idempotency is not None:
         key = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}
@@ -117,10 +120,8 @@ def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]
     return told | ({"description": schema["description"]} if "description" in schema else {})
 
 
-def _responses(op: Operation) -> dict[str, Any]:
-    told = {
-        str(status): _answer(meaning, gives_schema(op)) for status, meaning in op.statuses.items()
-    }
+def _responses(op: Operation, gives: dict[str, Any]) -> dict[str, Any]:
+    told = {str(status): _answer(meaning, gives) for status, meaning in op.statuses.items()}
     by_status: dict[int, list[str]] = {}
     for code in refusals_of(op):
         by_status.setdefault(REFUSALS[code].status, []).append(code)

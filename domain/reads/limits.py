@@ -174,7 +174,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class RemainingNow:
     """The largest single action possible now, the clause that binds, and when time alone lifts it
     (null where time lifts nothing).
     """
@@ -201,7 +201,7 @@ class Limits:
 
     allowed: Allowed
     used: Used
-    remaining: Left
+    remaining: RemainingNow
     rolling_24h: UsedAmount
     breaches: tuple[Breach, ...]
 
@@ -266,10 +266,10 @@ def credits_today(book: Book) -> int:
     return told.credits if told else 0
 
 
-def left(book: Book) -> Left:
+def left(book: Book) -> RemainingNow:
     """The largest single action possible now."""
     told = remaining(book)
-    return Left(
+    return RemainingNow(
         value=told.amount,
         binding=Binding(clause=int(told.binding), key=told.binding.key),
         retry_at=told.retry_at,

@@ -40,17 +40,18 @@ from domain.reads.shapes import (
     ExecutedCall,
     LedgerRow,
     Payload,
-    Refusal,
+    RefusedTry,
     Restated,
     Reversed,
     SettledResult,
+    ToldPayload,
     ToldPosition,
     ToldTarget,
     UnwoundCall,
     WholeMark,
 )
 
-NO_PAYLOAD: Final = Payload()
+NO_PAYLOAD: Final = ToldPayload()
 
 
 def ledger_row(event: Event) -> LedgerRow:
@@ -154,9 +155,9 @@ def approval(what: ApprovalTold) -> ApprovalDecision:
     return ApprovalDecision(approval_id=what.approval_id, status=what.status, reason=what.reason)
 
 
-def refusal(what: RefusedAttempt) -> Refusal:
+def refusal(what: RefusedAttempt) -> RefusedTry:
     """A refused attempt."""
-    return Refusal(
+    return RefusedTry(
         reason=what.reason,
         source=what.source,
         reason_source=what.reason_source,
@@ -174,7 +175,9 @@ def _reversed(what: Reverses) -> Reversed:
         amount_usdc=what.amount,
         tx_hash=what.tx_hash,
         occurred_at=what.occurred_at,
-        payload=NO_PAYLOAD if what.what is None else Payload(**_TOLD[type(what.what)](what.what)),
+        payload=NO_PAYLOAD
+        if what.what is None
+        else ToldPayload(**_TOLD[type(what.what)](what.what)),
     )
 
 

@@ -116,7 +116,7 @@ class ApprovalDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusedTry:
     """An attempt that was refused (spec 2.5); `proof` is the revert that shows it."""
 
     reason: str
@@ -165,8 +165,8 @@ class Restated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Payload:
-    """What a row tells (spec 2.4). A key that the row does not have is left out."""
+class ToldPayload:
+    """What a row tells. A key that the row does not have is left out."""
 
     position: ToldPosition | None = field(default=None, metadata=LEFT_OUT)
     mark: Usdc | None = field(default=None, metadata=LEFT_OUT)
@@ -184,10 +184,9 @@ class Payload:
     settled: SettledResult | None = field(default=None, metadata=LEFT_OUT)
     marked: WholeMark | None = field(default=None, metadata=LEFT_OUT)
     control: AgentControl | None = field(default=None, metadata=LEFT_OUT)
-    reverses: Reversed | None = field(default=None, metadata=LEFT_OUT)
     claim: EndedClaim | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
-    refusal: Refusal | None = field(default=None, metadata=LEFT_OUT)
+    refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
     from_: str | None = field(default=None, metadata=LEFT_OUT | named("from"))
     agent: str | None = field(default=None, metadata=LEFT_OUT)
     by: str | None = field(default=None, metadata=LEFT_OUT)
@@ -210,7 +209,14 @@ class Reversed:
     amount_usdc: Usdc | None
     tx_hash: str | None
     occurred_at: Timestamp | None
-    payload: Payload
+    payload: ToldPayload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payload(ToldPayload):
+    """What a row tells (spec 2.4), a reversal included."""
+
+    reverses: Reversed | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

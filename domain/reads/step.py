@@ -25,7 +25,7 @@ from domain.reads.rows import approval, executed, marked, position, refusal, set
 from domain.reads.shapes import (
     ApprovalDecision,
     ExecutedCall,
-    Refusal,
+    RefusedTry,
     ReportedBy,
     SettledResult,
     ToldPosition,
@@ -86,7 +86,7 @@ class StepParams:
     mark: Usdc | None = field(default=None, metadata=LEFT_OUT)
     position: ToldPosition | None = field(default=None, metadata=LEFT_OUT)
     fee_kind: str | None = field(default=None, metadata=LEFT_OUT)
-    refusal: Refusal | None = field(default=None, metadata=LEFT_OUT)
+    refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     preview: Any = field(default=None, metadata=LEFT_OUT)
     reason: str | None = field(default=None, metadata=LEFT_OUT)

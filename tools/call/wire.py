@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from functools import cache
@@ -38,8 +38,33 @@ class Closed(GenerateJsonSchema):
 
 
 def schema_of(gives: Any) -> dict[str, Any]:
-    """The JSON schema of a type's wire form."""
+    """The JSON schema of a type's wire form, with what it names under `$defs`."""
     return adapter(gives).json_schema(mode="serialization", schema_generator=Closed)
+
+
+def schemas_of(gives: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:
+    """(schema by type, components by name): of many types, each named object once."""
+    keyed = [(of, "serialization", adapter(of)) for of in dict.fromkeys(gives)]
+    schemas, told = TypeAdapter.json_schemas(
+        keyed,  # type: ignore[arg-type]  # the mode is a literal
+        ref_template="#/components/schemas/{model}",
+        schema_generator=Closed,
+    )
+    named = {of: bare(schema) for (of, _), schema in schemas.items()}
+    return named, {name: bare(schema) for name, schema in told["$defs"].items()}
+
+
+def bare(schema: Any) -> Any:
+    """A schema without titles, which repeat the names, and defaults, which an answer has none of."""
+    if isinstance(schema, list):
+        return [bare(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        k: {n: bare(p) for n, p in v.items()} if k == "properties" else bare(v)
+        for k, v in schema.items()
+        if k not in ("title", "default")
+    }
 
 
 def told(value: Any, of: Any) -> Any:
