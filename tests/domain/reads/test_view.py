@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -413,24 +412,3 @@ def test_no_stored_garbage_makes_a_read_fail(rows: list[NewEvent]) -> None:
     json.dumps(view, allow_nan=True)
     if made.state.bad:
         assert view["progress"]["data_issue"] is True
-
-
-def test_a_read_of_fifty_rows_costs_about_a_millisecond() -> None:
-    made = ledger(deposit(500))
-    for n in range(25):
-        made.add(
-            row("buy", 1, tx=f"0x{n:x}", position={"id": f"p{n % 5}"}, text="why"),
-            executed(1, tx=f"0x{n:x}"),
-        )
-    at = made.book()
-    best = min(_timed(at) for _ in range(5))
-    assert best < 8e-3, (
-        f"{best * 1e3:.1f} ms"
-    )  # measured 0.9; the bound leaves room for a busy machine
-
-
-def _timed(at: Book) -> float:
-    since = time.perf_counter()
-    for _ in range(10):
-        on_the_wire(mandate_view(at))
-    return (time.perf_counter() - since) / 10
