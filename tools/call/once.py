@@ -13,7 +13,7 @@ from domain.refusals import Refused, refusal
 from storage.rows.work import Claim
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Answer, Caller, Operation, Reply
-from tools.call.wire import told, wire
+from tools.call.wire import shaped, told
 
 ASK_AGAIN: Final = timedelta(seconds=1)
 
@@ -69,8 +69,8 @@ def dressed(op: Operation, answer: Answer | Reply) -> Reply:
     """The answer in its wire form, which is made from the type that the operation gives."""
     if isinstance(answer, Answer):
         return Reply(answer.status, told(answer.body, op.gives))
-    kept = None if answer.kept is None else wire(answer.kept)
-    return replace(answer, body=wire(answer.body), kept=kept)
+    kept = None if answer.kept is None else shaped(answer.kept, op.gives)
+    return replace(answer, body=shaped(answer.body, op.gives), kept=kept)
 
 
 def complete(uow: UnitOfWork, key: Key | None, reply: Reply) -> Reply:

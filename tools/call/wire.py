@@ -68,8 +68,13 @@ def bare(schema: Any) -> Any:
 
 
 def told(value: Any, of: Any) -> Any:
-    """JSON values of a value of the type `of`."""
-    return adapter(of).dump_python(value, mode="json", by_alias=True)
+    """JSON values of a value of the type `of`; a field of a `Gives` that was not set is left out."""
+    return adapter(of).dump_python(value, mode="json", by_alias=True, exclude_unset=True)
+
+
+def shaped(body: Mapping[str, Any], of: Any) -> Any:
+    """The same of a body by the type's names; what the type does not name is an error."""
+    return told(adapter(of).validate_python(body), of)
 
 
 def wire(value: Any) -> Any:

@@ -10,22 +10,34 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.ledger.state import EMPTY
-from domain.mandates.clauses import clauses
-from domain.mandates.mandate import MAX_HORIZON_DAYS, Mandate, Status
+from domain.mandates.clauses import Clause, clauses
+from domain.mandates.mandate import (
+    MAX_HORIZON_DAYS,
+    DraftAttributes,
+    Mandate,
+    MandateAttributes,
+    PayoutRule,
+    Status,
+)
 from domain.mandates.markets import from_config, resolve, validate_targets
 from domain.mandates.purpose.draft import parse_note
 from domain.mandates.states import Action, moved
-from domain.mandates.targets import DEFAULT_TARGETS, Target
+from domain.mandates.targets import (
+    DEFAULT_TARGETS,
+    ContractTarget,
+    PaidReadTarget,
+    Target,
+    VaultTarget,
+)
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.case import Book
-from domain.rules.exposure import exposure
+from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.case import load_book
 from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply, Takes
-from tools.call.wire import wire
 
 NOTE_MAX: Final = 2_000
 
@@ -86,14 +98,35 @@ class Assign(OneMandate):
     agent_id: str = Field(max_length=64)
 
 
+TermValue = (
+    str | int | PayoutRule | list[str] | list[VaultTarget | PaidReadTarget | ContractTarget] | None
+)
+
+
+class UnderstoodTerm(Gives):
+    """A term that the note states, in the note's own words."""
+
+    term: str
+    value: TermValue
+    text: str
+
+
+class AssumedTerm(Gives):
+    """A term that the note does not state, or not clearly, and why it has its value."""
+
+    term: str
+    value: TermValue
+    why: str
+
+
 class DraftOut(Gives):
     """What a note was understood as."""
 
-    draft: dict[str, Any]
-    clauses: list[dict[str, Any]]
-    exposure: dict[str, Any]
-    understood: list[dict[str, Any]]
-    assumed: list[dict[str, Any]]
+    draft: DraftAttributes
+    clauses: list[Clause]
+    exposure: Exposure
+    understood: list[UnderstoodTerm]
+    assumed: list[AssumedTerm]
     saved: bool
     public_id: str | None
 
@@ -102,9 +135,9 @@ class MandateOut(Gives):
     """A mandate's attributes with its clauses and worst case."""
 
     public_id: str
-    mandate: dict[str, Any]
-    clauses: list[dict[str, Any]]
-    exposure: dict[str, Any]
+    mandate: MandateAttributes
+    clauses: list[Clause]
+    exposure: Exposure
 
 
 def caps(terms: Terms) -> tuple[Usdc, Usdc]:
@@ -385,7 +418,7 @@ def draft(uow: UnitOfWork, ask: Ask[Note, None]) -> Reply:
         m = applied(uow, ask, _blank(ask, "", "", "", terms), terms)
     book = Book(m, EMPTY, ask.now, ask.config, ask.switches)
     told = {
-        "draft": wire(m.attributes()) | {"public_id": m.public_id or None},
+        "draft": m.draft_attributes(),
         "clauses": clauses(m, ask.switches),
         "exposure": exposure(book),
         "understood": [{"term": u.term, "value": u.value, "text": u.text} for u in read.understood],
