@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -20,6 +20,36 @@ SECURITY: Final = {
     "keeper": [{"keeper_key": []}],
     "admin": [{"admin_key": []}],
 }
+
+
+OPEN: Final[Mapping[str, str]] = {
+    "ToldPayload.preview": "what an agent says that it checked, passed on as it was told",
+    "Payload.preview": "the same",
+    "StepParams.preview": "the same",
+    "RefusedTry.attempted": "what an agent says that it attempted, passed on as it was told",
+    "RefusedTry.proof": "arguments of the error that another contract reverted with",
+    "RevertTold.args": "arguments of the error that another contract reverted with",
+    "ExplainedCall.args[]": "decoded arguments of the call that the agent wants to make",
+    "StagedLog.args": "decoded arguments of a log",
+    "PolicyOut.assets": "the owner's own JSON",
+    "PolicyOut.venues": "the owner's own JSON",
+    "PolicyOut.networks": "the owner's own JSON",
+    "PolicyOut.stop_conditions": "the owner's own JSON",
+    "PolicyOut.hold_ratio": "the owner's own JSON",
+    "PolicyOut.auto_vs_approval": "the owner's own JSON",
+    "PolicyFields.assets": "the owner's own JSON",
+    "PolicyFields.venues": "the owner's own JSON",
+    "PolicyFields.networks": "the owner's own JSON",
+    "PolicyFields.stop_conditions": "the owner's own JSON",
+    "PolicyFields.hold_ratio": "the owner's own JSON",
+    "PolicyFields.auto_vs_approval": "the owner's own JSON",
+    "FieldChange.from": "the owner's own JSON, as it was",
+    "FieldChange.to": "the owner's own JSON, as it became",
+    "Sponsored.result": "a paymaster's answer (ERC-7677), passed on",
+    "McpTool.inputSchema": "a JSON Schema",
+    "openapi": "a document of OpenAPI",
+}
+"""Values of successful answers that no schema of ours describes, each with its reason."""
 
 
 def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any]:
@@ -42,7 +72,9 @@ def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any
         "servers": [{"url": base_url}],
         "paths": dict(sorted(paths.items())) | _texts(),
         "components": {
-            "schemas": dict(sorted((components | {"Refusal": refusal_schema()}).items())),
+            "schemas": dict(
+                sorted((components | _about() | {"Refusal": refusal_schema()}).items())
+            ),
             "examples": {
                 code: {"summary": kind.sentence, "value": refusal_example(kind)}
                 for code, kind in REFUSALS.items()
@@ -148,6 +180,41 @@ def _refused(status: int, codes: Sequence[str]) -> dict[str, Any]:
     return told
 
 
+def _named(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _about() -> dict[str, Any]:
+    """Components of the routes that are not operations."""
+    text, yes = {"type": "string"}, {"type": "boolean"}
+    return {
+        "Alive": _closed(ok=yes),
+        "Ready": _closed(ok=yes, database=yes),
+        "McpTools": _closed(tools={"type": "array", "items": _named("McpTool")}),
+        "McpTool": _closed(
+            name=text,
+            title=text,
+            description=text,
+            auth={"type": "string", "enum": list(SECURITY)},
+            readOnlyHint=yes,
+            destructiveHint=yes,
+            idempotentHint=yes,
+            openWorldHint=yes,
+            route={"type": ["string", "null"]},
+            inputSchema={"type": "object"},
+        ),
+    }
+
+
 def _texts() -> dict[str, Any]:
     """The routes that are not operations: the door, which can be off, and the service about
     itself.
@@ -185,9 +252,9 @@ def _texts() -> dict[str, Any]:
         "/wallet/skill.md": get(
             "skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off
         ),
-        "/wallet/mcp-tools": get("mcp_tools", "door", "The MCP tools", ok(free), off),
-        "/healthz": get("healthz", "service", "The process runs", ok(free)),
-        "/readyz": get("readyz", "service", "The database answers", ok(free), failing),
+        "/wallet/mcp-tools": get("mcp_tools", "door", "The MCP tools", ok(_named("McpTools")), off),
+        "/healthz": get("healthz", "service", "The process runs", ok(_named("Alive"))),
+        "/readyz": get("readyz", "service", "The database answers", ok(_named("Ready")), failing),
         "/metrics": get("metrics", "service", "Counters for Prometheus", ok(text, "text/plain")),
         "/openapi.json": get("openapi", "service", "This document", ok(free)),
         "/docs": get("docs", "service", "A page for people", ok(text, "text/html")),
