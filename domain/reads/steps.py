@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from domain.facts import StagedLog
 from domain.ledger.events import Event
@@ -125,20 +125,28 @@ def grouped(steps: Sequence[Step]) -> list[Step]:
     return [s for group in newest for s in sorted(group, key=lambda s: (ORDER[s.kind], s.at, s.id))]
 
 
-def of_events(events: Sequence[Event]) -> list[Step]:
+class StepOf(Protocol):
+    """Makes the step of a row; a caller that keeps steps has its own."""
+
+    def __call__(self, event: Event, *, matched: bool) -> Step:
+        """The step of a row."""
+        ...
+
+
+def of_events(events: Sequence[Event], make: StepOf = step_of) -> list[Step]:
     """The steps of some rows; a pair is matched where both rows, or the link of one, are among
     them.
     """
     paired = {e.pairs_with for e in events if e.pairs_with is not None}
-    return [step_of(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
+    return [make(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
 
 
-def steps(book: Book) -> tuple[Step, ...]:
+def steps(book: Book, make: StepOf = step_of) -> tuple[Step, ...]:
     """The newest steps: pending approvals pinned on top, groups newest first, the instruction last
     (spec 2.7).
     """
     pinned = [pending_step(a, book.now) for a in book.approvals if a.shown(book.now) == "pending"]
     pinned.sort(key=lambda s: (s.at, s.id), reverse=True)
     coming = (provisional_step(log, book.now) for log in book.provisional)
-    told = grouped([*of_events(book.events), *(s for s in coming if s is not None)])
+    told = grouped([*of_events(book.events, make), *(s for s in coming if s is not None)])
     return (*pinned, *told, instruction(book.mandate))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
 from domain.mandates.clauses import (
     CardFooter,
@@ -69,23 +71,27 @@ class MandateSummary:
     progress: ProgressSummary
 
 
+PARTS: Final[Mapping[str, Callable[[Book], Any]]] = {
+    "mandate": lambda book: book.mandate.attributes(),
+    "progress": progress,
+    "events": lambda book: tuple(ledger_row(e) for e in book.events),
+    "clauses": lambda book: clauses(book.mandate, book.switches),
+    "card_header": lambda book: card_header(book.mandate),
+    "card_footer": lambda book: card_footer(book.mandate),
+    "limits": limits,
+    "fees": fees,
+    "steps": steps,
+    "lock": lock,
+    "chain_state": chain_state,
+    "exposure": exposure,
+    "terms_status": lambda book: book.terms_status,
+}
+"""The derivation behind each key of the mandate read."""
+
+
 def mandate_view(book: Book) -> MandateView:
-    """The body of GET /wallet/mandates/{public_id}."""
-    return MandateView(
-        mandate=book.mandate.attributes(),
-        progress=progress(book),
-        events=tuple(ledger_row(e) for e in book.events),
-        clauses=clauses(book.mandate, book.switches),
-        card_header=card_header(book.mandate),
-        card_footer=card_footer(book.mandate),
-        limits=limits(book),
-        fees=fees(book),
-        steps=steps(book),
-        lock=lock(book),
-        chain_state=chain_state(book),
-        exposure=exposure(book),
-        terms_status=book.terms_status,
-    )
+    """The whole body of GET /wallet/mandates/{public_id}."""
+    return MandateView(**{name: part(book) for name, part in PARTS.items()})
 
 
 def summary(book: Book) -> MandateSummary:

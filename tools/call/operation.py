@@ -99,6 +99,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """An answer in its wire form already, put together of pieces that were written one by one."""
+
+    body: Mapping[str, Any]
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """An answer: HTTP status, JSON body, and headers that only HTTP shows.
 
@@ -117,7 +125,7 @@ class Reply:
         return self.status >= 400 and "error" in self.body
 
 
-Handler = Callable[[UnitOfWork, Ask[Any, Any]], Answer | Reply]
+Handler = Callable[[UnitOfWork, Ask[Any, Any]], Answer | Written | Reply]
 
 
 Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
@@ -142,7 +150,7 @@ class Effect(Generic[B, D]):
 
     begin: Callable[[UnitOfWork, Ask[Any, Any]], B]
     act: Callable[[Deps, Caller, B], Awaitable[D]]
-    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Reply]
+    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Written | Reply]
     undo: Callable[[UnitOfWork, Ask[Any, Any], B], None] | None = None
     reconcile: tuple[NextStep, ...] = ()
     bound_s: int = 60
