@@ -5,14 +5,12 @@ same port.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import orjson
 from aiohttp import web
 
 from domain.refusals import Refused, invalid, refusal
@@ -25,6 +23,7 @@ from http_shim.parse import MAX_BODY, parsed
 from skill import text
 from tools.call.operation import Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run
+from tools.call.wire import encoded
 
 log = logging.getLogger("wallet.http")
 
@@ -46,14 +45,6 @@ MCP_ROUTES: Final = (
     ("POST", "/messages/{tail:.*}"),
 )
 MCP_BODY: Final = 4 * 2**20
-
-
-def encoded(body: Mapping[str, Any]) -> bytes:
-    """JSON of a body; the slower encoder where a chain's uint256 is beyond 64 bits."""
-    try:
-        return orjson.dumps(body)
-    except TypeError:
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def answer(reply: Reply) -> web.Response:

@@ -196,13 +196,19 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Allowed against used (spec 2.9, contract 5); breaches newest first."""
+class LimitsNow:
+    """Allowed against used, and what is left (spec 2.9, contract 5)."""
 
     allowed: Allowed
     used: Used
     remaining: RemainingNow
     rolling_24h: UsedAmount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits(LimitsNow):
+    """The same, with what was broken, newest first."""
+
     breaches: tuple[Breach, ...]
 
 
@@ -291,14 +297,25 @@ def breaches(book: Book) -> tuple[Breach, ...]:
     )
 
 
+def limits_now(book: Book) -> LimitsNow:
+    """Allowed against used, and what is left."""
+    return LimitsNow(
+        allowed=allowed(book), used=used(book), remaining=left(book), rolling_24h=_rolling(book)
+    )
+
+
+def _rolling(book: Book) -> UsedAmount:
+    return UsedAmount(
+        value=rolling_24h(book), source=source_of(book), basis="last 24 hours, to the minute"
+    )
+
+
 def limits(book: Book) -> Limits:
     """Allowed against used, what is left, and what was broken."""
     return Limits(
         allowed=allowed(book),
         used=used(book),
         remaining=left(book),
-        rolling_24h=UsedAmount(
-            value=rolling_24h(book), source=source_of(book), basis="last 24 hours, to the minute"
-        ),
+        rolling_24h=_rolling(book),
         breaches=breaches(book),
     )

@@ -96,6 +96,11 @@ class Progress:
     data_issue: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
 
 
+def status_shown(book: Book) -> ShownStatus:
+    """The status, and `ended` past the end of a mandate that is not settled."""
+    return cast(ShownStatus, shown_status(book))
+
+
 def exit_cost(book: Book) -> Usdc | None:
     """Sum of marks x spread_bps, rounded up; None before the first chain row."""
     return (
@@ -197,7 +202,7 @@ def progress(book: Book) -> Progress:
         exit_cost_est=exit_cost(book),
         rules=rules(book),
         next_event=next_event(book),
-        status=cast(ShownStatus, shown_status(book)),
+        status=status_shown(book),
         day=day(book),
         horizon_days=book.mandate.horizon_days,
         data_issue=True if s.bad or book.mandate.data_issue or mark_is_stale(book) else None,

@@ -88,6 +88,7 @@ class Ask(Generic[T, F]):
     config: Config
     switches: Switches
     sign_in: SignIn
+    surface: Surface = "http"
 
 
 @dataclass(frozen=True, slots=True)

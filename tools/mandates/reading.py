@@ -10,9 +10,9 @@ from domain.mandates.clauses import CardFooter, CardHeader, Clause
 from domain.mandates.mandate import MandateAttributes
 from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees
-from domain.reads.limits import Limits
+from domain.reads.limits import Limits, LimitsNow, limits_now
 from domain.reads.lock import ChainState, Lock
-from domain.reads.progress import Progress
+from domain.reads.progress import Progress, ShownStatus, status_shown
 from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
 from domain.reads.step import Step
@@ -21,12 +21,14 @@ from domain.reads.view import PARTS, MandateSummary, summary
 from domain.refusals import invalid
 from domain.rules.case import Book
 from domain.rules.exposure import Exposure
+from domain.times import Timestamp
 from storage.paging import cursor_of, keys_of
 from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.case import CHAIN_EVENTS, Facts, gather_mandate, load_book
 from tools.call.fields import Cursor, Limit, OneMandate, Page
+from tools.call.fit import fitting
 from tools.call.kept import KEPT
 from tools.call.operation import Answer, Ask, Gives, Operation, Takes, Written
 from tools.call.wire import told
@@ -74,11 +76,27 @@ class MandateIn(OneMandate):
 
 NOT_ASKED: Final[Any] = None
 
+# What a model is given unasked, the most useful first; events and steps have tools of their own.
+FOR_A_MODEL: Final = (
+    "progress",
+    "limits",
+    "mandate",
+    "lock",
+    "chain_state",
+    "exposure",
+    "fees",
+    "terms_status",
+    "clauses",
+    "card_footer",
+    "card_header",
+)
+
 
 class MandateRead(Gives):
     """Everything that is known of one mandate (contract 3); events and steps are the newest 50.
 
-    A part that was not asked for is left out.
+    A part that was not asked for is left out; over MCP `left_out` names what did not fit into 8 KB,
+    and can be asked for by `parts`.
     """
 
     mandate: MandateAttributes = NOT_ASKED
@@ -94,6 +112,17 @@ class MandateRead(Gives):
     chain_state: ChainState = NOT_ASKED
     exposure: Exposure = NOT_ASKED
     terms_status: TermsStatus | None = NOT_ASKED
+    left_out: tuple[str, ...] = NOT_ASKED
+
+
+class LimitsRead(Gives):
+    """What may still be done, in at most 2 KB; breaches stand in the mandate read."""
+
+    status: ShownStatus
+    paused: bool
+    limits: LimitsNow
+    as_of_block: int | None
+    as_of: Timestamp
 
 
 class MandatePage(Page[MandateSummary]):
@@ -126,10 +155,29 @@ def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Answer:
 def read_mandate(uow: UnitOfWork, ask: Ask[MandateIn, Facts]) -> Written:
     """Everything that is known of one mandate; costs the same at row 10 and at row 100,000."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    if ask.surface == "mcp" and ask.asked.parts is None:
+        short = load_book(uow, ask, m, ask.facts, events=0)
+        return Written(fitting(FOR_A_MODEL, lambda name: _part(short, name)))
     names = ask.asked.wanted()
     shows_rows = not names.isdisjoint(("events", "steps"))
     book = load_book(uow, ask, m, ask.facts, events=CHAIN_EVENTS if shows_rows else 0)
     return Written({name: _part(book, name) for name in PARTS if name in names})
+
+
+def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
+    """What may still be done now."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    book = load_book(uow, ask, m, ask.facts, events=0)
+    chain = book.chain if book.chain is not None and book.chain.exists else None
+    return Answer(
+        LimitsRead(
+            status=status_shown(book),
+            paused=m.paused or bool(chain and chain.paused),
+            limits=limits_now(book),
+            as_of_block=chain.block.number if chain else None,
+            as_of=chain.block.at if chain else ask.now,
+        )
+    )
 
 
 def _part(book: Book, name: str) -> Any:
@@ -186,6 +234,19 @@ OPERATIONS: Final = (
         takes=MandateIn,
         gives=MandateRead,
         handler=read_mandate,
+        gather=gather_mandate,
+        on_mcp=True,
+        refusals=("not_found",),
+    ),
+    Operation(
+        name="mandate_limits",
+        title="Read what may still be done",
+        summary="The largest action possible now, what binds it, and what is used; at most 2 KB.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/limits"),
+        takes=OneMandate,
+        gives=LimitsRead,
+        handler=read_limits,
         gather=gather_mandate,
         on_mcp=True,
         refusals=("not_found",),
