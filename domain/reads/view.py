@@ -7,45 +7,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from domain.mandates.clauses import (
-    CardFooter,
-    CardHeader,
-    Clause,
     card_footer,
     card_header,
     clauses,
 )
 from domain.mandates.mandate import MandateAttributes
-from domain.mandates.terms import TermsStatus
 from domain.money import Usdc
-from domain.reads.fees import Fees, fees
-from domain.reads.limits import Limits, limits
-from domain.reads.lock import ChainState, Lock, chain_state, lock
-from domain.reads.progress import Progress, ShownStatus, progress
+from domain.reads.fees import fees
+from domain.reads.limits import limits
+from domain.reads.lock import chain_state, lock
+from domain.reads.progress import ShownStatus, progress
 from domain.reads.rows import ledger_row
-from domain.reads.shapes import LedgerRow
-from domain.reads.step import Step
 from domain.reads.steps import steps
 from domain.rules.case import Book
-from domain.rules.exposure import Exposure, exposure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MandateView:
-    """Everything that is known of one mandate (contract 3); events and steps are the newest 50."""
-
-    mandate: MandateAttributes
-    progress: Progress
-    events: tuple[LedgerRow, ...]
-    clauses: tuple[Clause, ...]
-    card_header: CardHeader
-    card_footer: CardFooter
-    limits: Limits
-    fees: Fees
-    steps: tuple[Step, ...]
-    lock: Lock
-    chain_state: ChainState
-    exposure: Exposure
-    terms_status: TermsStatus | None
+from domain.rules.exposure import exposure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +62,6 @@ PARTS: Final[Mapping[str, Callable[[Book], Any]]] = {
     "terms_status": lambda book: book.terms_status,
 }
 """The derivation behind each key of the mandate read."""
-
-
-def mandate_view(book: Book) -> MandateView:
-    """The whole body of GET /wallet/mandates/{public_id}."""
-    return MandateView(**{name: part(book) for name, part in PARTS.items()})
 
 
 def summary(book: Book) -> MandateSummary:

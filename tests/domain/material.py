@@ -13,6 +13,7 @@ from domain.ledger.state import EMPTY, LedgerState
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
+from domain.reads.view import PARTS
 from domain.rules.case import Book
 from domain.settings import Config, Switches
 from tools.call.wire import wire
@@ -34,6 +35,14 @@ TARGET = Target(
 def on_the_wire(value: object) -> Any:
     """What leaves the service of a derivation."""
     return wire(value)
+
+
+def mandate_read(at: Book) -> dict[str, Any]:
+    """The whole mandate read of a book, as it leaves the service."""
+    return {
+        name: None if (told := part(at)) is None else on_the_wire(told)
+        for name, part in PARTS.items()
+    }
 
 
 def usdc(text: str | int) -> Usdc:
