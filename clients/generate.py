@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -103,7 +104,10 @@ def method(path: str, verb: str, op: Mapping[str, Any]) -> str:
 
 def python(folder: Path = PYTHON) -> None:
     """Write the Python client's generated modules."""
-    models(folder / "models.py")
+    # Beside a pyproject.toml the generator would take settings out of it.
+    with tempfile.TemporaryDirectory() as apart:
+        models(Path(apart) / "models.py")
+        (folder / "models.py").write_text((Path(apart) / "models.py").read_text())
     document = json.loads(DOCUMENT.read_text())
     (folder / "client.py").write_text(HEAD + "\n" + "\n".join(methods(document)))
     ruff = [sys.executable, "-m", "ruff", "format", "-q", "--isolated", "--line-length", "100"]

@@ -379,7 +379,8 @@ class ExplainedCall(BaseModel):
     selector: str | None
     function: str | None = None
     args: Annotated[
-        list[Any] | None, Field(description="the call's own arguments, integers as decimal text")
+        list[Any] | None,
+        Field(description="the call's own arguments, integers as decimal text"),
     ] = None
 
 
@@ -1019,7 +1020,9 @@ class Usdc(RootModel[str]):
     root: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -1035,7 +1038,9 @@ class UsedAmount(BaseModel):
     value: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     source: Literal["chain", "agent"]
@@ -1079,7 +1084,9 @@ class UsedOnce(BaseModel):
     value: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     source: Literal["chain", "agent"]
@@ -1125,7 +1132,9 @@ class UsedToday(BaseModel):
     value: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     source: Literal["chain", "agent"]
@@ -1133,7 +1142,9 @@ class UsedToday(BaseModel):
     reserved: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -1230,19 +1241,25 @@ class WholeMark(BaseModel):
     cash: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     positions: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     floor: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     block: int | None = None
@@ -1290,13 +1307,17 @@ class WorthChange(BaseModel):
     start: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     end: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -1313,7 +1334,9 @@ class AgentFee(BaseModel):
     paid: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     paid_source: Literal["chain"] | None
@@ -1346,7 +1369,9 @@ class AllowedAmount(BaseModel):
     value: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     clause: int
@@ -1364,13 +1389,17 @@ class AllowedStopLine(BaseModel):
     value: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     signed: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     clause: Literal[4]
@@ -1388,7 +1417,9 @@ class AmountOf(BaseModel):
     amount: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -1409,7 +1440,9 @@ class ApprovalItem(BaseModel):
     approve_amount_usdc: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     clause: Literal[6]
@@ -1492,7 +1525,9 @@ class BalanceActivity(BaseModel):
     delta: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     ref_kind: str
@@ -1512,25 +1547,33 @@ class Balances(BaseModel):
     idle: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     reserved: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     in_transit: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     delivered: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -1577,19 +1620,25 @@ class BidEventOut(BaseModel):
     amount: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     reserved: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     delivered: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     known: bool
@@ -1621,13 +1670,17 @@ class BusiestDay(BaseModel):
     allowed: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     used: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     day: Annotated[str | None, Field(description="UTC day, YYYY-MM-DD")]
@@ -1657,7 +1710,9 @@ class CardHeader(BaseModel):
     budget_usdc: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     agent_id: str | None
@@ -1733,7 +1788,9 @@ class DayAmount(BaseModel):
     amount: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     resets: Literal["00:00 UTC"]
@@ -1794,7 +1851,9 @@ class DraftAttributes(BaseModel):
     budget_usdc: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     horizon_days: int
@@ -1836,19 +1895,25 @@ class ExecutedCall(BaseModel):
     spent: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     received: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     approved: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     agent: str | None = None
@@ -1871,19 +1936,25 @@ class Exposure(BaseModel):
     before_pause: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     today: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     ever: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     until: AwareDatetime
@@ -1901,13 +1972,17 @@ class FeeRange(BaseModel):
     low: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     high: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -1923,31 +1998,41 @@ class FeesByType(BaseModel):
     tools: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     venue: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     network: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     unclassified: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     agent: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -1974,13 +2059,17 @@ class Flows(BaseModel):
     deposits: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     withdrawals: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -1999,7 +2088,9 @@ class FundOut(BaseModel):
     room: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     best_way: BestWay
@@ -2028,7 +2119,9 @@ class HallMandate(BaseModel):
     budget_usdc: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     signed_at: AwareDatetime | None
@@ -2049,13 +2142,17 @@ class LargestMove(BaseModel):
     allowed: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     used: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -2090,7 +2187,9 @@ class MandateAttributes(BaseModel):
     budget_usdc: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     horizon_days: int
@@ -2142,7 +2241,9 @@ class MandateShort(BaseModel):
     budget_usdc: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     accepted: bool
@@ -2232,13 +2333,17 @@ class OpenPosition(BaseModel):
     mark: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     cost: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     marked_at: AwareDatetime | None
@@ -2317,7 +2422,8 @@ class PolicyOut(BaseModel):
     accepts_mandates: bool
     updated_at: AwareDatetime | None
     policy: Annotated[
-        PolicyFields, Field(description="the same fields as one value, as a PUT takes them")
+        PolicyFields,
+        Field(description="the same fields as one value, as a PUT takes them"),
     ]
     changes: list[PolicyChange]
     changed: bool | None = None
@@ -2338,19 +2444,25 @@ class Progress(BaseModel):
     realized: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     floor: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     floor_now: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     cash: Usdc | None
@@ -2358,7 +2470,9 @@ class Progress(BaseModel):
     committed: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     positions_est: Usdc | None
@@ -2366,7 +2480,9 @@ class Progress(BaseModel):
     fees: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     agent_fee_reserved: Usdc | None
@@ -2393,14 +2509,18 @@ class ProgressSummary(BaseModel):
     realized: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     cash: Usdc | None
     floor: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
@@ -2421,7 +2541,9 @@ class Proof(BaseModel):
     usdc_working: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     actions_recorded: int
@@ -2440,7 +2562,9 @@ class RemainingNow(BaseModel):
     value: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     binding: Binding
@@ -2458,13 +2582,17 @@ class Result(BaseModel):
     realized: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     estimated: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -2481,19 +2609,25 @@ class SelfReported(BaseModel):
     net_30d_usdc: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     net_since_usdc: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     fees_usdc: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     note: str
@@ -2528,7 +2662,9 @@ class SettledOut(BaseModel):
     fee_paid: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -2544,25 +2680,33 @@ class SettledResult(BaseModel):
     spent: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     returned: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     gain: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     agent_fee: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
 
@@ -2578,7 +2722,9 @@ class StopLine(BaseModel):
     amount: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     pct: str
@@ -2616,7 +2762,9 @@ class TransferReport(BaseModel):
     amount: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     amount_actual: Usdc | None
@@ -2659,7 +2807,9 @@ class Unclassified(BaseModel):
     amount: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     count: int
@@ -2701,13 +2851,17 @@ class UnwoundCall(BaseModel):
     spent: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     received: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     by: str | None = None
@@ -2922,19 +3076,25 @@ class Fees(BaseModel):
     tools: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     venue: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     network: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     unclassified: Unclassified
@@ -2942,7 +3102,9 @@ class Fees(BaseModel):
     realized_total: Annotated[
         str,
         Field(
-            description="USDC with 6 decimals", examples=["12.500000"], pattern="^-?\\d+\\.\\d{6}$"
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
     net_after_fees_est: NetEstimated
