@@ -62,6 +62,12 @@ clients: setup
 venue-clients: setup
 	$(BIN)/pytest -q tests/venue/devvenue/test_clients.py tests/venue/devvenue/test_types.py
 
+# Both typed clients anew, out of docs/openapi.json.
+clients-generate: setup
+	$(BIN)/wallet openapi > docs/openapi.json
+	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund
+	$(BIN)/python clients/generate.py
+
 # The reference agent through every scenario that a harness has to survive.
 conform: setup
 	$(BIN)/wallet conform -- $(BIN)/python docs/examples/agent.py '{market}' '{amount}'

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 from domain.money import ZERO, Usdc
+from domain.times import Timestamp
+from domain.wire import LEFT_OUT, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,23 @@ class VaultLog:
     block: BlockStamp
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedLog:
+    """A vault's log that is not deep enough to be a ledger row, as it is shown.
+
+    `args` are the log's arguments by their Solidity names, amounts in base units.
+    """
+
+    name: str
+    address: str
+    mandate: str | None
+    args: Mapping[str, Any]
+    at: Timestamp | None
+    block: int
+    tx_hash: str
+    confirmed_on_chain: Literal[False] = False
+
+
 @dataclass(frozen=True, slots=True)
 class TransferLog:
     """One ERC-20 Transfer log; `amount` in base units of `token`."""
@@ -123,24 +142,15 @@ class InnerCall:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A transaction for somebody else to sign: contract 6 names."""
+    """A transaction for somebody else to sign (contract 6). `value` is in wei; `from` is left out
+    where anybody may send it.
+    """
 
     chain_id: int
     to: str
     data: str
     value: str = "0"
-    sender: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Shape `{chain_id, from?, to, data, value}`."""
-        named = {"from": self.sender} if self.sender else {}
-        return {
-            "chain_id": self.chain_id,
-            **named,
-            "to": self.to,
-            "data": self.data,
-            "value": self.value,
-        }
+    sender: str | None = field(default=None, metadata=LEFT_OUT | named("from"))
 
 
 @dataclass(frozen=True, slots=True)

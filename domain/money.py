@@ -106,6 +106,7 @@ class Usdc:
 
         return core_schema.no_info_plain_validator_function(
             read,
+            ref="domain.money.Usdc",
             serialization=core_schema.plain_serializer_function_ser_schema(
                 str, return_schema=core_schema.str_schema()
             ),
@@ -113,7 +114,14 @@ class Usdc:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
-        """Schema of the wire form: a decimal string with at most 6 decimals."""
+        """Schema of the wire form: 6 decimals where it leaves, at most 6 where it comes."""
+        if getattr(handler, "mode", None) == "serialization":
+            return {
+                "type": "string",
+                "pattern": r"^-?\d+\.\d{6}$",
+                "description": "USDC with 6 decimals",
+                "examples": ["12.500000"],
+            }
         return {
             "type": "string",
             "pattern": r"^[+-]?\d{1,13}(\.\d{1,6})?$",

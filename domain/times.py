@@ -13,15 +13,6 @@ def timestamp(at: datetime) -> str:
     return utc.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def read(text: object) -> datetime | None:
-    """A stored or told time; None where it is no time or names no zone."""
-    try:
-        at = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    return at if at is not None and at.tzinfo is not None else None
-
-
 # The rows of a ledger are shown again and again, and writing a time costs more than the rest of
 # showing it.
 _written = lru_cache(maxsize=16_384)(timestamp)
@@ -40,11 +31,7 @@ class _OnTheWire:
         return schema
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        return {
-            "type": "string",
-            "format": "date-time",
-            "description": "ISO 8601, UTC, milliseconds, trailing Z",
-        }
+        return {"type": "string", "format": "date-time"}
 
 
 Timestamp = Annotated[datetime, _OnTheWire()]
@@ -60,3 +47,12 @@ def midnight(now: datetime) -> datetime:
     """The next 00:00 UTC."""
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return day + timedelta(days=1)
+
+
+def moment_of(text: object) -> datetime | None:
+    """The stored time that a text names; None where it names none, or none that is aware."""
+    try:
+        at = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return at if at is not None and at.tzinfo is not None else None

@@ -18,7 +18,6 @@ from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
-from http_shim.encoding import encoded
 from http_shim.identity import idempotency_key, identify, origin_of
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
@@ -26,6 +25,7 @@ from skill import text
 from tools.call.charges import charge_stranger
 from tools.call.operation import Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run
+from tools.call.wire import encoded
 
 log = logging.getLogger("wallet.http")
 

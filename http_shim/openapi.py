@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
 from domain.refusals import REFUSALS
-from tools.call.describe import gives_schema, refusal_example, refusal_schema, takes_schema
+from tools.call.describe import refusal_example, refusal_schema, takes_schema
 from tools.call.operation import Operation
+from tools.call.wire import schemas_of
 
 ALWAYS: Final = (
     "invalid_request",
@@ -27,12 +28,44 @@ SECURITY: Final = {
 }
 
 
+OPEN: Final[Mapping[str, str]] = {
+    "ToldPayload.preview": "what an agent says that it checked, passed on as it was told",
+    "Payload.preview": "the same",
+    "StepParams.preview": "the same",
+    "RefusedTry.attempted": "what an agent says that it attempted, passed on as it was told",
+    "RefusedTry.proof": "arguments of the error that another contract reverted with",
+    "RevertTold.args": "arguments of the error that another contract reverted with",
+    "ExplainedCall.args[]": "decoded arguments of the call that the agent wants to make",
+    "StagedLog.args": "decoded arguments of a log",
+    "PolicyOut.assets": "the owner's own JSON",
+    "PolicyOut.venues": "the owner's own JSON",
+    "PolicyOut.networks": "the owner's own JSON",
+    "PolicyOut.stop_conditions": "the owner's own JSON",
+    "PolicyOut.hold_ratio": "the owner's own JSON",
+    "PolicyOut.auto_vs_approval": "the owner's own JSON",
+    "PolicyFields.assets": "the owner's own JSON",
+    "PolicyFields.venues": "the owner's own JSON",
+    "PolicyFields.networks": "the owner's own JSON",
+    "PolicyFields.stop_conditions": "the owner's own JSON",
+    "PolicyFields.hold_ratio": "the owner's own JSON",
+    "PolicyFields.auto_vs_approval": "the owner's own JSON",
+    "FieldChange.from": "the owner's own JSON, as it was",
+    "FieldChange.to": "the owner's own JSON, as it became",
+    "Sponsored.result": "a paymaster's answer (ERC-7677), passed on",
+    "McpTool.inputSchema": "a JSON Schema",
+    "openapi": "a document of OpenAPI",
+}
+"""Values of successful answers that no schema of ours describes, each with its reason."""
+
+
 def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any]:
     """OpenAPI 3.1: every route with its request, its answers and its refusals by status."""
     paths: dict[str, dict[str, Any]] = {}
+    gives, components = schemas_of(op.gives for op in operations if op.route is not None)
     for op in operations:
         if op.route is not None:
-            paths.setdefault(op.route[1], {})[op.route[0].lower()] = _operation(op)
+            told = _operation(op, gives[op.gives])
+            paths.setdefault(op.route[1], {})[op.route[0].lower()] = told
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
@@ -46,7 +79,9 @@ def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any
         "servers": [{"url": base_url}],
         "paths": dict(sorted(paths.items())) | _texts(),
         "components": {
-            "schemas": {"Refusal": refusal_schema()},
+            "schemas": dict(
+                sorted((components | _about() | {"Refusal": refusal_schema()}).items())
+            ),
             "examples": {
                 code: {"summary": kind.sentence, "value": refusal_example(kind)}
                 for code, kind in REFUSALS.items()
@@ -80,7 +115,7 @@ def refusals_of(op: Operation) -> list[str]:
     return sorted(codes)
 
 
-def _operation(op: Operation) -> dict[str, Any]:
+def _operation(op: Operation, gives: dict[str, Any]) -> dict[str, Any]:
     schema = takes_schema(op)
     properties, required = schema["properties"], set(schema.get("required", ()))
     in_query = set(properties) - set(op.path_names) if op.from_query else op.in_query
@@ -95,7 +130,7 @@ def _operation(op: Operation) -> dict[str, Any]:
             for n, p in properties.items()
             if n in op.path_names or n in in_query
         ],
-        "responses": _responses(op),
+        "responses": _responses(op, gives),
     }
     if op.idempotency is not None:
         key = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}
@@ -121,10 +156,8 @@ def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]
     return told | ({"description": schema["description"]} if "description" in schema else {})
 
 
-def _responses(op: Operation) -> dict[str, Any]:
-    told = {
-        str(status): _answer(meaning, gives_schema(op)) for status, meaning in op.statuses.items()
-    }
+def _responses(op: Operation, gives: dict[str, Any]) -> dict[str, Any]:
+    told = {str(status): _answer(meaning, gives) for status, meaning in op.statuses.items()}
     by_status: dict[int, list[str]] = {}
     for code in refusals_of(op):
         by_status.setdefault(REFUSALS[code].status, []).append(code)
@@ -149,6 +182,41 @@ def _refused(status: int, codes: Sequence[str]) -> dict[str, Any]:
     if status in (429, 503):
         told["headers"]["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
     return told
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _about() -> dict[str, Any]:
+    """Components of the routes that are not operations."""
+    text, yes = {"type": "string"}, {"type": "boolean"}
+    return {
+        "Alive": _closed(ok=yes),
+        "Ready": _closed(ok=yes, database=yes),
+        "McpTools": _closed(tools={"type": "array", "items": _named("McpTool")}),
+        "McpTool": _closed(
+            name=text,
+            title=text,
+            description=text,
+            auth={"type": "string", "enum": list(SECURITY)},
+            readOnlyHint=yes,
+            destructiveHint=yes,
+            idempotentHint=yes,
+            openWorldHint=yes,
+            route={"type": ["string", "null"]},
+            inputSchema={"type": "object"},
+        ),
+    }
 
 
 def _texts() -> dict[str, Any]:
@@ -190,12 +258,12 @@ def _texts() -> dict[str, Any]:
         "/wallet/skill.md": get(
             "skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off
         ),
-        "/wallet/mcp-tools": get("mcp_tools", "door", "The MCP tools", ok(free), off),
+        "/wallet/mcp-tools": get("mcp_tools", "door", "The MCP tools", ok(_named("McpTools")), off),
         "/wallet/refusals.md": get(
             "refusals", "service", "Every refusal, one by one", ok(text, "text/markdown")
         ),
-        "/healthz": get("healthz", "service", "The process runs", ok(free)),
-        "/readyz": get("readyz", "service", "The database answers", ok(free), failing),
+        "/healthz": get("healthz", "service", "The process runs", ok(_named("Alive"))),
+        "/readyz": get("readyz", "service", "The database answers", ok(_named("Ready")), failing),
         "/metrics": get("metrics", "service", "Counters for Prometheus", ok(text, "text/plain")),
         "/openapi.json": get("openapi", "service", "This document", ok(free)),
         "/docs": get("docs", "service", "A page for people", ok(text, "text/html")),

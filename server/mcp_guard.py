@@ -13,11 +13,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.refusals import Refused, invalid, refusal
-from http_shim.encoding import encoded
 from http_shim.identity import identify, origin_of
 from http_shim.parse import repeated_key
 from tools.call.operation import NOBODY, Deps, Reply
 from tools.call.run import refused_reply
+from tools.call.wire import encoded
 
 SESSION: Final = "mcp-session-id"
 MODERN: Final = frozenset({"2026-07-28"})

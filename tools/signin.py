@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from pydantic import Field
 
 from domain.next_steps import NextStep
 from domain.refusals import Refused, refusal
-from domain.times import timestamp
+from domain.times import Timestamp
 from storage.rows.identities import Challenge
 from storage.unit_of_work import UnitOfWork
 from tools.call.credentials import hashed
@@ -35,7 +35,7 @@ class ChallengeOut(Gives):
 
     message: str
     nonce: str
-    expires_at: str
+    expires_at: Timestamp
 
 
 class SessionIn(Takes):
@@ -49,11 +49,17 @@ class SessionIn(Takes):
     signature: Signature
 
 
+class Person(Gives):
+    """A person is a wallet address."""
+
+    address: str | None
+
+
 class SessionOut(Gives):
     """A session; `token` is shown once, at its start."""
 
-    expires_at: str
-    user: dict[str, Any]
+    expires_at: Timestamp
+    user: Person
     token: str | None = None
 
 
@@ -78,7 +84,7 @@ def challenge(uow: UnitOfWork, ask: Ask[ChallengeIn, None]) -> Reply:
         expires=expires,
     )
     uow.identities.add_challenge(nonce, text, address, chain_id, expires, ask.now)
-    return Reply(200, {"message": text, "nonce": nonce, "expires_at": timestamp(expires)})
+    return Reply(200, {"message": text, "nonce": nonce, "expires_at": expires})
 
 
 def _not_signed(signer: str, why: str) -> Refused:
@@ -120,9 +126,7 @@ def open_session(uow: UnitOfWork, ask: Ask[SessionIn, Challenge]) -> Reply:
     expires = ask.now + timedelta(seconds=ask.config.session_s)
     longest = ask.now + timedelta(seconds=ask.config.session_longest_s)
     uow.identities.add_session(hashed(token), user.user_id, ask.now, expires, longest)
-    return Reply(
-        201, {"token": token, "expires_at": timestamp(expires), "user": {"address": user.address}}
-    )
+    return Reply(201, {"token": token, "expires_at": expires, "user": {"address": user.address}})
 
 
 def read_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
@@ -130,7 +134,7 @@ def read_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     live = uow.identities.session(ask.caller.credential or "", ask.now)
     if live is None:
         raise Refused(refusal("unauthenticated", needs="an owner session"))
-    return Reply(200, {"expires_at": timestamp(live.expires_at), "user": {"address": live.address}})
+    return Reply(200, {"expires_at": live.expires_at, "user": {"address": live.address}})
 
 
 def end_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:

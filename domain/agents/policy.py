@@ -10,6 +10,29 @@ from typing import Any
 from domain.money import Usdc
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFields:
+    """A policy as a PUT takes it (spec 2.13); JSON settings are the owner's own, kept as given.
+
+    Caps in USDC, `*_bps` ten-thousandths, `credit_budget_daily` credits of 0.01 USDC; null is not
+    set.
+    """
+
+    assets: Any
+    venues: Any
+    networks: Any
+    stop_conditions: Any
+    per_tx_cap_usdc: Usdc | None
+    total_cap_usdc: Usdc | None
+    hold_ratio: Any
+    min_net_bps: int | None
+    max_cost_bps: int | None
+    slippage_bps: int | None
+    credit_budget_daily: int | None
+    auto_vs_approval: Any
+    accepts_mandates: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Spec 2.13. JSON fields are kept as given; None is "not set".

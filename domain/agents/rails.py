@@ -3,11 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from domain.money import ZERO, Usdc
+from domain.wire import named, said
 
 Rails = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteEnd:
+    """One end of a route: an EIP-155 id, or the name of a place that has none."""
+
+    chain: int | str
+    asset: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeeRange:
+    """The least and the most that a route costs."""
+
+    low: Usdc
+    high: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRange:
+    """The least and the most seconds that a route takes."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepositRoute:
+    """A way to bring USDC in: an estimate out of a sourced table, never a quote; unknown figures
+    are null.
+    """
+
+    id: str
+    name: str
+    from_: RouteEnd = field(metadata=named("from"))
+    to: RouteEnd
+    fee_usdc: FeeRange | None
+    fee_bps: int | None
+    time_s: TimeRange | None
+    steps: tuple[str, ...]
+    quoted: Literal[False] = False
+    sources: tuple[str, ...]
+    as_of: str = field(metadata=said("the day of the table, YYYY-MM-DD"))
 
 
 def fee_range(rail: Mapping[str, Any], amount: Usdc | None) -> tuple[Usdc, Usdc] | None:
@@ -23,7 +68,7 @@ def fee_range(rail: Mapping[str, Any], amount: Usdc | None) -> tuple[Usdc, Usdc]
 
 def routes(
     table: Rails, *, amount: Usdc | None, source_chain: int | None, chain_id: int, asset: str
-) -> list[dict[str, Any]]:
+) -> list[DepositRoute]:
     """Routes to a destination, cheapest first, then quickest; what has no known cost comes last.
 
     Shapes: every route says `quoted: false`; unknown figures are null.
@@ -53,20 +98,19 @@ def _route(
     chain_id: int,
     asset: str,
     as_of: str,
-) -> dict[str, Any]:
-    return {
-        "id": rail["id"],
-        "name": rail["name"],
-        "from": {"chain": rail["from_chain"], "asset": rail["from_asset"]},
-        "to": {"chain": chain_id, "asset": asset},
-        "fee_usdc": {"low": str(fees[0]), "high": str(fees[1])} if fees else None,
-        "fee_bps": rail.get("fee_bps"),
-        "time_s": {"low": seconds[0], "high": seconds[1]} if seconds else None,
-        "steps": list(rail["steps"]),
-        "quoted": False,
-        "sources": [rail["source"]],
-        "as_of": as_of,
-    }
+) -> DepositRoute:
+    return DepositRoute(
+        id=rail["id"],
+        name=rail["name"],
+        from_=RouteEnd(chain=rail["from_chain"], asset=rail["from_asset"]),
+        to=RouteEnd(chain=chain_id, asset=asset),
+        fee_usdc=FeeRange(low=fees[0], high=fees[1]) if fees else None,
+        fee_bps=rail.get("fee_bps"),
+        time_s=TimeRange(low=seconds[0], high=seconds[1]) if seconds else None,
+        steps=tuple(rail["steps"]),
+        sources=(rail["source"],),
+        as_of=as_of,
+    )
 
 
 def transfer_link(token: str, chain_id: int, recipient: str, amount: Usdc | None) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from domain.facts import Receipt, TransferLog
+from domain.money import Usdc
 from domain.refusals import Refused, refusal
-from domain.times import timestamp
+from domain.times import Timestamp
 
 STATES: Final = ("idle", "reserved", "in_transit", "delivered")
 
@@ -18,6 +19,28 @@ REPORTED, CONFIRMED, FAILED = "reported", "confirmed", "failed"
 
 
 REF_REPORT, REF_CONFIRMED, REF_FAILED = "transfer_report", "transfer_confirmed", "transfer_failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferReport:
+    """A transfer that an agent or the chain told of (spec 2.14).
+
+    Amounts are units of the asset with 6 decimals; `amount_actual` is what the chain moved, where
+    that differs.
+    """
+
+    agent_id: str
+    chain_id: int
+    asset: str
+    amount: Usdc
+    amount_actual: Usdc | None
+    tx_hash: str
+    direction: str
+    reported_by: str
+    reported_at: Timestamp
+    confirmed_at: Timestamp | None
+    status: str
+    override_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +60,22 @@ class Report:
     amount_actual: int | None = None
     confirmed_at: datetime | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """The wire form: spec 2.14's fields and `amount_actual`."""
-        return {
-            "agent_id": self.agent_id,
-            "chain_id": self.chain_id,
-            "asset": self.asset,
-            "amount": units(self.amount),
-            "amount_actual": None if self.amount_actual is None else units(self.amount_actual),
-            "tx_hash": self.tx_hash,
-            "direction": self.direction,
-            "reported_by": self.reported_by,
-            "reported_at": timestamp(self.reported_at),
-            "confirmed_at": timestamp(self.confirmed_at) if self.confirmed_at else None,
-            "status": self.status,
-            "override_reason": self.override_reason,
-        }
+    def told(self) -> TransferReport:
+        """The report as it is shown."""
+        return TransferReport(
+            agent_id=self.agent_id,
+            chain_id=self.chain_id,
+            asset=self.asset,
+            amount=Usdc(self.amount),
+            amount_actual=None if self.amount_actual is None else Usdc(self.amount_actual),
+            tx_hash=self.tx_hash,
+            direction=self.direction,
+            reported_by=self.reported_by,
+            reported_at=self.reported_at,
+            confirmed_at=self.confirmed_at,
+            status=self.status,
+            override_reason=self.override_reason,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

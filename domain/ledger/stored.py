@@ -37,7 +37,7 @@ from domain.ledger.payloads import (
 )
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused
-from domain.times import read as moment_of
+from domain.times import moment_of
 
 
 def read(kind: Kind, stored: object) -> Told:

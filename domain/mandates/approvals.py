@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
-from domain.times import timestamp
+from domain.times import Timestamp
+from domain.wire import said
 
 Status = Literal["pending", "approved", "declined", "expired", "used"]
 
 
 OPEN: Final = frozenset({"pending", "approved"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalTarget:
+    """What would be called."""
+
+    market: str | None
+    address: str | None
+    selector: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalItem:
+    """An action that was held for the owner (contract 6)."""
+
+    approval_id: str
+    public_id: str
+    status: Status
+    target: ApprovalTarget
+    data: str
+    approve_amount_usdc: Usdc
+    clause: Literal[6] = 6
+    why: str | None = field(metadata=said("the agent's own words"))
+    requested_at: Timestamp
+    expires_at: Timestamp
+    decided_at: Timestamp | None
+    note: str | None = field(metadata=said("the owner's own words"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +72,24 @@ class Approval:
         """
         return "expired" if self.status in OPEN and now >= self.expires_at else self.status
 
-    def as_json(self, now: datetime) -> dict[str, Any]:
-        """The wire form of contract 6."""
-        return {
-            "approval_id": self.approval_id,
-            "public_id": self.public_id,
-            "status": self.shown(now),
-            "target": dict(self.target),
-            "data": self.data,
-            "approve_amount_usdc": str(self.approve_amount_usdc),
-            "clause": 6,
-            "why": self.why,
-            "requested_at": timestamp(self.requested_at),
-            "expires_at": timestamp(self.expires_at),
-            "decided_at": None if self.decided_at is None else timestamp(self.decided_at),
-            "note": self.note,
-        }
+    def told(self, now: datetime) -> ApprovalItem:
+        """The item as it is shown."""
+        at = self.target
+        return ApprovalItem(
+            approval_id=self.approval_id,
+            public_id=self.public_id,
+            status=self.shown(now),
+            target=ApprovalTarget(
+                market=at.get("market"), address=at.get("address"), selector=at.get("selector")
+            ),
+            data=self.data,
+            approve_amount_usdc=self.approve_amount_usdc,
+            why=self.why,
+            requested_at=self.requested_at,
+            expires_at=self.expires_at,
+            decided_at=self.decided_at,
+            note=self.note,
+        )
 
 
 def decided(

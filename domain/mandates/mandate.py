@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import Any, Final, Literal
@@ -66,13 +66,12 @@ class PayoutRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MandateAttributes:
-    """A mandate as it is shown (spec 2.2, contract 3).
+class AgreedTerms:
+    """What is agreed, and where it stands.
 
     `*_bps` are ten-thousandths, `horizon_days` days of 86,400 s; null caps are a legacy row's.
     """
 
-    public_id: str
     agent_id: str | None
     agent_name: str | None = field(metadata=said("the owner's name for the agent"))
     open_board: bool
@@ -100,6 +99,20 @@ class MandateAttributes:
     accepted_at: Timestamp | None
     paused_at: Timestamp | None
     last_chain_refresh_at: Timestamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MandateAttributes(AgreedTerms):
+    """A mandate as it is shown (spec 2.2, contract 3)."""
+
+    public_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftAttributes(AgreedTerms):
+    """A draft that may not be stored; `public_id` is null where it is not."""
+
+    public_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +282,12 @@ class Mandate:
             paused_at=self.paused_at,
             last_chain_refresh_at=self.refreshed_at,
         )
+
+    def draft_attributes(self) -> DraftAttributes:
+        """The same of a draft that may not be stored."""
+        told = self.attributes()
+        agreed = {f.name: getattr(told, f.name) for f in fields(AgreedTerms)}
+        return DraftAttributes(public_id=self.public_id or None, **agreed)
 
 
 def _usable(value: object) -> bool:

@@ -52,6 +52,59 @@ _KEYS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketCall:
+    """One call of a market, and how to encode it; `report` is the kind to report it as.
+
+    `approve_amount` says what the call pulls from the vault.
+    """
+
+    selector: str
+    signature: str
+    encoding: str
+    approve_amount: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractAt:
+    """Where a contract market stands, null where it is only planned, and its calls."""
+
+    address: str | None
+    calls: tuple[MarketCall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueSymbols:
+    """A venue and what may be traded there."""
+
+    venue: str | None
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidHosts:
+    """Hosts of paid reads; any where none is named."""
+
+    hosts: tuple[str, ...]
+
+
+MarketPlace = ContractAt | VenueSymbols | PaidHosts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketTold:
+    """One market as it is shown (contract 8)."""
+
+    id: str
+    name: str
+    status: Literal["live", "paper", "planned"]
+    enforced_by: str
+    chain_id: int | None
+    kind: str
+    target: MarketPlace
+
+
 @dataclass(frozen=True, slots=True)
 class Market:
     """One market (contract 8). `kind` is erc4626, venue or x402; `address` is set for contracts."""
@@ -91,22 +144,24 @@ class Market:
             for selector, words, what in ERC4626
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """`{id, name, status, enforced_by, chain_id, kind, target}`."""
-        named: dict[str, dict[str, Any]] = {
-            "x402": {"hosts": list(self.hosts)},
-            "venue": {"venue": self.venue, "symbols": list(self.symbols)},
-        }
-        target = named.get(self.kind, {"address": self.address, "calls": _calls()})
-        return {
-            "id": self.id,
-            "name": self.name,
-            "status": self.status,
-            "enforced_by": self.enforced_by,
-            "chain_id": self.chain_id,
-            "kind": self.kind,
-            "target": target,
-        }
+    def told(self) -> MarketTold:
+        """The market as it is shown."""
+        at: MarketPlace
+        if self.kind == "x402":
+            at = PaidHosts(hosts=self.hosts)
+        elif self.kind == "venue":
+            at = VenueSymbols(venue=self.venue, symbols=self.symbols)
+        else:
+            at = ContractAt(address=self.address, calls=_calls())
+        return MarketTold(
+            id=self.id,
+            name=self.name,
+            status=self.status,
+            enforced_by=self.enforced_by,
+            chain_id=self.chain_id,
+            kind=self.kind,
+            target=at,
+        )
 
 
 def from_config(rows: Iterable[Mapping[str, Any]]) -> tuple[Market, ...]:
@@ -294,17 +349,15 @@ def _words(loc: str, value: Any) -> tuple[int, ...]:
     return tuple(sorted(value))
 
 
-def _calls() -> list[dict[str, str]]:
-    """The calls of an ERC-4626 market: `{selector, signature, encoding, approve_amount,
-    report}`.
-    """
-    return [
-        {
-            "selector": selector,
-            "signature": signature,
-            "encoding": ENCODING,
-            "approve_amount": pulled,
-            "report": kind,
-        }
+def _calls() -> tuple[MarketCall, ...]:
+    """The calls of an ERC-4626 market."""
+    return tuple(
+        MarketCall(
+            selector=selector,
+            signature=signature,
+            encoding=ENCODING,
+            approve_amount=pulled,
+            report=kind,
+        )
         for (selector, _, _), (signature, pulled, kind) in zip(ERC4626, _CALLS, strict=True)
-    ]
+    )

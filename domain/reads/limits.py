@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal, cast
 
 from domain.money import Usdc
 from domain.reads.fees import WorthSource, worth_source
+from domain.reads.rows import breach_detail
+from domain.reads.shapes import BreachDetail
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
 from domain.rules.case import Book, moment, today
 from domain.rules.checks import remaining
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.worth import committed, floor_now, worth
-from domain.times import Timestamp, read
+from domain.times import Timestamp, moment_of
 from domain.wire import said
 
 ROLLING: Final = timedelta(hours=24)
@@ -173,7 +174,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class RemainingNow:
     """The largest single action possible now, the clause that binds, and when time alone lifts it
     (null where time lifts nothing).
     """
@@ -191,17 +192,23 @@ class Breach:
     clause: int | None
     event_id: str
     at: Timestamp | None
-    detail: Mapping[str, Any]
+    detail: BreachDetail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Allowed against used (spec 2.9, contract 5); breaches newest first."""
+class LimitsNow:
+    """Allowed against used, and what is left (spec 2.9, contract 5)."""
 
     allowed: Allowed
     used: Used
-    remaining: Left
+    remaining: RemainingNow
     rolling_24h: UsedAmount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits(LimitsNow):
+    """The same, with what was broken, newest first."""
+
     breaches: tuple[Breach, ...]
 
 
@@ -264,10 +271,10 @@ def credits_today(book: Book) -> int:
     return book.state.claimed.credits.get(today(book), 0)
 
 
-def left(book: Book) -> Left:
+def left(book: Book) -> RemainingNow:
     """The largest single action possible now."""
     told = remaining(book)
-    return Left(
+    return RemainingNow(
         value=told.amount,
         binding=Binding(clause=int(told.binding), key=told.binding.key),
         retry_at=told.retry_at,
@@ -281,11 +288,24 @@ def breaches(book: Book) -> tuple[Breach, ...]:
             code=code,
             clause=int(CLAUSE_OF[code]) if code in CLAUSE_OF else None,
             event_id=row["event_id"],
-            at=read(row["at"]),
-            detail=(row.get("detail") or {}).get(code, {}),
+            at=moment_of(row["at"]),
+            detail=breach_detail((row.get("detail") or {}).get(code)),
         )
         for row in book.state.breaches
         for code in row["codes"]
+    )
+
+
+def limits_now(book: Book) -> LimitsNow:
+    """Allowed against used, and what is left."""
+    return LimitsNow(
+        allowed=allowed(book), used=used(book), remaining=left(book), rolling_24h=_rolling(book)
+    )
+
+
+def _rolling(book: Book) -> UsedAmount:
+    return UsedAmount(
+        value=rolling_24h(book), source=source_of(book), basis="last 24 hours, to the minute"
     )
 
 
@@ -295,8 +315,6 @@ def limits(book: Book) -> Limits:
         allowed=allowed(book),
         used=used(book),
         remaining=left(book),
-        rolling_24h=UsedAmount(
-            value=rolling_24h(book), source=source_of(book), basis="last 24 hours, to the minute"
-        ),
+        rolling_24h=_rolling(book),
         breaches=breaches(book),
     )

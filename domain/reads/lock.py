@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from domain.facts import StagedLog
 from domain.rules.case import Book
 from domain.times import Timestamp, timestamp
 
@@ -42,7 +43,7 @@ class ChainState:
     as_of_block: int | None
     as_of: Timestamp | None
     refreshed_at: Timestamp | None
-    provisional: tuple[Mapping[str, Any], ...]
+    provisional: tuple[StagedLog, ...]
 
 
 def lock(book: Book) -> Lock:

@@ -25,7 +25,7 @@ from domain.rules.worth import (
     valuation,
     worth,
 )
-from domain.times import Timestamp, read
+from domain.times import Timestamp, moment_of
 from domain.wire import LEFT_OUT, named, said
 
 UNWIND_WINDOW: Final = timedelta(days=3)
@@ -128,6 +128,11 @@ class Progress:
     data_issue: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
 
 
+def status_shown(book: Book) -> ShownStatus:
+    """The status, and `ended` past the end of a mandate that is not settled."""
+    return cast(ShownStatus, shown_status(book))
+
+
 def exit_cost(book: Book) -> Usdc | None:
     """Sum of marks x spread_bps, rounded up; None before the first chain row."""
     held = positions_est(book)
@@ -164,7 +169,7 @@ def next_event(book: Book) -> NextEvent | None:
     coming: list[tuple[datetime, EventKind]] = []
     if m.status in (Status.SIGNED, Status.WORKING) and m.ends_at is not None:
         coming.append((m.ends_at, "ends_at"))
-    look = read(book.state.claimed.next_at)
+    look = moment_of(book.state.claimed.next_at)
     if look is not None and m.status is Status.WORKING:
         coming.append((look, "next_at"))
     coming += [
@@ -246,7 +251,7 @@ def progress(book: Book) -> Progress:
         exit_cost_est=exit_cost(book),
         rules=rules(book),
         next_event=next_event(book),
-        status=cast(ShownStatus, shown_status(book)),
+        status=status_shown(book),
         day=day(book),
         horizon_days=book.mandate.horizon_days,
         data_issue=True

@@ -12,7 +12,8 @@ from domain.ledger.books import Books
 from domain.ledger.events import Event
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
-from domain.reads.steps import Step, grouped, is_refusal, of_events, refusal_reason, refused_by
+from domain.reads.step import Step, refusal_of, refused_by
+from domain.reads.steps import grouped, of_events
 from domain.refusals import invalid
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.worth import realized_micros, valued
@@ -336,12 +337,12 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
         WeekBreach(
             code="refused",
             clause=next(iter(refused_by(e)), None),
-            reason=refusal_reason(e),
+            reason=told.reason,
             event_id=e.event_id,
             at=e.created_at,
         )
         for e in events
-        if is_refusal(e)
+        if (told := refusal_of(e)) is not None
     ]
     return (*broken, *attempts)
 

@@ -2,64 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from domain.ledger.events import Event
 from domain.mandates.clauses import (
-    CardFooter,
-    CardHeader,
-    Clause,
     card_footer,
     card_header,
     clauses,
 )
 from domain.mandates.mandate import MandateAttributes
-from domain.mandates.terms import TermsStatus
 from domain.money import Usdc
-from domain.reads.fees import Fees, fees
-from domain.reads.limits import Limits, limits
-from domain.reads.lock import ChainState, Lock, chain_state, lock
-from domain.reads.progress import Progress, ShownStatus, progress
-from domain.reads.steps import ReportedBy, Step, steps
+from domain.reads.fees import fees
+from domain.reads.limits import limits
+from domain.reads.lock import chain_state, lock
+from domain.reads.progress import ShownStatus, progress
+from domain.reads.rows import ledger_row
+from domain.reads.steps import steps
 from domain.rules.case import Book
-from domain.rules.exposure import Exposure, exposure
-from domain.times import Timestamp
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerRow:
-    """One row of the ledger as it is shown (spec 2.4)."""
-
-    event_id: str
-    kind: str
-    amount_usdc: Usdc | None
-    tx_hash: str | None
-    chain_id: int | None
-    payload: Mapping[str, Any]
-    reported_by: ReportedBy
-    created_at: Timestamp
-    occurred_at: Timestamp
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MandateView:
-    """Everything that is known of one mandate (contract 3); events and steps are the newest 50."""
-
-    mandate: MandateAttributes
-    progress: Progress
-    events: tuple[LedgerRow, ...]
-    clauses: tuple[Clause, ...]
-    card_header: CardHeader
-    card_footer: CardFooter
-    limits: Limits
-    fees: Fees
-    steps: tuple[Step, ...]
-    lock: Lock
-    chain_state: ChainState
-    exposure: Exposure
-    terms_status: TermsStatus | None
+from domain.rules.exposure import exposure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,38 +46,22 @@ class MandateSummary:
     progress: ProgressSummary
 
 
-def ledger_row(event: Event) -> LedgerRow:
-    """A row as it is shown."""
-    return LedgerRow(
-        event_id=event.event_id,
-        kind=event.kind.value,
-        amount_usdc=event.amount_usdc,
-        tx_hash=event.tx_hash,
-        chain_id=event.chain_id,
-        payload=event.payload,
-        reported_by=event.reported_by.value,
-        created_at=event.created_at,
-        occurred_at=event.occurred_at,
-    )
-
-
-def mandate_view(book: Book) -> MandateView:
-    """The body of GET /wallet/mandates/{public_id}."""
-    return MandateView(
-        mandate=book.mandate.attributes(),
-        progress=progress(book),
-        events=tuple(ledger_row(e) for e in book.events),
-        clauses=clauses(book.mandate, book.switches),
-        card_header=card_header(book.mandate),
-        card_footer=card_footer(book.mandate),
-        limits=limits(book),
-        fees=fees(book),
-        steps=steps(book),
-        lock=lock(book),
-        chain_state=chain_state(book),
-        exposure=exposure(book),
-        terms_status=book.terms_status,
-    )
+PARTS: Final[Mapping[str, Callable[[Book], Any]]] = {
+    "mandate": lambda book: book.mandate.attributes(),
+    "progress": progress,
+    "events": lambda book: tuple(ledger_row(e) for e in book.events),
+    "clauses": lambda book: clauses(book.mandate, book.switches),
+    "card_header": lambda book: card_header(book.mandate),
+    "card_footer": lambda book: card_footer(book.mandate),
+    "limits": limits,
+    "fees": fees,
+    "steps": steps,
+    "lock": lock,
+    "chain_state": chain_state,
+    "exposure": exposure,
+    "terms_status": lambda book: book.terms_status,
+}
+"""The derivation behind each key of the mandate read."""
 
 
 def summary(book: Book) -> MandateSummary:

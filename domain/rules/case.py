@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from domain.agents.policy import Policy
-from domain.facts import VaultState
+from domain.facts import StagedLog, VaultState
 from domain.ledger.books import Books
 from domain.ledger.events import Event
 from domain.ledger.measured import Measured
@@ -38,7 +36,7 @@ class Book:
     approvals: tuple[Approval, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     policy: Policy | None = None
-    provisional: tuple[Mapping[str, Any], ...] = ()
+    provisional: tuple[StagedLog, ...] = ()
     terms_status: TermsStatus | None = None
     first_events: tuple[Event, ...] = field(default=())
 

@@ -10,6 +10,7 @@ from domain.money import Usdc
 from server.demo.people import Agent
 from server.demo.stage import Stage
 from server.demo.story import StepFailed
+from tools.call.wire import wire
 
 NOTE: Final = (
     "Put 500 USDC to work in the Test Market for two weeks, at most 100 per action and 300 a day. "
@@ -174,7 +175,7 @@ async def is_refused(s: Stage, agent: Agent) -> None:
         f"{block['remaining']['value']}"
     )
     forced = s.chain.vault_call(s.seen["vault"], "execute", s.market, data, amount)
-    ok, tx = await agent.execute(forced.as_json())
+    ok, tx = await agent.execute(wire(forced))
     s.story.same("sent all the same, the transaction succeeds", ok, False)
     receipt = await s.chain.receipt(tx)
     revert = receipt.revert.name if receipt and receipt.revert else None

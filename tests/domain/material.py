@@ -15,6 +15,7 @@ from domain.ledger.written import written
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
+from domain.reads.view import PARTS
 from domain.rules.case import Book
 from domain.rules.worth import realized_micros, valued
 from domain.settings import Config, Switches
@@ -38,6 +39,14 @@ TARGET = Target(
 def on_the_wire(value: object) -> Any:
     """What leaves the service of a derivation."""
     return wire(value)
+
+
+def mandate_read(at: Book) -> dict[str, Any]:
+    """The whole mandate read of a book, as it leaves the service."""
+    return {
+        name: None if (told := part(at)) is None else on_the_wire(told)
+        for name, part in PARTS.items()
+    }
 
 
 def usdc(text: str | int) -> Usdc:

@@ -60,7 +60,7 @@ async def test_an_agent_acts_reports_and_is_refused_the_same_way_everywhere(door
 
 
 READS: list[tuple[str, dict[str, Any]]] = [
-    ("agents_me", {}), ("markets_list", {}), ("mandate_list", {}), ("mandate_get", {"public_id": "M"}),
+    ("agents_me", {}), ("markets_list", {}), ("mandate_list", {}), ("mandate_get", {"public_id": "M", "parts": "progress,limits,events,steps"}),
     ("mandate_events", {"public_id": "M", "limit": 2}), ("mandate_steps", {"public_id": "M"}), ("mandate_approvals", {"public_id": "M"}),
     ("agent_policy", {"agent_id": "A"}), ("agent_balances", {"agent_id": "A"}), ("agent_offers", {"agent_id": "A"}),
     ("mandate_reconcile", {"public_id": "M", "tx_hash": "0x" + "00" * 32}), ("mandate_get", {"public_id": "m_aaaaaaaaaa"}),

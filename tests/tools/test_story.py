@@ -7,6 +7,7 @@ import pytest
 from chain import codec
 from domain.money import Usdc
 from tests.world import World, drafted, signed, working
+from tools.call.wire import wire
 
 pytestmark = pytest.mark.anyio
 
@@ -142,7 +143,7 @@ async def test_a_refused_attempt_is_proven_only_by_its_receipt(world: World) -> 
     forced = chain.vault_call(
         m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "150"), Usdc.parse("150")
     )
-    ok, tx = await world.mined(m.agent_wallet, forced.as_json(), gas=900_000)
+    ok, tx = await world.mined(m.agent_wallet, wire(forced), gas=900_000)
     assert not ok
     told = await m.as_agent("mandate_report_refusal", reason="OverPerTxCap", tx_hash=tx)
     assert (told.status, told.body["proven"], told.body["event"]["reported_by"]) == (

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from domain.facts import Call, Simulation
 from domain.mandates.actions import action_hash, selector_of
-from domain.mandates.approvals import Approval, Reservation
+from domain.mandates.approvals import Approval, ApprovalItem, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.ports import Chain
+from domain.reads.limits import RemainingNow, left
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book
-from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until, remaining
-from domain.times import timestamp
+from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until
+from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
-from tools.call.case import Facts, chain_if_named, load_book, named_chain, vault_if_readable
+from tools.call.case import (
+    Facts,
+    chain_if_named,
+    load_book,
+    named_chain,
+    vault_if_readable,
+)
 from tools.call.fields import Address, HexData, Lines, OneMandate
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.shapes import Simulated, simulated
+from tools.call.wire import wire
 
 
 class Execute(OneMandate):
@@ -47,27 +56,71 @@ class Execute(OneMandate):
     )
 
 
+class ExplainedCall(Gives):
+    """The calldata, decoded where the function is known."""
+
+    selector: str | None
+    function: str | None = None
+    args: list[Any] | None = Field(
+        default=None, description="the call's own arguments, integers as decimal text"
+    )
+
+
+class DecodedCall(Gives):
+    """What is called; `market` and `label` are the mandate's entry."""
+
+    target: str
+    selector: str
+    market: str | None
+    label: str | None
+    call: ExplainedCall
+
+
+class CheckDetail(Gives):
+    """The numbers of one check; those that it has."""
+
+    status: str | None = None
+    ends_at: str | None = None
+    target: str | None = None
+    selector: str | None = None
+    allowed: Usdc | None = None
+    used: Usdc | None = None
+    attempted: Usdc | None = None
+    bound_by: str | None = None
+    worth: Usdc | None = None
+    floor: Usdc | None = None
+
+
+class CheckTold(Gives):
+    """One check: its clause, its code, whether it holds, and the numbers."""
+
+    clause: int
+    code: str
+    ok: bool
+    detail: CheckDetail
+
+
 class ExecuteOut(Gives):
-    """Calldata to sign and send, or an item that waits for the owner."""
+    """Calldata to sign and send; with dry_run the checks; or an item that waits for the owner."""
 
     chain_id: int | None = None
-    sender: str | None = Field(default=None, alias="from", serialization_alias="from")
+    sender: str | None = Field(default=None, alias="from")
     to: str | None = None
     data: str | None = None
     value: str | None = None
-    decoded: dict[str, Any] | None = None
-    checks: list[dict[str, Any]] | None = None
-    simulation: dict[str, Any] | None = None
+    decoded: DecodedCall | None = None
+    checks: list[CheckTold] | None = None
+    simulation: Simulated | None = None
     approval_id: str | None = None
     action_hash: str | None = Field(
         default=None, description="names this action to mandate_reconcile"
     )
-    status: str | None = None
-    approval: dict[str, Any] | None = None
-    dry_run: bool | None = None
+    status: Literal["pending_approval"] | None = None
+    approval: ApprovalItem | None = None
+    dry_run: Literal[True] | None = None
     needs_approval: bool | None = None
-    reserved_until: str | None = None
-    remaining: dict[str, Any] | None = None
+    reserved_until: Timestamp | None = None
+    remaining: RemainingNow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +168,7 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     wanted = Wanted(target, selector_of(asked.data), asked.approve_amount, held)
     checks = action_checks(book, wanted)
     decoded = _decoded(m, wanted) | {"call": chain.explain_call(asked.data)}
-    simulation = _simulated(ask.facts.simulation)
+    simulation = simulated(ask.facts.simulation)
     if asked.dry_run:
         return _dry(book, wanted, checks, key, decoded, simulation)
     for check in checks:
@@ -136,13 +189,18 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
         Reservation(m.public_id, key, asked.approve_amount, ask.now, until, approval_id)
     )
     call = chain.vault_call(m.vault_address, "execute", target, asked.data, asked.approve_amount)
-    body = replace(call, sender=m.agent_address).as_json() | {
+    body = {
+        "chain_id": call.chain_id,
+        "from": m.agent_address,
+        "to": call.to,
+        "data": call.data,
+        "value": call.value,
         "decoded": decoded,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
         "approval_id": approval_id,
         "action_hash": key,
-        "reserved_until": timestamp(until),
+        "reserved_until": until,
     }
     return Reply(200, body)
 
@@ -155,17 +213,6 @@ def _decoded(m: Mandate, wanted: Wanted) -> dict[str, Any]:
     return {"target": wanted.target, "selector": wanted.selector} | named
 
 
-def _simulated(told: Simulation | None) -> dict[str, Any] | None:
-    if told is None:
-        return None
-    revert = (
-        {"name": told.revert.name, "args": dict(told.revert.args), "code": told.revert.code}
-        if told.revert
-        else None
-    )
-    return {"ok": told.ok, "revert": revert, "gas": told.gas}
-
-
 def _dry(
     book: Book, wanted: Wanted, checks: list[Check], key: str, decoded: Any, simulation: Any
 ) -> Reply:
@@ -176,7 +223,7 @@ def _dry(
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
         "needs_approval": needs_approval(book, wanted.amount),
-        "remaining": remaining(book).as_json(),
+        "remaining": left(book),
     }
     return Reply(200, body)
 
@@ -212,7 +259,7 @@ def _approval(
                 refusal(
                     "owner_declined",
                     retry_at=quiet_until(book, item.decided_at),
-                    detail={"approval": item.as_json(now)},
+                    detail={"approval": wire(item.told(now))},
                 )
             )
     return _asked(uow, ask, book, wanted, key, decoded)
@@ -254,7 +301,7 @@ def _asked(
 
 def _waits(item: Approval, key: str, now: datetime) -> Reply:
     return Reply(
-        202, {"status": "pending_approval", "approval": item.as_json(now), "action_hash": key}
+        202, {"status": "pending_approval", "approval": item.told(now), "action_hash": key}
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -13,9 +13,12 @@ from domain.ledger.pairing import stands
 from domain.ledger.payloads import Executed, RefusedAttempt
 from domain.mandates.actions import action_hash_of
 from domain.mandates.mandate import Mandate
+from domain.reads.rows import ledger_row
+from domain.reads.shapes import LedgerRow
 from domain.refusals import invalid
-from domain.times import timestamp
+from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
+from tools.acting.reports import EventOut
 from tools.call.access import peek, seen_mandate
 from tools.call.case import chain_if_named
 from tools.call.fields import OneMandate, TxHash
@@ -36,14 +39,29 @@ class ReconcileIn(OneMandate):
     )
 
 
-class ReconcileOut(Gives):
-    """landed | reverted | pending | not_seen."""
+class BlockTold(Gives):
+    """The block that the transaction is in; `depth` counts the blocks on top of it."""
 
-    outcome: str
-    block: dict[str, Any] | None
-    events: list[dict[str, Any]]
-    response: dict[str, Any] | None = None
-    reserved_until: str | None = None
+    number: int | None
+    hash: str | None = None
+    depth: int | None = None
+
+
+class FirstAnswer(Gives):
+    """What the first call with the key was answered."""
+
+    status: int
+    body: EventOut
+
+
+class ReconcileOut(Gives):
+    """What is known of a transaction, a key or an action."""
+
+    outcome: Literal["landed", "reverted", "pending", "not_seen"]
+    block: BlockTold | None
+    events: list[LedgerRow]
+    response: FirstAnswer | None = None
+    reserved_until: Timestamp | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +100,7 @@ def _by_tx(uow: UnitOfWork, m: Mandate, tx_hash: str, facts: ChainSays) -> Reply
     reorganisation took away.
     """
     rows = uow.ledger.by_tx(m.public_id, tx_hash)
-    receipt, shown = facts.receipt, [e.as_json() for e in rows]
+    receipt, shown = facts.receipt, [ledger_row(e) for e in rows]
     if receipt is not None:
         told = {"number": receipt.block.number, "hash": receipt.block.hash, "depth": receipt.depth}
         return Reply(
@@ -127,14 +145,14 @@ def _by_action(uow: UnitOfWork, ask: Ask[ReconcileIn, ChainSays]) -> Reply:
     """
     public_id, key = ask.asked.public_id, ask.asked.action_hash or ""
     ran = [e for e in uow.ledger.newest(public_id, LOOKS_BACK) if executes(e, key)]
-    events = [e.as_json() for e in ran]
+    events = [ledger_row(e) for e in ran]
     for held in uow.reservations.live(public_id, ask.now):
         if held.action_hash == key:
             told = {
                 "outcome": "pending",
                 "block": None,
                 "events": events,
-                "reserved_until": timestamp(held.expires_at),
+                "reserved_until": held.expires_at,
             }
             return Reply(200, told)
     if ran:

@@ -19,8 +19,10 @@ from domain.ledger.written import written
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.ports import Chain
+from domain.reads.limits import RemainingNow, left
+from domain.reads.rows import ledger_row
+from domain.reads.shapes import LedgerRow
 from domain.refusals import Refused, invalid, refusal
-from domain.rules.checks import remaining
 from domain.rules.credits import afford, used
 from domain.rules.violations import flagged, notional, violations
 from domain.times import midnight
@@ -94,10 +96,10 @@ class Warned(Gives):
 class EventOut(Gives):
     """The stored row; `violation` says that it broke a rule."""
 
-    event: dict[str, Any]
+    event: LedgerRow
     violation: bool
     warnings: list[Warned]
-    remaining: dict[str, Any]
+    remaining: RemainingNow
 
 
 class RefusedIn(OneMandate):
@@ -128,7 +130,7 @@ class RefusedIn(OneMandate):
 class RefusedOut(Gives):
     """The stored row; `proven` says that a reverted receipt proves it."""
 
-    event: dict[str, Any]
+    event: LedgerRow
     proven: bool
     known: bool
 
@@ -221,10 +223,10 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     if event is None:
         raise LookupError("an agent's row is never a duplicate log")
     body = {
-        "event": event.as_json(),
+        "event": ledger_row(event),
         "violation": bool(broken),
         "warnings": [UNPROVEN] if unproven(event) else [],
-        "remaining": remaining(replace(book, state=uow.ledger.state(m.public_id))).as_json(),
+        "remaining": left(replace(book, state=uow.ledger.state(m.public_id))),
     }
     return Reply(202 if broken else 201, body)
 
@@ -286,7 +288,7 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
     if asked.tx_hash is not None and (known := _known(uow, m, asked.tx_hash)) is not None:
         told = {
-            "event": known.as_json(),
+            "event": ledger_row(known),
             "proven": known.reported_by is Reporter.CHAIN,
             "known": True,
         }
@@ -323,7 +325,7 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     event = uow.ledger.append(m.public_id, new, event_id=ask.ids.short("ev_"), now=ask.now)
     if event is None:
         raise LookupError("a refusal row carries no log index")
-    return Reply(201, {"event": event.as_json(), "proven": proven, "known": False})
+    return Reply(201, {"event": ledger_row(event), "proven": proven, "known": False})
 
 
 def scope(caller: Caller, asked: EventIn) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from domain.agents.transfers import units
 from domain.ledger.events import Event
 from domain.ledger.payloads import PaidFee
-from domain.times import timestamp
+from domain.money import Usdc
+from domain.reads.rows import ledger_row
+from domain.reads.shapes import LedgerRow
+from domain.times import Timestamp
 from storage.paging import cursor_of, keys_of
 from storage.rows.transfers import BalanceEvent
 from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
 from tools.call.fields import Cursor, Limit, Page
-from tools.call.operation import Ask, Operation, Reply
+from tools.call.operation import Ask, Gives, Operation, Reply
 
 BALANCES: Final = "b"
 
@@ -39,6 +41,41 @@ class ActivityIn(OneAgent):
 
     limit: Limit = 50
     cursor: Cursor = None
+
+
+class PaidReference(Gives):
+    """What was read, as far as the report says."""
+
+    resource: str | None
+    fee_kind: str | None
+    tx_hash: str | None
+
+
+class EventActivity(Gives):
+    """A ledger row of a mandate; a paid read carries its reference."""
+
+    type: Literal["event", "paid_read"]
+    at: Timestamp
+    public_id: str
+    event: LedgerRow
+    reference: PaidReference | None = None
+
+
+class BalanceActivity(Gives):
+    """A balance change and its cause; `delta` in units of the asset."""
+
+    type: Literal["balance"]
+    at: Timestamp
+    chain_id: int
+    asset: str
+    state: str
+    delta: Usdc
+    ref_kind: str
+    ref_id: str
+
+
+class ActivityPage(Page[EventActivity | BalanceActivity]):
+    """A page of activity."""
 
 
 def activity(uow: UnitOfWork, ask: Ask[ActivityIn, None]) -> Reply:
@@ -96,9 +133,9 @@ def of_event(public_id: str, event: Event) -> dict[str, Any]:
     """A ledger row; a paid read carries its reference."""
     fee = event.told.what
     told: dict[str, Any] = {
-        "at": timestamp(event.created_at),
+        "at": event.created_at,
         "public_id": public_id,
-        "event": event.as_json(),
+        "event": ledger_row(event),
     }
     if isinstance(fee, PaidFee) and fee.paid_read:
         return {"type": "paid_read", **told, "reference": reference(event, fee)}
@@ -117,10 +154,10 @@ def reference(event: Event, fee: PaidFee) -> dict[str, Any]:
 def of_balance(b: BalanceEvent) -> dict[str, Any]:
     """A balance change and its cause."""
     d = b.delta
-    change = {"chain_id": d.chain_id, "asset": d.asset, "state": d.state, "delta": units(d.delta)}
+    change = {"chain_id": d.chain_id, "asset": d.asset, "state": d.state, "delta": Usdc(d.delta)}
     return {
         "type": "balance",
-        "at": timestamp(b.created_at),
+        "at": b.created_at,
         **change,
         "ref_kind": d.ref_kind,
         "ref_id": d.ref_id,
@@ -135,7 +172,7 @@ OPERATIONS: Final = (
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/activity"),
         takes=ActivityIn,
-        gives=Page[dict[str, Any]],
+        gives=ActivityPage,
         handler=activity,
         on_mcp=True,
         family="agents",

@@ -44,9 +44,9 @@ class BidEventOut(Gives):
     seq: int
     chain_id: int
     asset: str
-    amount: str
-    reserved: str
-    delivered: str
+    amount: Usdc
+    reserved: Usdc
+    delivered: Usdc
     known: bool
 
 
@@ -112,8 +112,8 @@ def _holds(uow: UnitOfWork, asked: BidEvent, agent_id: str) -> None:
 
 
 def _told(uow: UnitOfWork, asked: BidEvent, delta: Delta, agent_id: str) -> dict[str, Any]:
-    def balance(state: str) -> str:
-        return units(uow.transfers.balance(agent_id, delta.chain_id, ASSET, state))
+    def balance(state: str) -> Usdc:
+        return Usdc(uow.transfers.balance(agent_id, delta.chain_id, ASSET, state))
 
     return {
         "agent_id": agent_id,
@@ -122,7 +122,7 @@ def _told(uow: UnitOfWork, asked: BidEvent, delta: Delta, agent_id: str) -> dict
         "seq": asked.seq,
         "chain_id": delta.chain_id,
         "asset": ASSET,
-        "amount": str(asked.amount),
+        "amount": asked.amount,
         "reserved": balance("reserved"),
         "delivered": balance("delivered"),
     }

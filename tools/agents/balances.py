@@ -8,8 +8,9 @@ from typing import Any, Final
 from pydantic import Field
 
 from domain.agents.addresses import typed_data
-from domain.agents.transfers import STATES, units
+from domain.agents.transfers import STATES
 from domain.facts import SignerCheck
+from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from storage.rows.addresses import OnFile
 from storage.rows.identities import Agent
@@ -21,11 +22,22 @@ from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.keeper.rollup import refresh_row
 
 
+class Balances(Gives):
+    """What an agent has of one asset on one chain; units of the asset with 6 decimals."""
+
+    chain_id: int
+    asset: str
+    idle: Usdc
+    reserved: Usdc
+    in_transit: Usdc
+    delivered: Usdc
+
+
 class BalancesOut(Gives):
     """Four states per chain and asset."""
 
     agent_id: str
-    balances: list[dict[str, Any]]
+    balances: list[Balances]
 
 
 class DepositIn(OneAgent):
@@ -71,9 +83,9 @@ class Checked:
 def balances(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
     """Four states per chain and asset; what was never moved is 0."""
     agent = own_agent(uow, ask.caller, ask.asked.agent_id)
-    rows: dict[tuple[int, str], dict[str, str]] = {}
+    rows: dict[tuple[int, str], dict[str, Usdc]] = {}
     for chain_id, asset, state, amount in uow.transfers.balances(agent.agent_id):
-        rows.setdefault((chain_id, asset), dict.fromkeys(STATES, units(0)))[state] = units(amount)
+        rows.setdefault((chain_id, asset), dict.fromkeys(STATES, ZERO))[state] = Usdc(amount)
     told = [{"chain_id": c, "asset": a, **states} for (c, a), states in sorted(rows.items())]
     return Reply(200, {"agent_id": agent.agent_id, "balances": told})
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from domain.mandates.mandate import MandateAttributes
 from domain.rules.exposure import Exposure, exposure
 from storage.rows.mandates import after_offer
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
 from tools.call.case import load_book
 from tools.call.fields import Cursor, Limit, Page
-from tools.call.operation import Ask, Operation, Reply
+from tools.call.operation import Ask, Gives, Operation, Reply
 
 
 class OffersIn(OneAgent):
@@ -18,6 +19,17 @@ class OffersIn(OneAgent):
 
     limit: Limit = 50
     cursor: Cursor = None
+
+
+class Offer(Gives):
+    """A mandate that waits for an agent, and what could be lost in it."""
+
+    mandate: MandateAttributes
+    exposure: Exposure
+
+
+class OfferPage(Page[Offer]):
+    """A page of offers."""
 
 
 def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Reply:
@@ -47,7 +59,7 @@ OPERATIONS: Final = (
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/offers"),
         takes=OffersIn,
-        gives=Page[dict[str, Any]],
+        gives=OfferPage,
         handler=offers,
         on_mcp=True,
         family="agents",

@@ -6,13 +6,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from domain.agents.policy import Policy, changes
+from domain.agents.policy import Policy, PolicyFields, changes
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
-from domain.times import timestamp
+from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
 from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.shapes import PolicyChange
 from tools.keeper.rollup import refresh_row
 
 Bps = Annotated[int | None, Field(ge=0, le=10_000)]
@@ -41,38 +42,37 @@ class PolicyOut(Gives):
 
     agent_id: str
     exists: bool
-    assets: Any = None
-    venues: Any = None
-    networks: Any = None
-    stop_conditions: Any = None
-    per_tx_cap_usdc: str | None = None
-    total_cap_usdc: str | None = None
-    hold_ratio: Any = None
-    min_net_bps: int | None = None
-    max_cost_bps: int | None = None
-    slippage_bps: int | None = None
-    credit_budget_daily: int | None = None
-    auto_vs_approval: dict[str, Any] | None = None
+    assets: Any
+    venues: Any
+    networks: Any
+    stop_conditions: Any
+    per_tx_cap_usdc: Usdc | None
+    total_cap_usdc: Usdc | None
+    hold_ratio: Any
+    min_net_bps: int | None
+    max_cost_bps: int | None
+    slippage_bps: int | None
+    credit_budget_daily: int | None
+    auto_vs_approval: Any
     accepts_mandates: bool
-    updated_at: str | None
-    policy: dict[str, Any] = Field(description="the same fields as one value, as a PUT takes them")
-    changes: list[dict[str, Any]]
+    updated_at: Timestamp | None
+    policy: PolicyFields = Field(description="the same fields as one value, as a PUT takes them")
+    changes: list[PolicyChange]
     changed: bool | None = None
 
 
 def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, Any]:
     policy = uow.policies.get(agent_id)
     log = [
-        {"changed_at": timestamp(at), "changes": dict(c)}
-        for at, c in uow.policies.changes(agent_id)
+        {"changed_at": at, "changes": dict(changed)}
+        for at, changed in uow.policies.changes(agent_id)
     ]
-    updated = policy.updated_at if policy else None
     told = (policy or Policy()).as_json()
     return {
         "agent_id": agent_id,
         "exists": policy is not None,
         **told,
-        "updated_at": timestamp(updated) if updated else None,
+        "updated_at": policy.updated_at if policy else None,
         "policy": told,
         "changes": log,
         **more,

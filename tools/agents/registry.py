@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from domain.mandates.mandate import StatusName
+from domain.money import Usdc
 from domain.refusals import Refused, refusal
-from domain.times import timestamp
+from domain.times import Timestamp
 from storage.rows.identities import Agent, agent_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
@@ -52,7 +54,7 @@ class NewKey(Gives):
 
     key_id: str
     key: str
-    created_at: str
+    created_at: Timestamp
 
 
 class OneKey(OneAgent):
@@ -65,19 +67,64 @@ class Revoked(Gives):
     """The key no longer works."""
 
     key_id: str
-    revoked_at: str
+    revoked_at: Timestamp
+
+
+class KeyTold(Gives):
+    """A key without its secret."""
+
+    key_id: str
+    created_at: Timestamp
+    revoked_at: Timestamp | None
+
+
+class AgentTold(Gives):
+    """An agent with its keys; the name is its owner's."""
+
+    agent_id: str
+    name: str
+    address: str | None
+    created_at: Timestamp
+    accepts_mandates: bool
+    keys: list[KeyTold]
+
+
+class AgentPage(Page[AgentTold]):
+    """A page of agents."""
+
+
+class OwnerTold(Gives):
+    """The person who registered the agent."""
+
+    address: str
+
+
+class PolicyState(Gives):
+    """Whether there is a policy, and whether it accepts mandates."""
+
+    exists: bool
+    accepts_mandates: bool
+
+
+class MandateShort(Gives):
+    """A mandate by its id and state."""
+
+    public_id: str
+    status: StatusName
+    budget_usdc: Usdc
+    accepted: bool
 
 
 class Me(Gives):
-    """Who calls."""
+    """Who calls; `agents` for an owner, `policy` for an agent."""
 
     agent_id: str | None
     name: str | None
-    owner: dict[str, Any] | None
+    owner: OwnerTold | None
     address: str | None
-    agents: list[dict[str, Any]] | None
-    policy: dict[str, Any] | None
-    mandates: list[dict[str, Any]]
+    agents: list[AgentTold] | None
+    policy: PolicyState | None
+    mandates: list[MandateShort]
 
 
 def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = False) -> Agent:
@@ -138,13 +185,13 @@ def _row(uow: UnitOfWork, agent: Agent) -> dict[str, Any]:
         "agent_id": agent.agent_id,
         "name": agent.name,
         "address": agent.address,
-        "created_at": timestamp(agent.created_at),
+        "created_at": agent.created_at,
         "accepts_mandates": bool(policy and policy.accepts_mandates),
         "keys": [
             {
                 "key_id": k.key_id,
-                "created_at": timestamp(k.created_at),
-                "revoked_at": timestamp(k.revoked_at) if k.revoked_at else None,
+                "created_at": k.created_at,
+                "revoked_at": k.revoked_at,
             }
             for k in uow.identities.keys_of(agent.agent_id)
         ],
@@ -169,7 +216,7 @@ def add_key(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
     agent = own_agent(uow, ask.caller, ask.asked.agent_id)
     key_id, key = ask.ids.short("k_"), ask.ids.token("ak_")
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ask.now)
-    return Reply(201, {"key_id": key_id, "key": key, "created_at": timestamp(ask.now)})
+    return Reply(201, {"key_id": key_id, "key": key, "created_at": ask.now})
 
 
 def revoke_key(uow: UnitOfWork, ask: Ask[OneKey, None]) -> Reply:
@@ -177,7 +224,7 @@ def revoke_key(uow: UnitOfWork, ask: Ask[OneKey, None]) -> Reply:
     agent = own_agent(uow, ask.caller, ask.asked.agent_id)
     if not uow.identities.revoke_key(agent.agent_id, ask.asked.key_id, ask.now):
         raise not_found("live key")
-    return Reply(200, {"key_id": ask.asked.key_id, "revoked_at": timestamp(ask.now)})
+    return Reply(200, {"key_id": ask.asked.key_id, "revoked_at": ask.now})
 
 
 def me(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
@@ -213,7 +260,7 @@ def me(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
         {
             "public_id": m.public_id,
             "status": m.status.value,
-            "budget_usdc": str(m.budget_usdc),
+            "budget_usdc": m.budget_usdc,
             "accepted": m.accepted_at is not None,
         }
         for m in mandates
@@ -243,7 +290,7 @@ OPERATIONS: Final = (
         auth="owner",
         route=("GET", "/wallet/agents"),
         takes=ListIn,
-        gives=Page[dict[str, Any]],
+        gives=AgentPage,
         handler=list_agents,
         family="agents",
     ),

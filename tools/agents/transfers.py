@@ -6,13 +6,13 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.agents.transfers import FAILED, REF_REPORT, REPORTED, Report, reported
+from domain.agents.transfers import FAILED, REF_REPORT, REPORTED, Report, TransferReport, reported
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import ChainId, TxHash
-from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
+from tools.call.operation import Answer, Ask, Caller, Operation, Takes
 from tools.keeper.transfers import kept
 
 
@@ -28,24 +28,7 @@ class TransferIn(Takes):
     direction: Literal["in", "out"] = Field(description="seen from your own address")
 
 
-class TransferOut(Gives):
-    """The report (spec 2.14)."""
-
-    agent_id: str
-    chain_id: int
-    asset: str
-    amount: str
-    amount_actual: str | None
-    tx_hash: str
-    direction: str
-    reported_by: str
-    reported_at: str
-    confirmed_at: str | None
-    status: str
-    override_reason: str | None
-
-
-def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Reply:
+def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Answer:
     """Store a report and move the balances, in one transaction."""
     asked = ask.asked
     if asked.amount <= ZERO:
@@ -77,7 +60,7 @@ def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Reply:
     if not kept(uow, step.report):
         raise _duplicate(new)
     uow.transfers.move(agent.agent_id, step.deltas, ask.now)
-    return Reply(201, step.report.as_json())
+    return Answer(step.report.told(), 201)
 
 
 def _stands(uow: UnitOfWork, new: Report) -> bool:
@@ -114,7 +97,7 @@ OPERATIONS: Final = (
         auth="agent",
         route=("POST", "/wallet/transfers/report"),
         takes=TransferIn,
-        gives=TransferOut,
+        gives=TransferReport,
         handler=report,
         writes=True,
         on_mcp=True,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Ask, Caller, Deps
+from tools.call.operation import Ask, Caller, Deps, Surface
 from tools.call.switches import switches
 
 
@@ -18,6 +18,7 @@ def ask_of(
     *,
     asked: Any = None,
     facts: Any = None,
+    surface: Surface = "http",
 ) -> Ask[Any, Any]:
     """What a handler sees in this transaction: the switches are those of its snapshot."""
     return Ask(
@@ -31,4 +32,5 @@ def ask_of(
         switches=switches(uow, deps.defaults),
         sign_in=deps.sign_in,
         defaults=deps.defaults,
+        surface=surface,
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from domain.facts import Receipt, SignerCheck, VaultState
+from domain.facts import Receipt, SignerCheck, StagedLog, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus, agrees, typed_data
 from domain.ports import Chain
 from domain.refusals import Refused
 from domain.rules.case import Book
+from domain.times import moment_of
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek
 from tools.call.operation import Ask, Caller, Deps
@@ -144,7 +145,15 @@ def load_book(
         reservations=tuple(uow.reservations.live(m.public_id, ask.now)) if vault else (),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
         provisional=tuple(
-            {**s.body, "confirmed_on_chain": False, "block": s.block_number, "tx_hash": s.tx_hash}
+            StagedLog(
+                name=str(s.body.get("name")),
+                address=s.address,
+                mandate=s.body.get("mandate"),
+                args=s.body.get("args") or {},
+                at=moment_of(s.body.get("at")),
+                block=s.block_number,
+                tx_hash=s.tx_hash,
+            )
             for s in staged
         ),
         terms_status=terms_status(m, chain_if_named_here(ask, m), facts),

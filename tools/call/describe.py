@@ -126,7 +126,8 @@ def tool_output(op: Operation) -> dict[str, Any]:
     """
     properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
     properties["refusal"] = {"type": "object"}
-    return {"type": "object", "properties": properties}
+    whole = f"whole: /openapi.json, components.schemas.{op.gives.__name__}"
+    return {"type": "object", "description": whole, "properties": properties}
 
 
 def _open(field: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any, Final
 from domain.refusals import Refused, refusal
 from storage.rows.work import Claim
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Answer, Caller, Operation, Reply
-from tools.call.wire import told, wire
+from tools.call.operation import Answer, Caller, Operation, Reply, Written
+from tools.call.wire import shaped, told
 
 ASK_AGAIN: Final = timedelta(seconds=1)
 
@@ -65,12 +65,14 @@ def claimed(
     raise outcome_unknown(op) if _lost(claim, now) else _in_flight(now)
 
 
-def dressed(op: Operation, answer: Answer | Reply) -> Reply:
+def dressed(op: Operation, answer: Answer | Written | Reply) -> Reply:
     """The answer in its wire form, which is made from the type that the operation gives."""
+    if isinstance(answer, Written):
+        return Reply(answer.status, answer.body)
     if isinstance(answer, Answer):
         return Reply(answer.status, told(answer.body, op.gives))
-    kept = None if answer.kept is None else wire(answer.kept)
-    return replace(answer, body=wire(answer.body), kept=kept)
+    kept = None if answer.kept is None else shaped(answer.kept, op.gives)
+    return replace(answer, body=shaped(answer.body, op.gives), kept=kept)
 
 
 def complete(uow: UnitOfWork, key: Key | None, reply: Reply) -> Reply:

@@ -93,6 +93,7 @@ class Ask(Generic[T, F]):
     switches: Switches
     sign_in: SignIn
     defaults: Switches = field(default_factory=Switches)
+    surface: Surface = "http"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,14 @@ class Answer:
     """What a handler answers: a value of the operation's `gives`, and the HTTP status."""
 
     body: Any
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer in its wire form already, put together of pieces that were written one by one."""
+
+    body: Mapping[str, Any]
     status: int = 200
 
 
@@ -122,7 +131,7 @@ class Reply:
         return self.status >= 400 and "error" in self.body
 
 
-Handler = Callable[[UnitOfWork, Ask[Any, Any]], Answer | Reply]
+Handler = Callable[[UnitOfWork, Ask[Any, Any]], Answer | Written | Reply]
 
 
 Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
@@ -147,7 +156,7 @@ class Effect(Generic[B, D]):
 
     begin: Callable[[UnitOfWork, Ask[Any, Any]], B]
     act: Callable[[Deps, Caller, B], Awaitable[D]]
-    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Reply]
+    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Written | Reply]
     undo: Callable[[UnitOfWork, Ask[Any, Any], B], None] | None = None
     reconcile: tuple[NextStep, ...] = ()
     bound_s: int = 60

@@ -21,6 +21,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.charges import charge, charge_refusal
 from tools.call.effects import Doing
+from tools.call.fit import shorter
 from tools.call.once import claimed, complete, dressed, key_of
 from tools.call.operation import (
     Auth,
@@ -123,10 +124,14 @@ async def _run(
     refuse_secrets(arguments)
     asked = validated(op, arguments, strict=surface != "http" or not op.from_query)
     if not op.writes:
-        return await _perform(op, deps, caller, asked, arguments, key)
+        reply = await _perform(op, deps, caller, asked, arguments, key, surface)
+        while surface == "mcp" and (less := shorter(op, asked, arguments, reply)) is not None:
+            asked = less
+            reply = await _perform(op, deps, caller, asked, arguments, key, surface)
+        return reply
     # A client that goes away must not leave a write half answered.
     with anyio.CancelScope(shield=True):
-        reply = await _perform(op, deps, caller, asked, arguments, key)
+        reply = await _perform(op, deps, caller, asked, arguments, key, surface)
     return reply
 
 
@@ -137,6 +142,7 @@ async def _perform(
     asked: Any,
     arguments: Mapping[str, Any],
     key: str | None,
+    surface: Surface,
 ) -> Reply:
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
@@ -157,7 +163,7 @@ async def _perform(
         replay = claimed(uow, op, once, now)
         if replay is not None:
             return replay
-        ask = ask_of(uow, deps, caller, now, asked=asked, facts=facts)
+        ask = ask_of(uow, deps, caller, now, asked=asked, facts=facts, surface=surface)
         return complete(uow, once, dressed(op, handler(uow, ask)))
 
     return await (deps.store.write(work) if op.writes else deps.store.read(work))

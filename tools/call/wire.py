@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
+import orjson
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
@@ -38,13 +40,43 @@ class Closed(GenerateJsonSchema):
 
 
 def schema_of(gives: Any) -> dict[str, Any]:
-    """The JSON schema of a type's wire form."""
+    """The JSON schema of a type's wire form, with what it names under `$defs`."""
     return adapter(gives).json_schema(mode="serialization", schema_generator=Closed)
 
 
+def schemas_of(gives: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:
+    """(schema by type, components by name): of many types, each named object once."""
+    keyed = [(of, "serialization", adapter(of)) for of in dict.fromkeys(gives)]
+    schemas, told = TypeAdapter.json_schemas(
+        keyed,  # type: ignore[arg-type]  # the mode is a literal
+        ref_template="#/components/schemas/{model}",
+        schema_generator=Closed,
+    )
+    named = {of: bare(schema) for (of, _), schema in schemas.items()}
+    return named, {name: bare(schema) for name, schema in told["$defs"].items()}
+
+
+def bare(schema: Any) -> Any:
+    """A schema without titles, which repeat the names, and defaults: an answer has none."""
+    if isinstance(schema, list):
+        return [bare(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        k: {n: bare(p) for n, p in v.items()} if k == "properties" else bare(v)
+        for k, v in schema.items()
+        if k not in ("title", "default")
+    }
+
+
 def told(value: Any, of: Any) -> Any:
-    """JSON values of a value of the type `of`."""
-    return adapter(of).dump_python(value, mode="json", by_alias=True)
+    """JSON values of a value of the type `of`; an unset field of a `Gives` is left out."""
+    return adapter(of).dump_python(value, mode="json", by_alias=True, exclude_unset=True)
+
+
+def shaped(body: Mapping[str, Any], of: Any) -> Any:
+    """The same of a body by the type's names; what the type does not name is an error."""
+    return told(adapter(of).validate_python(body), of)
 
 
 def wire(value: Any) -> Any:
@@ -58,3 +90,11 @@ def wire(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [wire(inner) for inner in value]
     return timestamp(value) if isinstance(value, datetime) else value
+
+
+def encoded(body: Any) -> bytes:
+    """JSON of a body; the slower encoder where a chain's uint256 is beyond 64 bits."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from domain.facts import VaultFunction, VaultState
-from domain.mandates.mandate import Mandate, Status
+from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.money import Usdc
 from domain.next_steps import NextStep
 from domain.ports import Chain
@@ -21,9 +21,9 @@ from tools.keeper.intake import take_receipt
 class SettledOut(Gives):
     """The mandate after the keeper's transactions, and their hashes."""
 
-    mandate: dict[str, Any]
+    mandate: MandateAttributes
     transactions: list[str]
-    fee_paid: str
+    fee_paid: Usdc
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ async def settle(deps: Deps, caller: Caller, m: Mandate) -> Sent:
 def tell(uow: UnitOfWork, ask: Ask[OneMandate, None], m: Mandate, sent: Sent) -> Reply:
     """The mandate as the vault's logs left it."""
     now = uow.mandates.get(m.public_id) or m
-    told = {"transactions": list(sent.transactions), "fee_paid": str(sent.fee_paid)}
+    told = {"transactions": list(sent.transactions), "fee_paid": sent.fee_paid}
     return Reply(200, {"mandate": now.attributes(), **told})
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.payloads import ApprovalTold, Place
 from domain.ledger.written import written
-from domain.mandates.approvals import decided
+from domain.mandates.approvals import ApprovalItem, decided
 from storage.rows.approvals import item_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate
@@ -39,7 +39,11 @@ class Decision(OneMandate):
 class Decided(Gives):
     """The item after the decision."""
 
-    approval: dict[str, Any]
+    approval: ApprovalItem
+
+
+class ApprovalPage(Page[ApprovalItem]):
+    """A page of items."""
 
 
 def read(uow: UnitOfWork, ask: Ask[ApprovalsIn, None]) -> Reply:
@@ -51,7 +55,7 @@ def read(uow: UnitOfWork, ask: Ask[ApprovalsIn, None]) -> Reply:
         return Reply(
             200,
             {
-                "items": [item.as_json(ask.now)] if item is not None and fits else [],
+                "items": [item.told(ask.now)] if item is not None and fits else [],
                 "next_cursor": None,
             },
         )
@@ -60,7 +64,7 @@ def read(uow: UnitOfWork, ask: Ask[ApprovalsIn, None]) -> Reply:
         m.public_id, status=ask.asked.status, after=ask.asked.cursor, limit=most + 1, now=ask.now
     )
     more = item_after(items[most - 1]) if len(items) > most else None
-    return Reply(200, {"items": [i.as_json(ask.now) for i in items[:most]], "next_cursor": more})
+    return Reply(200, {"items": [i.told(ask.now) for i in items[:most]], "next_cursor": more})
 
 
 def decide(uow: UnitOfWork, ask: Ask[Decision, None]) -> Reply:
@@ -90,7 +94,7 @@ def decide(uow: UnitOfWork, ask: Ask[Decision, None]) -> Reply:
             payload=written(told),
         )
         uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
-    return Reply(200, {"approval": after.as_json(ask.now)})
+    return Reply(200, {"approval": after.told(ask.now)})
 
 
 OPERATIONS: Final = (
@@ -101,7 +105,7 @@ OPERATIONS: Final = (
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/approvals"),
         takes=ApprovalsIn,
-        gives=Page[dict[str, Any]],
+        gives=ApprovalPage,
         handler=read,
         on_mcp=True,
         refusals=("not_found",),

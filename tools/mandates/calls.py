@@ -11,10 +11,10 @@ from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.payloads import Stopped
 from domain.ledger.written import written
 from domain.mandates.actions import selector_of
-from domain.mandates.mandate import Mandate, Status
+from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.mandates.states import Action, moved
 from domain.money import Usdc
-from domain.reads.lock import lock
+from domain.reads.lock import Lock, lock
 from domain.reads.progress import exit_cost, leave_now
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book, moment
@@ -34,9 +34,9 @@ from tools.mandates.vault import ByTx, gather_receipt, mined
 class VaultCallOut(Gives):
     """A transaction for the caller to sign and send."""
 
-    call: dict[str, Any] | None
+    call: Call | None
     message: str
-    lock: dict[str, Any] | None = None
+    lock: Lock | None = None
     chain_live: bool | None = None
 
 
@@ -50,19 +50,34 @@ class Unwind(OneMandate):
 class StopOut(Gives):
     """A stop in the record, and the call that stops the vault."""
 
-    mandate: dict[str, Any]
+    mandate: MandateAttributes
     chain_live: bool
-    stop_call: dict[str, Any] | None
+    stop_call: Call | None
     message: str
+
+
+class PlanStep(Gives):
+    """One step out; a position is unwound by a call that its market's exit names."""
+
+    n: int
+    step: Literal["stop", "unwind", "settle", "withdraw"]
+    text: str
+    call: Call | None
+    position: str | None = None
+    market: str | None = None
+    target: str | None = None
+    value_est: Usdc | None = None
+    exit_cost_est: Usdc | None = None
+    route: str | None = None
 
 
 class PlanOut(Gives):
     """Ordered steps out of everything."""
 
-    steps: list[dict[str, Any]]
-    exit_cost_est: str | None
-    leave_now_est: str | None
-    est: bool
+    steps: list[PlanStep]
+    exit_cost_est: Usdc | None
+    leave_now_est: Usdc | None
+    est: Literal[True]
 
 
 def _vault(m: Mandate, action: str) -> str:
@@ -71,8 +86,8 @@ def _vault(m: Mandate, action: str) -> str:
     return m.vault_address
 
 
-def _for(m: Mandate, call: Call) -> dict[str, Any]:
-    return replace(call, sender=m.owner_address).as_json()
+def _for(m: Mandate, call: Call) -> Call:
+    return replace(call, sender=m.owner_address)
 
 
 def _open(book: Book, action: str) -> None:
@@ -189,7 +204,7 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
     return Reply(
         200,
         {
-            "call": call.as_json(),
+            "call": call,
             "message": "Closes a position; no USDC may leave the vault in it.",
         },
     )
@@ -245,7 +260,7 @@ def forfeit(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     return Reply(
         200,
         {
-            "call": call.as_json(),
+            "call": call,
             "message": "Sign and send it: your role ends for good.",
             "chain_live": True,
         },
@@ -279,8 +294,8 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
                     "position": key,
                     "market": place.market,
                     "target": place.address,
-                    "value_est": str(Usdc(value)),
-                    "exit_cost_est": str(leaving),
+                    "value_est": Usdc(value),
+                    "exit_cost_est": leaving,
                     "call": None,
                     "route": f"GET /wallet/mandates/{m.public_id}/unwind-call",
                 }
@@ -300,11 +315,10 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
             "call": _for(m, chain.vault_call(vault, "withdrawAll")),
         }
     )
-    cost, left = exit_cost(book), leave_now(book)
     told = {
         "steps": [{"n": n, **s} for n, s in enumerate(steps, start=1)],
-        "exit_cost_est": None if cost is None else str(cost),
-        "leave_now_est": None if left is None else str(left),
+        "exit_cost_est": exit_cost(book),
+        "leave_now_est": leave_now(book),
         "est": True,
     }
     return Reply(200, told)

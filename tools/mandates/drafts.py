@@ -8,14 +8,22 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.mandates.clauses import clauses
-from domain.mandates.mandate import MAX_HORIZON_DAYS, Mandate, Status
+from domain.mandates.clauses import Clause, clauses
+from domain.mandates.mandate import (
+    MAX_HORIZON_DAYS,
+    Mandate,
+    MandateAttributes,
+    Status,
+)
 from domain.mandates.markets import from_config, named, resolve, validate_targets
 from domain.mandates.states import Action, moved
-from domain.mandates.targets import DEFAULT_TARGETS, Target
+from domain.mandates.targets import (
+    DEFAULT_TARGETS,
+    Target,
+)
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
-from domain.rules.exposure import exposure
+from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.case import load_book
@@ -89,9 +97,9 @@ class MandateOut(Gives):
     """A mandate's attributes with its clauses and worst case."""
 
     public_id: str
-    mandate: dict[str, Any]
-    clauses: list[dict[str, Any]]
-    exposure: dict[str, Any]
+    mandate: MandateAttributes
+    clauses: list[Clause]
+    exposure: Exposure
 
 
 def caps(terms: Propose) -> tuple[Usdc, Usdc]:

@@ -9,23 +9,33 @@ from typing import Any, Final, Literal
 import anyio.lowlevel
 from pydantic import Field
 
-from domain.reads.steps import Step, grouped, instruction, of_events
-from domain.reads.view import (
-    LedgerRow,
-    MandateSummary,
-    MandateView,
-    ledger_row,
-    mandate_view,
-    summary,
-)
+from domain.mandates.clauses import CardFooter, CardHeader, Clause
+from domain.mandates.mandate import MandateAttributes
+from domain.mandates.terms import TermsStatus
+from domain.reads.fees import Fees
+from domain.reads.limits import Limits, LimitsNow, limits_now
+from domain.reads.lock import ChainState, Lock
+from domain.reads.progress import Progress, ShownStatus, status_shown
+from domain.reads.rows import ledger_row
+from domain.reads.shapes import LedgerRow
+from domain.reads.step import Step
+from domain.reads.steps import grouped, instruction, of_events, steps
+from domain.reads.view import PARTS, MandateSummary, summary
+from domain.refusals import invalid
+from domain.rules.case import Book
+from domain.rules.exposure import Exposure
+from domain.times import Timestamp
 from storage.paging import cursor_of, keys_of
 from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.asking import ask_of
-from tools.call.case import Facts, gather_mandate, load_book
+from tools.call.case import CHAIN_EVENTS, Facts, gather_mandate, load_book
 from tools.call.fields import Cursor, Limit, OneMandate, Page
-from tools.call.operation import Answer, Ask, Caller, Deps, Operation, Takes
+from tools.call.fit import fitting
+from tools.call.kept import KEPT
+from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation, Takes, Written
+from tools.call.wire import told
 
 MANDATES_A_TURN: Final = 25
 
@@ -48,6 +58,80 @@ class PageIn(OneMandate):
 
     limit: Limit = 50
     cursor: Cursor = None
+
+
+class MandateIn(OneMandate):
+    """Which mandate, and which parts of it."""
+
+    parts: str | None = Field(
+        default=None,
+        max_length=200,
+        description="comma list of the answer's keys; default: all (over MCP all but events "
+        "and steps)",
+    )
+
+    def wanted(self) -> frozenset[str]:
+        """The parts that were asked for.
+
+        Errors: `invalid_request` for a part that there is not.
+        """
+        if self.parts is None:
+            return frozenset(PARTS)
+        names = [name.strip() for name in self.parts.split(",")]
+        if any(name not in PARTS for name in names):
+            raise invalid("parts", f"some of {', '.join(PARTS)}, with commas between")
+        return frozenset(names)
+
+
+NOT_ASKED: Final[Any] = None
+
+# What a model is given unasked, the most useful first; events and steps have tools of their own.
+FOR_A_MODEL: Final = (
+    "progress",
+    "limits",
+    "mandate",
+    "lock",
+    "chain_state",
+    "exposure",
+    "fees",
+    "terms_status",
+    "clauses",
+    "card_footer",
+    "card_header",
+)
+
+
+class MandateRead(Gives):
+    """Everything that is known of one mandate (contract 3); events and steps are the newest 50.
+
+    A part that was not asked for is left out; over MCP `left_out` names what did not fit into 8 KB,
+    and can be asked for by `parts`.
+    """
+
+    mandate: MandateAttributes = NOT_ASKED
+    progress: Progress = NOT_ASKED
+    events: tuple[LedgerRow, ...] = NOT_ASKED
+    clauses: tuple[Clause, ...] = NOT_ASKED
+    card_header: CardHeader = NOT_ASKED
+    card_footer: CardFooter = NOT_ASKED
+    limits: Limits = NOT_ASKED
+    fees: Fees = NOT_ASKED
+    steps: tuple[Step, ...] = NOT_ASKED
+    lock: Lock = NOT_ASKED
+    chain_state: ChainState = NOT_ASKED
+    exposure: Exposure = NOT_ASKED
+    terms_status: TermsStatus | None = NOT_ASKED
+    left_out: tuple[str, ...] = NOT_ASKED
+
+
+class LimitsRead(Gives):
+    """What may still be done, in at most 2 KB; breaches stand in the mandate read."""
+
+    status: ShownStatus
+    paused: bool
+    limits: LimitsNow
+    as_of_block: int | None
+    as_of: Timestamp
 
 
 class MandatePage(Page[MandateSummary]):
@@ -104,10 +188,41 @@ def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, MandatePage]) -> Answer:
     return Answer(ask.facts)
 
 
-def read_mandate(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
+def read_mandate(uow: UnitOfWork, ask: Ask[MandateIn, Facts]) -> Written:
     """Everything that is known of one mandate; costs the same at row 10 and at row 100,000."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    return Answer(mandate_view(load_book(uow, ask, m, ask.facts)))
+    if ask.surface == "mcp" and ask.asked.parts is None:
+        short = load_book(uow, ask, m, ask.facts, events=0)
+        return Written(fitting(FOR_A_MODEL, lambda name: _part(short, name)))
+    names = ask.asked.wanted()
+    shows_rows = not names.isdisjoint(("events", "steps"))
+    book = load_book(uow, ask, m, ask.facts, events=CHAIN_EVENTS if shows_rows else 0)
+    return Written({name: _part(book, name) for name in PARTS if name in names})
+
+
+def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
+    """What may still be done now."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    book = load_book(uow, ask, m, ask.facts, events=0)
+    chain = book.chain if book.chain is not None and book.chain.exists else None
+    return Answer(
+        LimitsRead(
+            status=status_shown(book),
+            paused=m.paused or bool(chain and chain.paused),
+            limits=limits_now(book),
+            as_of_block=chain.block.number if chain else None,
+            as_of=chain.block.at if chain else ask.now,
+        )
+    )
+
+
+def _part(book: Book, name: str) -> Any:
+    """One part in its wire form; rows and steps out of what is kept."""
+    if name == "events":
+        return [KEPT.row(e) for e in book.events]
+    if name == "steps":
+        return [KEPT.step(s) for s in steps(book, KEPT.step_of)]
+    return told(PARTS[name](book), MandateRead.model_fields[name].annotation)
 
 
 def read_events(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Answer:
@@ -154,9 +269,22 @@ OPERATIONS: Final = (
         "events and steps.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}"),
-        takes=OneMandate,
-        gives=MandateView,
+        takes=MandateIn,
+        gives=MandateRead,
         handler=read_mandate,
+        gather=gather_mandate,
+        on_mcp=True,
+        refusals=("not_found",),
+    ),
+    Operation(
+        name="mandate_limits",
+        title="Read what may still be done",
+        summary="The largest action possible now, what binds it, and what is used; at most 2 KB.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/limits"),
+        takes=OneMandate,
+        gives=LimitsRead,
+        handler=read_limits,
         gather=gather_mandate,
         on_mcp=True,
         refusals=("not_found",),

@@ -104,13 +104,26 @@ def _only_ours(chain: Chain, vaults: set[str], call_data: str) -> None:
             raise Refused(refusal("target_not_allowed", target=call.to, selector=selector))
 
 
-def capabilities(ask: Ask[Any, Any], chain: Chain) -> dict[str, Any] | None:
+class PaymasterService(Gives):
+    """Where the paymaster of ERC-7677 answers."""
+
+    url: str
+
+
+class Capabilities(Gives):
+    """What a wallet is told of sponsorship (EIP-5792)."""
+
+    paymaster: PaymasterService = Field(alias="paymasterService")
+
+
+def capabilities(ask: Ask[Any, Any], chain: Chain) -> Capabilities | None:
     """What a wallet is told of sponsorship (EIP-5792 `paymasterService`); None while there is
     none.
     """
     if not ask.switches.gas_sponsorship or not chain.sponsors:
         return None
-    return {"paymasterService": {"url": f"{ask.config.base_url}/wallet/paymaster/{chain.chain_id}"}}
+    url = f"{ask.config.base_url}/wallet/paymaster/{chain.chain_id}"
+    return Capabilities(paymasterService=PaymasterService(url=url))
 
 
 OPERATIONS: Final = (

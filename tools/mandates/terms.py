@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -12,14 +12,21 @@ from domain.facts import SignerCheck
 from domain.ledger import payloads
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.written import written
-from domain.mandates.clauses import clauses
-from domain.mandates.mandate import OPEN_AGENT, TERMS_GOOD_FOR, Mandate, Signed, Status
+from domain.mandates.clauses import Clause, clauses
+from domain.mandates.mandate import (
+    OPEN_AGENT,
+    TERMS_GOOD_FOR,
+    Mandate,
+    MandateAttributes,
+    Signed,
+    Status,
+)
 from domain.mandates.states import Action, moved
+from domain.mandates.terms import TermsStatus, Version, message, typed_data
 from domain.mandates.terms import frame as fixed_frame
-from domain.mandates.terms import message, typed_data
 from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
-from domain.rules.exposure import exposure
+from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
 from tools.call.case import load_book, named_chain
@@ -30,14 +37,41 @@ from tools.mandates.drafts import address_on_file
 MAX_FEE_BPS_ON_CHAIN: Final = 3000
 
 
+class TypedField(Gives):
+    """A field of an EIP-712 type."""
+
+    name: str
+    type: str
+
+
+class TypedDomain(Gives):
+    """The EIP-712 domain."""
+
+    name: Literal["MandateVault"]
+    version: Version
+    chain_id: int = Field(alias="chainId")
+    verifying_contract: str = Field(alias="verifyingContract")
+
+
+class TypedData(Gives):
+    """EIP-712 typed data, as a wallet takes it."""
+
+    types: dict[str, list[TypedField]]
+    primary_type: Literal["MandateTerms"] = Field(alias="primaryType")
+    domain: TypedDomain
+    message: dict[str, str | int] = Field(
+        description="the fields of MandateTerms; integers as decimal text, amounts in base units"
+    )
+
+
 class TermsOut(Gives):
     """The typed data to sign."""
 
-    typed_data: dict[str, Any]
+    typed_data: TypedData
     digest: str
-    clauses: list[dict[str, Any]]
-    terms_version: str
-    exposure: dict[str, Any]
+    clauses: list[Clause]
+    terms_version: Version
+    exposure: Exposure
 
 
 class Sign(OneMandate):
@@ -49,8 +83,8 @@ class Sign(OneMandate):
 class MandateOnly(Gives):
     """The mandate's attributes."""
 
-    mandate: dict[str, Any]
-    terms_status: dict[str, Any] | None = None
+    mandate: MandateAttributes
+    terms_status: TermsStatus | None = None
 
 
 def terms_of(chain: Chain, m: Mandate) -> tuple[dict[str, Any], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from domain.facts import Call, Receipt, Simulation
 from domain.mandates.mandate import OPEN_AGENT, Mandate, Signed, Status
@@ -18,8 +18,9 @@ from tools.call.access import peek, seen_mandate
 from tools.call.case import Facts, chain_if_named, gather_mandate, named_chain
 from tools.call.fields import OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.shapes import Simulated, simulated
 from tools.keeper.intake import take_receipt
-from tools.mandates.sponsorship import capabilities
+from tools.mandates.sponsorship import Capabilities, capabilities
 from tools.mandates.terms import MandateOnly, signed_terms
 
 
@@ -27,11 +28,11 @@ class CallOut(Gives):
     """A transaction to sign and send, or why there is none."""
 
     configured: bool
-    call: dict[str, Any] | None = None
+    call: Call | None = None
     predicted_vault: str | None = None
-    simulation: dict[str, Any] | None = None
+    simulation: Simulated | None = None
     message: str | None = None
-    capabilities: dict[str, Any] | None = None
+    capabilities: Capabilities | None = None
 
 
 class ByTx(OneMandate):
@@ -46,17 +47,32 @@ class FundIn(OneMandate):
     amount: Usdc | None = None
 
 
+class BestWay(Gives):
+    """The way that is advised."""
+
+    way: Literal["deposit"]
+    text: str
+    sync_call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class FundCall(Call):
+    """One of the two calls that put money in, in their order."""
+
+    step: Literal["approve", "deposit"] = "approve"
+
+
 class FundOut(Gives):
-    """How USDC gets into the vault."""
+    """How USDC gets into the vault; `room` is what may still be deposited."""
 
     vault_address: str
     chain_id: int
     usdc: str
-    room: str
-    best_way: dict[str, Any]
-    calls: list[dict[str, Any]]
-    amount: str | None
-    capabilities: dict[str, Any] | None = None
+    room: Usdc
+    best_way: BestWay
+    calls: list[FundCall]
+    amount: Usdc | None
+    capabilities: Capabilities | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +128,9 @@ def create_call(uow: UnitOfWork, ask: Ask[OneMandate, CreatePreview]) -> Reply:
     )
     told = {
         "configured": True,
-        "call": call.as_json(),
+        "call": call,
         "predicted_vault": ask.facts.predicted,
-        "simulation": _told(ask.facts.simulation),
+        "simulation": simulated(ask.facts.simulation),
     }
     told["capabilities"] = capabilities(ask, chain)
     return Reply(200, told)
@@ -179,6 +195,10 @@ def attach(uow: UnitOfWork, ask: Ask[ByTx, Facts]) -> Reply:
     return Reply(200, {"mandate": take_receipt(uow, ask, chain, m, receipt).attributes()})
 
 
+def _fund_call(step: Literal["approve", "deposit"], c: Call) -> FundCall:
+    return FundCall(c.chain_id, c.to, c.data, c.value, c.sender, step=step)
+
+
 def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
     """Where the money goes, the best way in, and the two calls for an amount."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
@@ -196,7 +216,7 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
         ZERO, m.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO)
     )
     amount = ask.asked.amount
-    calls: list[dict[str, Any]] = []
+    calls: list[FundCall] = []
     if amount is not None:
         if amount <= ZERO:
             raise Refused(refusal("invalid_number", value=str(amount), why="it is not above 0"))
@@ -210,23 +230,21 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
         deposit = replace(
             chain.vault_call(m.vault_address, "deposit", amount), sender=m.owner_address
         )
-        calls = [{"step": "approve", **approve.as_json()}, {"step": "deposit", **deposit.as_json()}]
+        calls = [_fund_call("approve", approve), _fund_call("deposit", deposit)]
     best = {
         "way": "deposit",
         "text": "Send both calls from the owner's wallet. USDC that reaches the vault by a plain "
         "transfer is booked by sync().",
-        "sync_call": replace(
-            chain.vault_call(m.vault_address, "sync"), sender=m.owner_address
-        ).as_json(),
+        "sync_call": replace(chain.vault_call(m.vault_address, "sync"), sender=m.owner_address),
     }
     told = {
         "vault_address": m.vault_address,
         "chain_id": m.chain_id,
         "usdc": chain.usdc,
-        "room": str(room),
+        "room": room,
         "best_way": best,
         "calls": calls,
-        "amount": None if amount is None else str(amount),
+        "amount": amount,
         "capabilities": capabilities(ask, chain),
     }
     return Reply(200, told)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import segno
 from pydantic import Field
 
-from domain.agents.rails import routes, transfer_link
+from domain.agents.rails import DepositRoute, routes, transfer_link
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid
 from storage.unit_of_work import UnitOfWork
@@ -26,20 +26,38 @@ class RoutesIn(Takes):
     recipient: Address | None = None
 
 
+class Destination(Gives):
+    """Where the money goes; `address` is USDC's, null where the chain is not set."""
+
+    chain: int
+    asset: str
+    address: str | None
+
+
 class RoutesOut(Gives):
     """Routes, best first; `link` and `qr_svg` where a recipient is named."""
 
-    items: list[dict[str, Any]]
+    items: list[DepositRoute]
     next_cursor: str | None
-    destination: dict[str, Any]
+    destination: Destination
     link: str | None
     qr_svg: str | None
+
+
+class DepositAsset(Gives):
+    """An asset that can be brought in; `source` is the page that names its address."""
+
+    asset: str
+    chain_id: int
+    chain: str
+    address: str
+    source: str
 
 
 class AssetsOut(Gives):
     """Assets with their addresses."""
 
-    items: list[dict[str, Any]]
+    items: list[DepositAsset]
     next_cursor: str | None
     as_of: str | None
 

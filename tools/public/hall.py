@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal
 
 from pydantic import Field
 
 from domain.money import Usdc
-from domain.reads.hall import mandate_row
-from domain.reads.windows import chart, together
-from domain.times import timestamp
+from domain.reads.hall import HallMandate, HallRow, mandate_row
+from domain.reads.windows import Chart, chart, together
+from domain.times import Timestamp
 from storage.rows.hall import hall_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import AgentId, Cursor, Limit, Page
 from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
+from tools.call.shapes import PolicyChange
 from tools.keeper.rollup import computed, standings
 
 Sort = Literal["days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working"]
@@ -35,34 +37,18 @@ class HallAgentIn(Takes):
     agent_id: AgentId
 
 
-class HallAgentOut(Gives):
-    """A Hall row (spec 2.15) with the agent's mandates, charts, paper results and policy
-    changes.
-    """
+class HallPage(Page[HallRow]):
+    """A page of the Hall."""
 
-    agent_id: str
-    name: str
-    days_live: int
-    trades_total: int
-    ranked: bool
-    unranked_reason: str | None
-    rank_requirements: list[dict[str, Any]]
-    accepts_mandates: bool
-    address_ready: bool
-    as_of: str
-    windows: dict[str, Any]
-    delegators: dict[str, Any]
-    mandates_total: int
-    floor_stops: int
-    self_stops: int
-    violations: int
-    operator_stake_usdc: str | None
-    operator_stake_reason: str
-    self_reported: dict[str, Any]
-    mandates: list[dict[str, Any]]
-    chart: dict[str, Any]
-    paper: list[dict[str, Any]]
-    policy_changes: list[dict[str, Any]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HallAgentRead(HallRow):
+    """A Hall row with the agent's mandates, charts, paper results and policy changes."""
+
+    mandates: tuple[HallMandate, ...]
+    chart: Chart
+    paper: tuple[()] = ()
+    policy_changes: tuple[PolicyChange, ...]
 
 
 class ProofIn(Takes):
@@ -74,9 +60,9 @@ class Proof(Gives):
 
     agents: int
     mandates_working: int
-    usdc_working: str
+    usdc_working: Usdc
     actions_recorded: int
-    as_of: str
+    as_of: Timestamp
 
 
 # -- reading
@@ -104,8 +90,7 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
     # Results on paper have a place of their own, so that none can be taken for a measured one.
     told["paper"] = []
     told["policy_changes"] = [
-        {"changed_at": timestamp(at), "changes": dict(c)}
-        for at, c in uow.policies.changes(agent.agent_id)
+        {"changed_at": at, "changes": dict(c)} for at, c in uow.policies.changes(agent.agent_id)
     ]
     return Reply(200, told)
 
@@ -116,9 +101,9 @@ def proof(uow: UnitOfWork, ask: Ask[ProofIn, None]) -> Reply:
     told = {
         "agents": agents,
         "mandates_working": uow.mandates.counts()[0],
-        "usdc_working": str(Usdc(usdc)),
+        "usdc_working": Usdc(usdc),
         "actions_recorded": uow.hall.rows_recorded(),
-        "as_of": timestamp(ask.now),
+        "as_of": ask.now,
     }
     return Reply(200, told)
 
@@ -131,7 +116,7 @@ OPERATIONS: Final = (
         auth="open",
         route=("GET", "/wallet/hall"),
         takes=HallIn,
-        gives=Page[dict[str, Any]],
+        gives=HallPage,
         weight=HEAVY,
         handler=hall,
         on_mcp=True,
@@ -156,7 +141,7 @@ OPERATIONS: Final = (
         auth="open",
         route=("GET", "/wallet/hall/{agent_id}"),
         takes=HallAgentIn,
-        gives=HallAgentOut,
+        gives=HallAgentRead,
         weight=HEAVY,
         handler=hall_agent,
         on_mcp=True,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from domain.mandates.markets import from_config
+from domain.mandates.markets import MarketTold, from_config
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
 from tools.call.operation import Ask, Gives, Operation, Reply
@@ -13,14 +13,14 @@ from tools.call.operation import Ask, Gives, Operation, Reply
 class MarketsOut(Gives):
     """Every market with its status and who enforces the limit."""
 
-    items: list[dict[str, Any]]
+    items: list[MarketTold]
     next_cursor: str | None
 
 
 def read(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     """List the configured markets."""
     return Reply(
-        200, {"items": [m.as_json() for m in from_config(ask.config.markets)], "next_cursor": None}
+        200, {"items": [m.told() for m in from_config(ask.config.markets)], "next_cursor": None}
     )
 
 

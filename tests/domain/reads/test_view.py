@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.facts import BlockStamp, VaultState
+from domain.facts import BlockStamp, StagedLog, VaultState
 from domain.ledger.events import NewEvent
 from domain.mandates.approvals import Approval
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import ClauseKey, Status
 from domain.mandates.targets import Target
 from domain.mandates.terms import TermsStatus
-from domain.reads.view import mandate_view, summary
+from domain.reads.view import summary
 from domain.rules.case import Book
 from domain.settings import Switches
 from tests.domain.ledger.test_books import GARBAGE
@@ -33,6 +33,7 @@ from tests.domain.material import (
     executed,
     ledger,
     mandate,
+    mandate_read,
     on_the_wire,
     row,
     usdc,
@@ -75,10 +76,19 @@ STEP = {
     "params",
 }
 NOW = START + timedelta(hours=2)
+EARLY_LOG = StagedLog(
+    name="Executed",
+    address="0x" + "cc" * 20,
+    mandate=None,
+    args={"target": MARKET, "selector": SELECTOR, "spent": 40_000_000},
+    at=NOW - timedelta(minutes=1),
+    block=9,
+    tx_hash="0x01",
+)
 
 
 def steps(at: Book) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = on_the_wire(mandate_view(at))["steps"]
+    told: list[dict[str, Any]] = mandate_read(at)["steps"]
     return told
 
 
@@ -104,12 +114,10 @@ def test_the_read_has_every_part_and_is_json() -> None:
     made = ledger(
         deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), executed(40, tx="0x01")
     )
-    view = on_the_wire(
-        mandate_view(
-            made.book(
-                terms_status=TermsStatus(
-                    signed=True, version="2", digest_matches=True, signer_matches=True
-                )
+    view = mandate_read(
+        made.book(
+            terms_status=TermsStatus(
+                signed=True, version="2", digest_matches=True, signer_matches=True
             )
         )
     )
@@ -280,28 +288,15 @@ def test_a_reason_comes_only_from_the_agent_s_own_rows() -> None:
 
 
 def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
-    log = {
-        "name": "Executed",
-        "args": {
-            "target": MARKET,
-            "selector": SELECTOR,
-            "spent": 40_000_000,
-            "returned": 0,
-            "approved": 0,
-            "agent": "0xbb",
-        },
-        "tx_hash": "0x01",
-        "block": 9,
-    }
     at = ledger(deposit(500), row("buy", 40, tx="0x01")).book(
-        provisional=(log | {"at": "2026-11-02T10:59:00.000Z"}, {"name": "New"})
+        provisional=(EARLY_LOG, replace(EARLY_LOG, name="New"))
     )
     group = [s for s in steps(at) if s["group"] == "0x01"]
     assert [(s["status"], s["confirmed_on_chain"], s["amount_usdc"]) for s in group] == [
         ("done", False, "40.000000"),
         ("provisional", False, "40.000000"),
     ]
-    assert on_the_wire(mandate_view(at))["progress"]["cash"] == "500.000000"
+    assert mandate_read(at)["progress"]["cash"] == "500.000000"
 
 
 @pytest.mark.parametrize(
@@ -338,21 +333,17 @@ def test_an_action_names_the_clauses_that_allowed_it() -> None:
 def test_the_lock_mirrors_the_vault(
     chain: VaultState | None, withdrawable: bool | None, reason: str | None
 ) -> None:
-    lock = on_the_wire(mandate_view(book(chain=chain)))["lock"]
+    lock = mandate_read(book(chain=chain))["lock"]
     assert set(lock) == {"withdrawable", "reason", "until", "message"}
     assert (lock["withdrawable"], lock["reason"]) == (withdrawable, reason)
-    assert (
-        on_the_wire(mandate_view(book(mandate(vault_address=None))))["lock"]["reason"] == "no_vault"
-    )
+    assert mandate_read(book(mandate(vault_address=None)))["lock"]["reason"] == "no_vault"
 
 
 def test_the_chain_state_says_what_was_read_and_when() -> None:
     chain = VaultState("0xcc", BlockStamp(9, "0x", NOW), True, agent="0xbb", stopped=True)
-    told = on_the_wire(
-        mandate_view(
-            book(mandate(refreshed_at=NOW), chain=chain, provisional=({"name": "Executed"},))
-        )
-    )["chain_state"]
+    told = mandate_read(book(mandate(refreshed_at=NOW), chain=chain, provisional=(EARLY_LOG,)))[
+        "chain_state"
+    ]
     assert (
         told["stopped"],
         told["settled"],
@@ -367,38 +358,38 @@ def test_the_chain_state_says_what_was_read_and_when() -> None:
         9,
     )
     assert told["refreshed_at"] == "2026-11-02T11:00:00.000Z"
-    unread = on_the_wire(mandate_view(book()))["chain_state"]
+    unread = mandate_read(book())["chain_state"]
     assert (unread["stopped"], unread["agent_known"]) == (None, False)
 
 
 def test_the_next_event_is_the_soonest() -> None:
     soon = (NOW + timedelta(hours=1)).isoformat()
     made = ledger(deposit(500), row("note", next_at=soon))
-    assert on_the_wire(mandate_view(made.book()))["progress"]["next_event"] == {
+    assert mandate_read(made.book())["progress"]["next_event"] == {
         "kind": "next_at",
         "at": "2026-11-02T12:00:00.000Z",
     }
     item = replace(pending("ap_1", 0), expires_at=NOW + timedelta(minutes=5))
     assert (
-        on_the_wire(mandate_view(made.book(approvals=(item,))))["progress"]["next_event"]["kind"]
+        mandate_read(made.book(approvals=(item,)))["progress"]["next_event"]["kind"]
         == "approval_expiry"
     )
     assert (
-        on_the_wire(mandate_view(ledger(deposit(500), row("note", next_at="soon")).book()))[
-            "progress"
-        ]["next_event"]["kind"]
+        mandate_read(ledger(deposit(500), row("note", next_at="soon")).book())["progress"][
+            "next_event"
+        ]["kind"]
         == "ends_at"
     )
     assert (
-        on_the_wire(mandate_view(book(mandate(status=Status.CANCELLED, vault_address=None))))[
-            "progress"
-        ]["next_event"]
+        mandate_read(book(mandate(status=Status.CANCELLED, vault_address=None)))["progress"][
+            "next_event"
+        ]
         is None
     )
 
 
 def test_a_paused_mandate_says_so() -> None:
-    told = on_the_wire(mandate_view(book(mandate(paused_at=START))))["mandate"]
+    told = mandate_read(book(mandate(paused_at=START)))["mandate"]
     assert (told["paused"], told["paused_at"]) == (True, "2026-11-02T09:00:00.000Z")
 
 
@@ -407,14 +398,14 @@ def test_paid_reads_count_in_credits_of_the_day_rounded_up_a_read() -> None:
         *[row("fee", "0.011", fee_kind="paid_read") for _ in range(60)],
         row("fee", 1, fee_kind="gas"),
     )
-    assert on_the_wire(mandate_view(made.book()))["limits"]["used"]["paid_reads"]["value"] == 120
+    assert mandate_read(made.book())["limits"]["used"]["paid_reads"]["value"] == 120
 
 
 @settings(max_examples=120, deadline=None)
 @given(st.lists(GARBAGE, max_size=6))
 def test_no_stored_garbage_makes_a_read_fail(rows: list[NewEvent]) -> None:
     made = ledger(deposit(500), *rows)
-    view = on_the_wire(mandate_view(made.book(mandate(approval_above_usdc=usdc(1)))))
+    view = mandate_read(made.book(mandate(approval_above_usdc=usdc(1))))
     json.dumps(view, allow_nan=True)
     if made.state.bad:
         assert view["progress"]["data_issue"] is True

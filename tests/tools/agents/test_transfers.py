@@ -14,6 +14,7 @@ from domain.money import Usdc
 from storage.verify import verify
 from tests.world import CHAIN_ID, World
 from tools.call.operation import Caller, Reply
+from tools.call.wire import wire
 from tools.keeper.transfers import Confirmations, settle_report, take_inbound
 
 pytestmark = pytest.mark.anyio
@@ -197,7 +198,7 @@ async def test_a_secret_in_a_report_is_refused_and_not_repeated(world: World) ->
 async def sent(world: World, wallet: Any, to: str, amount: str) -> str:
     await world.mint(wallet.address, "1000")
     data = codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount)))
-    ok, hashed = await world.mined(wallet, Call(CHAIN_ID, world.evm.usdc, data).as_json())
+    ok, hashed = await world.mined(wallet, wire(Call(CHAIN_ID, world.evm.usdc, data)))
     assert ok
     return hashed
 

@@ -16,6 +16,7 @@ from server.ticks import Ticks
 from server.wiring import Wired
 from tests.world import CHAIN_ID, World
 from tools.call.operation import Caller
+from tools.call.wire import wire
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +31,7 @@ async def pay(world: World, wallet: Any, to: str, amount: str) -> str:
     call = Call(
         CHAIN_ID, world.evm.usdc, codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount)))
     )
-    ok, hashed = await world.mined(wallet, call.as_json())
+    ok, hashed = await world.mined(wallet, wire(call))
     assert ok
     return hashed
 

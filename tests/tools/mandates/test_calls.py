@@ -11,6 +11,7 @@ from chain.evm import EvmChain
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from tests.world import CHAIN_ID, Mandated, World, drafted, signed, working
+from tools.call.wire import wire
 
 pytestmark = pytest.mark.anyio
 OWNER_CALLS = (
@@ -259,7 +260,7 @@ async def test_going_round_the_gate_is_flagged(world: World) -> None:
     forced = chain.vault_call(
         m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "60"), Usdc.parse("60")
     )
-    ok, tx = await world.mined(m.agent_wallet, forced.as_json(), gas=900_000)
+    ok, tx = await world.mined(m.agent_wallet, wire(forced), gas=900_000)
     assert ok
     await m.as_owner("owner_vault_tx", tx_hash=tx)
     executed = next(e for e in (await m.read())["events"] if "executed" in e["payload"])
@@ -408,7 +409,7 @@ async def test_a_failed_or_unknown_transaction_changes_nothing(world: World) -> 
     forced = chain.vault_call(
         m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "150"), Usdc.parse("150")
     )
-    ok, tx = await world.mined(m.agent_wallet, forced.as_json(), gas=900_000)
+    ok, tx = await world.mined(m.agent_wallet, wire(forced), gas=900_000)
     assert not ok
     for each in (tx, "0x" + "00" * 32):
         told = await m.as_owner("owner_vault_tx", tx_hash=each)

@@ -1,0 +1,307 @@
+"""One step of the record: what a row shows, with the clauses that allowed it or were broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from domain.ledger.chain_events import CHAIN_EVENTS, StepKind
+from domain.ledger.claimed import sides, unproven
+from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.payloads import (
+    ApprovalTold,
+    ClaimEnded,
+    Control,
+    Executed,
+    Marked,
+    Noted,
+    PaidFee,
+    Payload,
+    RefusedAttempt,
+    Reported,
+    Said,
+    Settled,
+    Signed,
+    Stopped,
+    Unwound,
+)
+from domain.mandates.mandate import ClauseKey
+from domain.money import ZERO, Usdc
+from domain.reads.rows import approval, claim, executed, marked, position, refusal, settled, unwound
+from domain.reads.shapes import (
+    ApprovalDecision,
+    ClaimOutcome,
+    ExecutedCall,
+    RefusedTry,
+    ReportedBy,
+    SettledResult,
+    ToldPosition,
+    UnwoundCall,
+    WholeMark,
+)
+from domain.rules.codes import CLAUSE_OF
+from domain.times import Timestamp
+from domain.wire import LEFT_OUT, named, said
+
+TEXT_SHOWN: Final = 2_000
+
+
+ALL_CLAUSES: Final = tuple(range(1, 11))
+
+
+ACTION_CLAUSES: Final = (2, 3, 4, 5, 8)
+
+
+REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
+    "TargetNotAllowed": ClauseKey.MARKETS,
+    "OverPerTxCap": ClauseKey.PER_ACTION,
+    "OverDailyCap": ClauseKey.PER_DAY,
+    "MandateStopped": ClauseKey.AT_STOP,
+    "MandateEnded": ClauseKey.PERIOD,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTarget:
+    """Where an action went; null is what nobody said."""
+
+    market: str | None = None
+    address: str | None = None
+    selector: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepParams:
+    """The parts of the row that the step rests on; what it does not have is left out."""
+
+    executed: ExecutedCall | None = field(default=None, metadata=LEFT_OUT)
+    unwound: UnwoundCall | None = field(default=None, metadata=LEFT_OUT)
+    settled: SettledResult | None = field(default=None, metadata=LEFT_OUT)
+    marked: WholeMark | None = field(default=None, metadata=LEFT_OUT)
+    mark: Usdc | None = field(default=None, metadata=LEFT_OUT)
+    position: ToldPosition | None = field(default=None, metadata=LEFT_OUT)
+    fee_kind: str | None = field(default=None, metadata=LEFT_OUT)
+    refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
+    approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
+    claim: ClaimOutcome | None = field(default=None, metadata=LEFT_OUT)
+    preview: Any = field(default=None, metadata=LEFT_OUT)
+    reason: str | None = field(default=None, metadata=LEFT_OUT)
+    approval_id: str | None = field(default=None, metadata=LEFT_OUT)
+    expires_at: Timestamp | None = field(default=None, metadata=LEFT_OUT)
+    block: int | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutAndIn:
+    """What an action took out and brought back."""
+
+    out: Usdc
+    in_: Usdc = field(metadata=named("in"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradicted:
+    """A report beside what the chain measured of its transaction; the chain's figures stand."""
+
+    told: OutAndIn
+    measured: OutAndIn
+
+
+STEP_OF: Final = {e.what: e.step for e in CHAIN_EVENTS if e.what is not Control}
+
+NOWHERE: Final = StepTarget()
+NOTHING: Final = StepParams()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of the record (spec 2.7).
+
+    `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers;
+    `contradicted` stands only where the chain measured something else than was told.
+    """
+
+    id: str
+    group: str
+    kind: StepKind
+    code: str
+    status: str
+    at: Timestamp
+    reported_by: ReportedBy
+    confirmed_on_chain: bool = False
+    est: bool = False
+    amount_usdc: Usdc | None = None
+    tx_hash: str | None = None
+    why: str | None = field(default=None, metadata=said("the agent's own words"))
+    note: str | None = None
+    resource: str | None = None
+    target: StepTarget = NOWHERE
+    allowed_by: tuple[int, ...] = ()
+    breached: tuple[int, ...] = ()
+    clauses: tuple[int, ...] = ()
+    params: StepParams = NOTHING
+    contradicted: Contradicted | None = field(default=None, metadata=LEFT_OUT)
+
+
+def _short(text: str | None) -> str | None:
+    return text[:TEXT_SHOWN] if text else None
+
+
+def _group(event: Event) -> str:
+    """What ties steps together: the transaction, the approval, else the row itself."""
+    what = event.told.what
+    approved = what.approval_id if isinstance(what, ApprovalTold) else None
+    return event.tx_hash or approved or event.event_id
+
+
+def _target(what: Payload) -> StepTarget:
+    if not isinstance(what, Executed | Unwound | Said | ApprovalTold):
+        return NOWHERE
+    place = what.place
+    return StepTarget(market=place.market, address=place.address, selector=place.selector)
+
+
+def _breached(event: Event) -> tuple[int, ...]:
+    codes = event.violation_codes
+    return tuple(sorted({int(CLAUSE_OF[c]) for c in codes if c in CLAUSE_OF})) if codes else ()
+
+
+def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
+    """The step a row is.
+
+    Shapes: `matched` says that the other side's row of the same transaction is known; `twin` is
+    that row, where it is at hand.
+    """
+    by_chain, by_agent = event.reported_by is Reporter.CHAIN, event.reported_by is Reporter.AGENT
+    what = event.told.what
+    kind, code, status = _sort(event, matched)
+    broken = _breached(event)
+    acts = kind in ("action", "outcome") and event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
+    checked = ACTION_CLAUSES if acts else ()
+    named = {*checked, *broken, *refused_by(event)}
+    told = what if isinstance(what, Said) else None
+    return Step(
+        id=event.event_id,
+        group=_group(event),
+        kind=kind,
+        code=code,
+        status=status,
+        at=event.occurred_at,
+        reported_by=event.reported_by.value,
+        confirmed_on_chain=by_chain or (matched and by_agent),
+        est=by_agent and not matched,
+        amount_usdc=event.amount_usdc,
+        tx_hash=event.tx_hash,
+        why=_short(told.why or told.text) if told is not None and by_agent else None,
+        note=_short(what.text) if isinstance(what, Said | ApprovalTold) else None,
+        resource=_short(told.resource) if told is not None else None,
+        target=_target(what),
+        allowed_by=tuple(c for c in checked if c not in broken),
+        breached=broken,
+        clauses=tuple(sorted(named)) or clauses_of(kind),
+        params=_params(what),
+        contradicted=_contradicted(event, twin) if by_agent and twin is not None else None,
+    )
+
+
+def _contradicted(event: Event, chain: Event) -> Contradicted | None:
+    called = chain.told.what
+    if not isinstance(called, Executed | Unwound) or event.kind is Kind.RESOLVE:
+        return None
+    out, into = sides(event)
+    told = OutAndIn(out=Usdc(out), in_=Usdc(into))
+    spent = called.spent if isinstance(called, Executed) else ZERO
+    measured = OutAndIn(out=spent, in_=called.received)
+    return None if told == measured else Contradicted(told=told, measured=measured)
+
+
+def refusal_of(event: Event) -> RefusedAttempt | None:
+    """The refused attempt that a row tells of (spec 2.5)."""
+    what = event.told.what
+    return what if isinstance(what, RefusedAttempt) else None
+
+
+def refused_by(event: Event) -> tuple[int, ...]:
+    """The clause that an attempt ran into (spec 2.5)."""
+    told = refusal_of(event)
+    clause = REFUSED_BY.get(told.reason) if told is not None else None
+    return (int(clause),) if clause is not None else ()
+
+
+def clauses_of(kind: StepKind) -> tuple[int, ...]:
+    """The clauses that a kind of step is about."""
+    return _CLAUSES.get(kind, ())
+
+
+_CLAUSES: Final[Mapping[StepKind, tuple[int, ...]]] = {
+    "consent": (6,),
+    "funding": (1,),
+    "control": (7, 10),
+    "instruction": ALL_CLAUSES,
+}
+
+
+def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
+    """(kind, code, status) of a row."""
+    what = event.told.what
+    match what:
+        case RefusedAttempt():
+            proven = event.reported_by is Reporter.CHAIN
+            return "note", "refused", "reverted" if proven else "refused"
+        case ApprovalTold():
+            return "consent", "approval", what.status
+        case Executed() | Unwound():
+            return "outcome" if matched else "action", STEP_OF[type(what)][1], "done"
+        case Control():
+            return "control", what.what, "done"
+        case Signed():
+            return "control", event.kind.value, "done"
+        case PaidFee():
+            read_for = what.resource is not None
+            return ("research", "paid_read", "done") if read_for else ("note", "fee", "done")
+        case Reported() | Noted():
+            return _said(event, what)
+        case ClaimEnded():
+            return "note", "claim", what.outcome
+    kind, code = STEP_OF.get(type(what), ("note", "note"))
+    return kind, code, "done"
+
+
+def _said(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
+    if what.preview is not None:
+        return "verify", "preview", "done"
+    if event.kind is Kind.RESOLVE:
+        return "outcome", "resolve", "done"
+    if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE):
+        return "action", event.kind.value, "unproven" if unproven(event) else "done"
+    return ("note", "note", "done") if what.mark is None else ("outcome", "mark", "done")
+
+
+def _params(what: Payload) -> StepParams:
+    """The parts of a row that its step rests on."""
+    match what:
+        case Said():
+            return StepParams(
+                mark=what.mark,
+                position=position(what.part),
+                fee_kind=what.fee_kind,
+                preview=what.preview,
+            )
+        case Executed():
+            return StepParams(executed=executed(what))
+        case Unwound():
+            return StepParams(unwound=unwound(what))
+        case Settled():
+            return StepParams(settled=settled(what))
+        case Marked():
+            return StepParams(marked=marked(what))
+        case RefusedAttempt():
+            return StepParams(refusal=refusal(what))
+        case ApprovalTold():
+            return StepParams(approval=approval(what))
+        case Stopped():
+            return StepParams(reason=what.reason)
+        case ClaimEnded():
+            return StepParams(claim=claim(what))
+    return NOTHING

@@ -1,0 +1,120 @@
+"""The generated clients: as the document makes them, and one story with each against a running service."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import anyio
+import pytest
+
+from tests import npm
+from tests.surfaces.conftest import Service, evm, service  # noqa: F401 - fixtures
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = ROOT / "clients"
+TYPESCRIPT = CLIENTS / "typescript"
+NODE = [
+    pytest.mark.node,
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run"),
+]
+
+
+def imported(name: str, folder: Path) -> ModuleType:
+    """A module that is no part of the service."""
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(folder))
+
+
+def test_the_python_client_is_as_the_document_makes_it(tmp_path: Path) -> None:
+    imported("generate", CLIENTS).python(tmp_path)
+    for name in ("models.py", "client.py"):
+        assert (CLIENTS / "python" / "wallet_client" / name).read_text() == (
+            tmp_path / name
+        ).read_text(), f"run `make clients-generate`: {name}"
+
+
+@pytest.mark.slow
+def test_the_python_client_is_typed() -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", "--explicit-package-bases"]
+    done = subprocess.run(
+        [*command, "wallet_client"],
+        cwd=CLIENTS / "python",
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+class TestTypeScript:
+    pytestmark = NODE
+
+    def test_its_types_are_as_the_document_makes_them(self, tmp_path: Path) -> None:
+        npm.install(TYPESCRIPT)
+        imported("generate", CLIENTS).typescript(tmp_path / "schema.d.ts")
+        told = (tmp_path / "schema.d.ts").read_text()
+        assert (TYPESCRIPT / "src" / "schema.d.ts").read_text() == told, (
+            "run `make clients-generate`"
+        )
+
+    @pytest.mark.anyio
+    async def test_both_clients_see_the_same_story(self, service: Service) -> None:  # noqa: F811
+        npm.install(TYPESCRIPT)
+        built = ["node", "node_modules/typescript/bin/tsc", "-p", "."]
+        await anyio.run_process(built, cwd=TYPESCRIPT)
+        command = ["node", "build/story/story.js", *told_of(service)]
+        done = await anyio.run_process(command, cwd=TYPESCRIPT)
+        assert json.loads(done.stdout) == await story(service)
+
+
+def told_of(service: Service) -> list[str]:  # noqa: F811
+    """Base, key, mandate, target and calldata of the story."""
+    m, world = service.mandate, service.world
+    data = world.deposit_data(m.vault or "", "101")
+    return [service.base, service.key, m.id, world.evm.market, data]
+
+
+async def story(service: Service) -> dict[str, Any]:  # noqa: F811
+    """Who am I, what may I do, act over the cap, report, read."""
+    wallet_client = imported("wallet_client", CLIENTS / "python")
+    base, key, public_id, target, data = told_of(service)
+    async with wallet_client.WalletClient(base, agent_key=key) as wallet:
+        me = await wallet.agents_me()
+        limits = await wallet.mandate_limits(public_id=public_id)
+        with pytest.raises(wallet_client.Refused) as refused:
+            await wallet.mandate_execute_call(
+                public_id=public_id, target=target, data=data, approve_amount="101"
+            )
+        reported = await wallet.mandate_report_event(
+            public_id=public_id, kind="note", payload={"text": "hello"}
+        )
+        read = await wallet.mandate_get(public_id=public_id, parts="progress,events")
+    left = limits.limits.remaining
+    return {
+        "agent": me.name,
+        "possible": getattr(left.value, "root", left.value),
+        "binding": left.binding.key,
+        "refused": refused.value.refusal.error,
+        "status": refused.value.status,
+        "flagged": reported.violation,
+        "worth": getattr(read.progress.worth_est, "root", read.progress.worth_est),
+        "newest": read.events[0].payload.text,
+    }
+
+
+@pytest.mark.anyio
+async def test_the_python_client_plays_the_story(service: Service) -> None:  # noqa: F811
+    told = await story(service)
+    assert told["refused"] == "over_per_tx_cap"
+    assert (told["status"], told["flagged"], told["newest"]) == (409, False, "hello")
+    assert told["possible"].count(".") == told["worth"].count(".") == 1

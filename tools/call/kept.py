@@ -1,0 +1,77 @@
+"""Rows as they are shown, kept at the edge: a row never changes, and the newest are read again and
+again.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Final
+
+from domain.ledger.events import Event
+from domain.reads.rows import ledger_row
+from domain.reads.shapes import LedgerRow
+from domain.reads.step import Step, step_of
+from tools.call.wire import told
+
+MOST: Final = 20_000
+
+
+class _Row:
+    """What was made of one row; a step differs by the row of its other side."""
+
+    __slots__ = ("event", "row", "steps")
+
+    def __init__(self, event: Event):
+        self.event = event
+        self.row: Any = None
+        self.steps: dict[tuple[bool, int | None], Step] = {}
+
+
+class Kept:
+    """By the identity of what is shown: the store gives the same object while it keeps a row.
+
+    Nothing here is ever wrong, only forgotten: an entry holds the very object that it belongs to.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[int, _Row] = {}
+        self._written: dict[int, tuple[Step, Any]] = {}
+        self._lock = threading.Lock()
+
+    def _row(self, event: Event) -> _Row:
+        found = self._rows.get(id(event))
+        if found is None or found.event is not event:
+            found = _Row(event)
+            with self._lock:
+                self._rows[id(event)] = found
+                while len(self._rows) > MOST:
+                    del self._rows[next(iter(self._rows))]
+        return found
+
+    def row(self, event: Event) -> Any:
+        """The JSON of a ledger row."""
+        kept = self._row(event)
+        if kept.row is None:
+            kept.row = told(ledger_row(event), LedgerRow)
+        return kept.row
+
+    def step_of(self, event: Event, *, matched: bool, twin: Event | None = None) -> Step:
+        """The step of a row."""
+        steps, told_with = self._row(event).steps, (matched, twin.seq if twin else None)
+        if told_with not in steps:
+            steps[told_with] = step_of(event, matched=matched, twin=twin)
+        return steps[told_with]
+
+    def step(self, step: Step) -> Any:
+        """The JSON of a step."""
+        found = self._written.get(id(step))
+        if found is None or found[0] is not step:
+            found = (step, told(step, Step))
+            with self._lock:
+                self._written[id(step)] = found
+                while len(self._written) > MOST:
+                    del self._written[next(iter(self._written))]
+        return found[1]
+
+
+KEPT: Final = Kept()

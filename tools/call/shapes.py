@@ -1,0 +1,56 @@
+"""Shapes that the answers of many operations share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from domain.facts import Simulation
+from domain.times import Timestamp
+from tools.call.operation import Gives
+
+
+class RevertTold(Gives):
+    """Why a call would revert: the Solidity error with its arguments, and the refusal code it
+    stands for.
+    """
+
+    name: str
+    args: dict[str, Any] = Field(description="the error's own arguments, by name")
+    code: str | None
+
+
+class Simulated(Gives):
+    """What an eth_call of the transaction at the newest block says; `gas` in gas units."""
+
+    ok: bool
+    revert: RevertTold | None
+    gas: int | None
+
+
+def simulated(told: Simulation | None) -> Simulated | None:
+    """A simulation as it is shown; None where the chain could not be asked."""
+    if told is None:
+        return None
+    revert = told.revert
+    shown = (
+        None
+        if revert is None
+        else RevertTold(name=revert.name, args=dict(revert.args), code=revert.code)
+    )
+    return Simulated(ok=told.ok, revert=shown, gas=told.gas)
+
+
+class FieldChange(Gives):
+    """What a field was and became; amounts as 6-decimal text, JSON settings as given."""
+
+    was: Any = Field(alias="from")
+    to: Any
+
+
+class PolicyChange(Gives):
+    """One save that changed something."""
+
+    changed_at: Timestamp
+    changes: dict[str, FieldChange]
