@@ -74,11 +74,6 @@ class LocalWallet:
         await self._web3.provider.disconnect()
 
 
-def fresh_key() -> str:
-    """Return a new private key, 0x hex."""
-    return "0x" + bytes(Account.create().key).hex()
-
-
 def address_of(private_key: str) -> str:
     """EIP-55 address of a private key."""
     return str(Account.from_key(private_key).address)

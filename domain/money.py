@@ -96,12 +96,6 @@ class Usdc:
         """Return `bps` ten-thousandths of this amount, rounded towards plus infinity."""
         return Usdc(-(-self.micros * bps // BPS))
 
-    def part_down(self, part: Usdc, whole: Usdc) -> Usdc:
-        """Return this amount times part/whole, rounded down; all of it when `whole` is not
-        positive.
-        """
-        return Usdc(self.micros * part.micros // whole.micros) if whole.micros > 0 else self
-
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """Describe the wire form to pydantic: parsed by `parse`, written as a 6-decimal string."""

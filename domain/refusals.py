@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from string import Formatter
 from types import MappingProxyType
@@ -431,6 +431,14 @@ REFUSALS: Final = _registry(
         next=(_WAIT,),
     ),
     Kind(
+        code="outcome_unknown",
+        status=504,
+        who_fixes="nobody",
+        retry_safe=False,
+        sentence="{what} was begun, and nobody knows whether it happened. It is not begun again.",
+        next=(NextStep("Find out what happened before you ask for it anew"),),
+    ),
+    Kind(
         code="venue_unavailable",
         status=503,
         who_fixes="venue",
@@ -529,8 +537,3 @@ def invalid(loc: str, msg: str, *others: tuple[str, str]) -> Refused:
     """The refusal `invalid_request` for a field, and for `others` (contract 1)."""
     fields = [{"loc": where, "msg": why} for where, why in ((loc, msg), *others)]
     return Refused(refusal("invalid_request", detail={"fields": fields}))
-
-
-def with_detail(refused: Refused, **detail: Any) -> Refused:
-    """Return the same refusal with more detail."""
-    return Refused(replace(refused.refusal, detail={**refused.refusal.detail, **detail}))

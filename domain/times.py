@@ -3,12 +3,52 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Annotated, Any
 
 
 def timestamp(at: datetime) -> str:
     """ISO 8601 UTC with milliseconds and a trailing Z (contract 1); an aware time."""
     utc = at if at.tzinfo is UTC else at.astimezone(UTC)
     return utc.isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def read(text: object) -> datetime | None:
+    """A stored or told time; None where it is no time or names no zone."""
+    try:
+        at = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return at if at is not None and at.tzinfo is not None else None
+
+
+# The rows of a ledger are shown again and again, and writing a time costs more than the rest of
+# showing it.
+_written = lru_cache(maxsize=16_384)(timestamp)
+
+
+class _OnTheWire:
+    """Tells pydantic how a time leaves: `timestamp`, and what the schema says of it."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        schema = handler(source)
+        schema["serialization"] = core_schema.plain_serializer_function_ser_schema(
+            _written, return_schema=core_schema.str_schema()
+        )
+        return schema
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        return {
+            "type": "string",
+            "format": "date-time",
+            "description": "ISO 8601, UTC, milliseconds, trailing Z",
+        }
+
+
+Timestamp = Annotated[datetime, _OnTheWire()]
+"""An aware time that leaves the service as `timestamp` writes it."""
 
 
 def day_of(at: datetime) -> str:

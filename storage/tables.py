@@ -143,7 +143,7 @@ Table(
 Table(
     "idempotency", metadata,
     _need("scope", Text), _need("key", Text), _need("request_hash", Text), _need("claimed_at", BIG),
-    _may("status", Integer), _may("response", Text),
+    _may("status", Integer), _may("response", Text), _may("until_at", BIG),
     PrimaryKeyConstraint("scope", "key"),
 )  # fmt: skip
 Table(
@@ -241,5 +241,3 @@ Table(
     _need("kind", Text), _need("key", Text), _need("holder", Text), _need("until_at", BIG),
     PrimaryKeyConstraint("kind", "key"),
 )  # fmt: skip
-
-APPEND_ONLY: Final = ("ledger_events", "policy_changes", "balance_events")

@@ -1,6 +1,7 @@
 """A small development chain on py-evm: real bytecode, JSON-RPC, time travel, snapshots, reorgs."""
 
-from chain.devchain.core import DevChain, RpcError
+from chain.devchain.blocks import RpcError
+from chain.devchain.core import DevChain
 from chain.devchain.http import serve, serve_in_thread
 from chain.devchain.rpc import answer
 

@@ -9,7 +9,6 @@ import sys
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -25,6 +24,9 @@ from eth_keys import keys
 from eth_typing import Address, BlockNumber, Hash32
 from eth_utils import ValidationError, keccak, to_checksum_address
 
+from chain.devchain.blocks import Block, Log, Mined, RpcError, from_hex, log_json, to_hex
+from chain.devchain.journal import read_journal
+
 # py-evm raises the limit of this process to 100,000 when it is imported, and from 50,000 on a
 # deeply nested JSON text overflows the C stack of json.loads. 1,024 calls deep, the most there is,
 # need less than 5,000 frames.
@@ -37,59 +39,6 @@ EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 _NOBODY: Final = Address(b"\0" * 20)
 _State = PragueVM.get_state_class()
 _Builder = PragueVM.get_transaction_builder()
-
-
-class RpcError(Exception):
-    """An error as JSON-RPC tells it; `data` is a revert's return data, 0x hex."""
-
-    def __init__(self, code: int, message: str, data: str | None = None):
-        super().__init__(message)
-        self.code, self.data = code, data
-
-
-def to_hex(value: int | bytes) -> str:
-    """0x hex of a quantity or of bytes."""
-    return hex(value) if isinstance(value, int) else "0x" + bytes(value).hex()
-
-
-def from_hex(text: str) -> bytes:
-    """Bytes of 0x hex; an odd count of digits gets a leading zero."""
-    plain = text.removeprefix("0x")
-    return bytes.fromhex(plain if len(plain) % 2 == 0 else "0" + plain)
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """One log, in the words of JSON-RPC."""
-
-    block: int
-    json: dict[str, Any]
-
-
-@dataclass(slots=True)
-class Mined:
-    """One mined transaction."""
-
-    hash: bytes
-    raw: bytes
-    tx: SignedTransactionAPI
-    sender: bytes
-    status: int
-    gas_used: int
-    logs: list[tuple[bytes, list[int], bytes]] = field(default_factory=list)
-    contract: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One block; `timestamp` in unix seconds, `root` the state root after it."""
-
-    number: int
-    timestamp: int
-    hash: bytes
-    parent: bytes
-    root: bytes
-    txs: tuple[Mined, ...]
 
 
 class DevChain:
@@ -201,7 +150,7 @@ class DevChain:
             self.txs[mined.hash] = (block, mined)
             for address, topics, data in mined.logs:
                 self._logs.append(
-                    Log(number, _log_json(block, mined, position, index, address, topics, data))
+                    Log(number, log_json(block, mined, position, index, address, topics, data))
                 )
                 index += 1
         return block
@@ -422,24 +371,6 @@ class DevChain:
             return True
 
 
-def read_journal(journal: Path, chain_id: int) -> list[dict[str, Any]]:
-    """The entries of a journal, the first of which says how the chain began; none where there is
-    no journal yet.
-
-    A last line that a crash cut short is cut away from the file.
-    Errors: ValueError for a file that is not a journal of this chain id.
-    """
-    lines = journal.read_bytes().splitlines(keepends=True) if journal.exists() else []
-    if lines and not lines[-1].endswith(b"\n"):
-        with journal.open("r+b") as file:
-            file.truncate(sum(map(len, lines[:-1])))
-        del lines[-1]
-    entries = [json.loads(line) for line in lines]
-    if entries and (entries[0].get("chain_id") != chain_id or "genesis" not in entries[0]):
-        raise ValueError(f"{journal} is not a journal of chain {chain_id}")
-    return entries
-
-
 def _gas_used(done: ComputationAPI, limit: int) -> int:
     used = limit - done.get_gas_remaining()
     return used - min(done.get_gas_refund(), used // 5)
@@ -455,26 +386,3 @@ def _raise_revert(done: ComputationAPI) -> None:
     elif not out:
         message += f" ({type(done.error).__name__})"
     raise RpcError(3, message, to_hex(out))
-
-
-def _log_json(
-    block: Block,
-    mined: Mined,
-    position: int,
-    index: int,
-    address: bytes,
-    topics: list[int],
-    data: bytes,
-) -> dict[str, Any]:
-    return {
-        "address": to_checksum_address(address),
-        "topics": [to_hex(t.to_bytes(32, "big")) for t in topics],
-        "data": to_hex(data),
-        "blockNumber": to_hex(block.number),
-        "blockHash": to_hex(block.hash),
-        "blockTimestamp": to_hex(block.timestamp),
-        "transactionHash": to_hex(mined.hash),
-        "transactionIndex": to_hex(position),
-        "logIndex": to_hex(index),
-        "removed": False,
-    }

@@ -8,16 +8,8 @@ from typing import Any, Final
 from eth_account import Account
 from eth_utils import ValidationError, to_checksum_address
 
-from chain.devchain.core import (
-    BASE_FEE,
-    GAS_LIMIT,
-    Block,
-    DevChain,
-    Mined,
-    RpcError,
-    from_hex,
-    to_hex,
-)
+from chain.devchain.blocks import Block, Mined, RpcError, from_hex, to_hex
+from chain.devchain.core import BASE_FEE, GAS_LIMIT, DevChain
 
 ZERO32: Final = "0x" + "00" * 32
 LARGEST_BATCH: Final = 1_000

@@ -31,9 +31,6 @@ class Reporter(StrEnum):
     KEEPER = "keeper"
 
 
-AGENT_KINDS: Final = frozenset({Kind.MOVE, Kind.BUY, Kind.SELL, Kind.FEE, Kind.RESOLVE, Kind.NOTE})
-
-
 ACTION_KINDS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
 
 

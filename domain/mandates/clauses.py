@@ -2,42 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Final, Literal
 
 from domain.mandates.mandate import ClauseKey, Mandate
-from domain.mandates.targets import Target
+from domain.mandates.targets import (
+    ContractTarget,
+    EnforcedBy,
+    EnforcedContract,
+    EnforcedPaidRead,
+    EnforcedTarget,
+    EnforcedVault,
+    EnforcedVenue,
+    PaidReadTarget,
+    Target,
+    VaultTarget,
+    VenueTarget,
+)
 from domain.money import Usdc
 from domain.settings import Switches
-from domain.times import timestamp
-
-EnforcedBy = Literal["Contract", "Service guard", "Venue"]
+from domain.times import Timestamp, timestamp
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmountOf:
+    """Budget and cap per action."""
+
+    amount: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayAmount:
+    """The cap per day, and when the day begins anew."""
+
+    amount: Usdc
+    resets: Literal["00:00 UTC"] = "00:00 UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopLine:
+    """The floor, and what of the budget it leaves to be lost."""
+
+    amount: Usdc
+    pct: str
+    bps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketsAllowed:
+    """Every entry that the agent may deal with."""
+
+    items: tuple[EnforcedTarget, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskAbove:
+    """Above which amount the owner is asked; null where the agent acts on its own."""
+
+    amount: Usdc | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnFloor:
+    """What becomes of open positions at the stop line."""
+
+    on_floor: Literal["keep", "close"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """How long the mandate lasts; `ends_at` is exclusive, and null before the signature."""
+
+    days: int
+    ends_at: Timestamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeeShare:
+    """The agent's share of the measured gain."""
+
+    pct: str
+    bps: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockDays:
+    """The longest that open positions can hold a withdrawal back."""
+
+    days: int = 3
+
+
+ClauseParams = (
+    AmountOf
+    | DayAmount
+    | StopLine
+    | MarketsAllowed
+    | AskAbove
+    | OnFloor
+    | Period
+    | FeeShare
+    | LockDays
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
-    """One clause (spec 2.3)."""
+    """One clause (spec 2.3). `n` and `key` never change their meaning; `source` is the first of
+    the signed fields.
+    """
 
-    key: ClauseKey
+    n: int
+    key: str
     text_en: str
-    params: Mapping[str, Any]
+    params: ClauseParams
     enforced_by: EnforcedBy
+    source: str
     signed_fields: tuple[str, ...]
     status: Literal["enforced", "stored_pending"] = "enforced"
 
-    def as_json(self) -> dict[str, Any]:
-        """Shape `{n, key, text_en, params, enforced_by, source, signed_fields, status}`."""
-        return {
-            "n": int(self.key),
-            "key": self.key.key,
-            "text_en": self.text_en,
-            "params": dict(self.params),
-            "enforced_by": self.enforced_by,
-            "source": self.signed_fields[0],
-            "signed_fields": list(self.signed_fields),
-            "status": self.status,
-        }
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardHeader:
+    """What stands above the clauses: who, how much, until when."""
+
+    title: str
+    purpose: str
+    budget_usdc: Usdc
+    agent_id: str | None
+    agent_name: str | None
+    chain_id: int
+    horizon_days: int
+    ends_at: Timestamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardFooter:
+    """What stands below them: what a signature does, and what nobody promises."""
+
+    lines: tuple[str, ...]
+    vault_address: str | None
+    signed: bool
+
+
+def _clause(
+    key: ClauseKey,
+    text: str,
+    params: ClauseParams,
+    enforced_by: EnforcedBy,
+    fields: tuple[str, ...],
+    status: Literal["enforced", "stored_pending"] = "enforced",
+) -> Clause:
+    return Clause(
+        n=int(key),
+        key=key.key,
+        text_en=text,
+        params=params,
+        enforced_by=enforced_by,
+        source=fields[0],
+        signed_fields=fields,
+        status=status,
+    )
 
 
 def plain(amount: Usdc) -> str:
@@ -53,42 +179,42 @@ def percent(bps: int) -> str:
 
 
 def _budget(m: Mandate, _: Switches) -> Clause:
-    return Clause(
+    return _clause(
         ClauseKey.BUDGET,
         f"At most {plain(m.budget_usdc)} USDC of yours is ever in the vault.",
-        {"amount": str(m.budget_usdc)},
+        AmountOf(amount=m.budget_usdc),
         "Contract",
         ("budgetUsdc",),
     )
 
 
 def _per_action(m: Mandate, _: Switches) -> Clause:
-    return Clause(
+    return _clause(
         ClauseKey.PER_ACTION,
         f"No single action takes more than {plain(m.per_tx_cap)} USDC out of the vault.",
-        {"amount": str(m.per_tx_cap)},
+        AmountOf(amount=m.per_tx_cap),
         "Contract",
         ("perTxCap",),
     )
 
 
 def _per_day(m: Mandate, _: Switches) -> Clause:
-    return Clause(
+    return _clause(
         ClauseKey.PER_DAY,
         f"All actions of a UTC day together take at most {plain(m.daily_cap)} USDC out; it resets at 00:00 UTC, "
         "so that two days' amounts can meet at midnight.",
-        {"amount": str(m.daily_cap), "resets": "00:00 UTC"},
+        DayAmount(amount=m.daily_cap),
         "Contract",
         ("dailyCap",),
     )
 
 
 def _stop_line(m: Mandate, _: Switches) -> Clause:
-    return Clause(
+    return _clause(
         ClauseKey.STOP_LINE,
         f"The agent's calls may not bring the vault below {plain(m.floor)} USDC, "
         f"a loss of {percent(m.stop_floor_bps)} of the budget.",
-        {"amount": str(m.floor), "pct": percent(m.stop_floor_bps), "bps": m.stop_floor_bps},
+        StopLine(amount=m.floor, pct=percent(m.stop_floor_bps), bps=m.stop_floor_bps),
         "Contract",
         ("stopFloor", "stopFloorBps"),
     )
@@ -111,14 +237,28 @@ def enforcer(t: Target) -> EnforcedBy:
     ]  # type: ignore[return-value]  # the four kinds
 
 
+def enforced(t: Target) -> EnforcedTarget:
+    """An entry as it is shown, with who holds the agent to it."""
+    shown, by = t.shown(), enforcer(t)
+    match shown:
+        case VaultTarget():
+            return EnforcedVault(enforced_by=by)
+        case PaidReadTarget():
+            return EnforcedPaidRead(hosts=shown.hosts, enforced_by=by)
+        case VenueTarget():
+            return EnforcedVenue(**asdict(shown), enforced_by=by)
+        case ContractTarget():
+            return EnforcedContract(**asdict(shown), enforced_by=by)
+
+
 def _markets(m: Mandate, _: Switches) -> Clause:
     places = [_place(t) for t in m.allowed_targets]
-    items = [t.as_json() | {"enforced_by": enforcer(t)} for t in m.allowed_targets]
+    items = tuple(enforced(t) for t in m.allowed_targets)
     named = ", ".join(dict.fromkeys(places)) or "nothing at all"
-    return Clause(
+    return _clause(
         ClauseKey.MARKETS,
         f"The agent may only deal with: {named}.",
-        {"items": items},
+        MarketsAllowed(items=items),
         "Contract",
         ("allowedTargetsHash", "guardTargetsHash"),
     )
@@ -132,10 +272,10 @@ def _asking(m: Mandate, switches: Switches) -> Clause:
         else f"Above {plain(above)} USDC the service hands out no calldata before you approve; an action sent past the "
         "service is flagged."
     )
-    return Clause(
+    return _clause(
         ClauseKey.ASKING,
         sentence,
-        {"amount": None if above is None else str(above)},
+        AskAbove(amount=above),
         "Service guard",
         ("approvalAbove",),
         "enforced" if switches.approval_gate else "stored_pending",
@@ -152,41 +292,46 @@ def _at_stop(m: Mandate, switches: Switches) -> Clause:
     status: Literal["enforced", "stored_pending"] = (
         "stored_pending" if switches.stop_line_dry_run else "enforced"
     )
-    return Clause(
-        ClauseKey.AT_STOP, sentence, {"on_floor": m.on_floor}, "Service guard", ("onFloor",), status
+    return _clause(
+        ClauseKey.AT_STOP,
+        sentence,
+        OnFloor(on_floor=m.on_floor),
+        "Service guard",
+        ("onFloor",),
+        status,
     )
 
 
 def _period(m: Mandate, _: Switches) -> Clause:
     ends = timestamp(m.ends_at) if m.ends_at else None
     until = f"until {ends}, exclusive" if ends else "from your signature"
-    return Clause(
+    return _clause(
         ClauseKey.PERIOD,
         f"The mandate lasts {m.horizon_days} days, {until}.",
-        {"days": m.horizon_days, "ends_at": ends},
+        Period(days=m.horizon_days, ends_at=m.ends_at),
         "Contract",
         ("endsAt", "horizonDays", "issuedAt"),
     )
 
 
 def _agent_fee(m: Mandate, _: Switches) -> Clause:
-    return Clause(
+    return _clause(
         ClauseKey.AGENT_FEE,
         f"The agent earns {percent(m.payout_bps)} of the gain that the vault measured, once, at settlement, rounded down."
         if m.payout_bps
         else "The agent earns no fee.",
-        {"pct": percent(m.payout_bps), "bps": m.payout_bps, "kind": m.payout_kind},
+        FeeShare(pct=percent(m.payout_bps), bps=m.payout_bps, kind=m.payout_kind),
         "Contract",
         ("agentFeeBps",),
     )
 
 
 def _your_floors(m: Mandate, _: Switches) -> Clause:
-    return Clause(
+    return _clause(
         ClauseKey.YOUR_FLOORS,
         "You can pause, stop and withdraw at any time; open positions can hold a withdrawal back for at most 3 days after "
         "the mandate is closed. Only the agent of these terms acts.",
-        {"days": 3},
+        LockDays(),
         "Contract",
         ("owner", "agent", "nonce"),
     )
@@ -206,35 +351,36 @@ CLAUSES: Final[tuple[Callable[[Mandate, Switches], Clause], ...]] = (
 )
 
 
-def clauses(mandate: Mandate, switches: Switches) -> list[dict[str, Any]]:
+def clauses(mandate: Mandate, switches: Switches) -> tuple[Clause, ...]:
     """The ten clauses in their order (spec 2.3)."""
-    return [clause(mandate, switches).as_json() for clause in CLAUSES]
+    return tuple(clause(mandate, switches) for clause in CLAUSES)
 
 
-def card_header(mandate: Mandate) -> dict[str, Any]:
-    """What stands above the clauses: who, how much, until when."""
+def card_header(mandate: Mandate) -> CardHeader:
+    """What stands above the clauses."""
     agent = mandate.agent_name or mandate.agent_id
     who = agent or ("any agent that accepts it" if mandate.open_board else "an agent to be named")
-    return {
-        "title": f"{plain(mandate.budget_usdc)} USDC for {who}",
-        "purpose": mandate.purpose,
-        "budget_usdc": str(mandate.budget_usdc),
-        "agent_id": mandate.agent_id,
-        "agent_name": mandate.agent_name,
-        "chain_id": mandate.chain_id,
-        "horizon_days": mandate.horizon_days,
-        "ends_at": timestamp(mandate.ends_at) if mandate.ends_at else None,
-    }
+    return CardHeader(
+        title=f"{plain(mandate.budget_usdc)} USDC for {who}",
+        purpose=mandate.purpose,
+        budget_usdc=mandate.budget_usdc,
+        agent_id=mandate.agent_id,
+        agent_name=mandate.agent_name,
+        chain_id=mandate.chain_id,
+        horizon_days=mandate.horizon_days,
+        ends_at=mandate.ends_at,
+    )
 
 
-def card_footer(mandate: Mandate) -> dict[str, Any]:
-    """What stands below them: what a signature does, and what nobody promises."""
-    return {
-        "lines": [
-            "Your signature moves no money. You create the vault, fund it and can leave it with your own wallet.",
-            "The service holds no custody of your funds and cannot widen these terms.",
-            "A budget can be lost down to the stop line, and further where a market fails in one step.",
-        ],
-        "vault_address": mandate.vault_address,
-        "signed": mandate.signed is not None,
-    }
+FOOTER: Final = (
+    "Your signature moves no money. You create the vault, fund it and can leave it with your own wallet.",
+    "The service holds no custody of your funds and cannot widen these terms.",
+    "A budget can be lost down to the stop line, and further where a market fails in one step.",
+)
+
+
+def card_footer(mandate: Mandate) -> CardFooter:
+    """What stands below them."""
+    return CardFooter(
+        lines=FOOTER, vault_address=mandate.vault_address, signed=mandate.signed is not None
+    )

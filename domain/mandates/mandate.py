@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import Any, Final, Literal
 
-from domain.mandates.targets import DEFAULT_TARGETS, Target
+from domain.mandates.targets import DEFAULT_TARGETS, ShownTarget, Target
 from domain.money import BPS, ZERO, Usdc
 from domain.refusals import Refused
-from domain.times import timestamp
+from domain.times import Timestamp
+from domain.wire import said
 
 MAX_HORIZON_DAYS: Final = 366
 
@@ -33,6 +34,9 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
+StatusName = Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
+
+
 class ClauseKey(IntEnum):
     """The ten clauses; a number is never given to another clause (spec 2.3)."""
 
@@ -51,6 +55,50 @@ class ClauseKey(IntEnum):
     def key(self) -> str:
         """The stable name on the wire."""
         return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayoutRule:
+    """What the agent earns: `bps` ten-thousandths of the gain that the vault measured."""
+
+    kind: str
+    bps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MandateAttributes:
+    """A mandate as it is shown (spec 2.2, contract 3).
+
+    `*_bps` are ten-thousandths, `horizon_days` days of 86,400 s; null caps are a legacy row's.
+    """
+
+    public_id: str
+    agent_id: str | None
+    agent_name: str | None = field(metadata=said("the owner's name for the agent"))
+    open_board: bool
+    purpose: str = field(metadata=said("the owner's own words"))
+    budget_usdc: Usdc
+    horizon_days: int
+    stop_floor_bps: int
+    target_bps: int | None
+    payout_rule: PayoutRule
+    allowed_targets: tuple[ShownTarget, ...]
+    markets: tuple[str, ...]
+    per_tx_cap_usdc: Usdc | None
+    daily_cap_usdc: Usdc | None
+    approval_above_usdc: Usdc | None
+    on_floor: Literal["keep", "close"]
+    chain_id: int
+    vault_address: str | None
+    status: StatusName
+    paused: bool
+    proposed_by_agent_id: str | None
+    created_at: Timestamp
+    signed_at: Timestamp | None
+    ends_at: Timestamp | None
+    accepted_at: Timestamp | None
+    paused_at: Timestamp | None
+    last_chain_refresh_at: Timestamp | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,44 +235,37 @@ class Mandate:
                 return t
         return None
 
-    def attributes(self) -> dict[str, Any]:
-        """The JSON of the stored attributes under their names of spec 2.2, and contract 3's
-        additions.
-        """
-        at = {
-            n: timestamp(v) if v is not None else None
-            for n, v in {
-                "created_at": self.created_at,
-                "signed_at": self.signed_at,
-                "ends_at": self.ends_at,
-                "accepted_at": self.accepted_at,
-                "paused_at": self.paused_at,
-                "last_chain_refresh_at": self.refreshed_at,
-            }.items()
-        }
-        return {
-            "public_id": self.public_id,
-            "agent_id": self.agent_id,
-            "agent_name": self.agent_name,
-            "open_board": self.open_board,
-            "purpose": self.purpose,
-            "budget_usdc": str(self.budget_usdc),
-            "horizon_days": self.horizon_days,
-            "stop_floor_bps": self.stop_floor_bps,
-            "target_bps": self.target_bps,
-            "payout_rule": {"kind": self.payout_kind, "bps": self.payout_bps},
-            "allowed_targets": [t.as_json() for t in self.allowed_targets],
-            "markets": list(self.markets),
-            "per_tx_cap_usdc": _text(self.per_tx_cap_usdc),
-            "daily_cap_usdc": _text(self.daily_cap_usdc),
-            "approval_above_usdc": _text(self.approval_above_usdc),
-            "on_floor": self.on_floor,
-            "chain_id": self.chain_id,
-            "vault_address": self.vault_address,
-            "status": self.status.value,
-            "paused": self.paused,
-            "proposed_by_agent_id": self.proposed_by_agent_id,
-        } | at
+    def attributes(self) -> MandateAttributes:
+        """The stored attributes under their names of spec 2.2, and contract 3's additions."""
+        return MandateAttributes(
+            public_id=self.public_id,
+            agent_id=self.agent_id,
+            agent_name=self.agent_name,
+            open_board=self.open_board,
+            purpose=self.purpose,
+            budget_usdc=self.budget_usdc,
+            horizon_days=self.horizon_days,
+            stop_floor_bps=self.stop_floor_bps,
+            target_bps=self.target_bps,
+            payout_rule=PayoutRule(kind=self.payout_kind, bps=self.payout_bps),
+            allowed_targets=tuple(t.shown() for t in self.allowed_targets),
+            markets=self.markets,
+            per_tx_cap_usdc=self.per_tx_cap_usdc,
+            daily_cap_usdc=self.daily_cap_usdc,
+            approval_above_usdc=self.approval_above_usdc,
+            on_floor=self.on_floor,
+            chain_id=self.chain_id,
+            vault_address=self.vault_address,
+            status=self.status.value,
+            paused=self.paused,
+            proposed_by_agent_id=self.proposed_by_agent_id,
+            created_at=self.created_at,
+            signed_at=self.signed_at,
+            ends_at=self.ends_at,
+            accepted_at=self.accepted_at,
+            paused_at=self.paused_at,
+            last_chain_refresh_at=self.refreshed_at,
+        )
 
 
 def _usable(value: object) -> bool:
@@ -233,7 +274,3 @@ def _usable(value: object) -> bool:
     except Refused:
         return False
     return True
-
-
-def _text(amount: Usdc | None) -> str | None:
-    return None if amount is None else str(amount)

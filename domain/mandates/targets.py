@@ -3,8 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
+
+EnforcedBy = Literal["Contract", "Service guard", "Venue"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultTarget:
+    """The mandate's own vault."""
+
+    kind: Literal["vault"] = "vault"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidReadTarget:
+    """Paid reads; of any host where none is named."""
+
+    kind: Literal["x402"] = "x402"
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueTarget:
+    """A trading venue; every symbol where none is named."""
+
+    kind: Literal["venue"] = "venue"
+    venue: str | None
+    symbols: tuple[str, ...]
+    label: str | None
+    market: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractTarget:
+    """One function of one contract.
+
+    `self_args` are the argument words that must be the vault's own address; `probe` is the
+    selector of a view f(holder) that tells what the vault's position is worth, in USDC base units.
+    """
+
+    kind: Literal["contract"] = "contract"
+    address: str | None
+    selector: str | None
+    self_args: tuple[int, ...]
+    probe: str | None
+    label: str | None
+    market: str | None
+
+
+ShownTarget = VaultTarget | PaidReadTarget | ContractTarget | VenueTarget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnforcedVault(VaultTarget):
+    """The mandate's own vault, and who enforces that."""
+
+    enforced_by: EnforcedBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnforcedPaidRead(PaidReadTarget):
+    """Paid reads, and who enforces that."""
+
+    enforced_by: EnforcedBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnforcedVenue(VenueTarget):
+    """A trading venue, and who enforces that."""
+
+    enforced_by: EnforcedBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnforcedContract(ContractTarget):
+    """One function of one contract, and who enforces that."""
+
+    enforced_by: EnforcedBy
+
+
+EnforcedTarget = EnforcedVault | EnforcedPaidRead | EnforcedContract | EnforcedVenue
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +106,29 @@ class Target:
     venue: str | None = None
     symbols: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """The wire form; only the fields that its kind has."""
+    def shown(self) -> ShownTarget:
+        """The entry as its kind shows it."""
         if self.kind == "vault":
-            return {"kind": "vault"}
+            return VaultTarget()
         if self.kind == "x402":
-            return {"kind": "x402", "hosts": list(self.hosts)}
-        named = {"label": self.label, "market": self.market}
+            return PaidReadTarget(hosts=self.hosts)
         if self.kind == "venue":
-            return {"kind": "venue", "venue": self.venue, "symbols": list(self.symbols)} | named
-        return {
-            "kind": "contract",
-            "address": self.address,
-            "selector": self.selector,
-            "self_args": list(self.self_args),
-            "probe": self.probe,
-        } | named
+            return VenueTarget(
+                venue=self.venue, symbols=self.symbols, label=self.label, market=self.market
+            )
+        return ContractTarget(
+            address=self.address,
+            selector=self.selector,
+            self_args=self.self_args,
+            probe=self.probe,
+            label=self.label,
+            market=self.market,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The stored form, which `from_json` reads; only the fields that its kind has."""
+        told = asdict(self.shown())
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in told.items()}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Target:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from domain.mandates.mandate import OPEN_AGENT, Mandate, TermsFrame
 
 Version = Literal["1", "2"]
+
+
+SignerType = Literal["eoa", "erc1271", "erc6492"]
 
 
 DAY_S: Final = 86_400
@@ -52,6 +56,21 @@ _DOMAIN: Final = (
     ("chainId", "uint256"),
     ("verifyingContract", "address"),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermsStatus:
+    """What was signed, held against the mandate as it stands; computed on every read, never stored.
+
+    `digest_matches` and `signer_matches` are null where nothing was signed or the chain is not set.
+    """
+
+    signed: bool
+    version: Version | None
+    digest_matches: bool | None = None
+    signer_matches: bool | None = None
+    signer_type: SignerType | None = None
+    checked_block: int | None = None
 
 
 def frame(mandate: Mandate, nonce: int, now: datetime) -> TermsFrame:

@@ -2,62 +2,110 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Final, Literal, cast
 
-from domain.money import Usdc, text
+from domain.money import Usdc
 from domain.rules.case import Book
 from domain.rules.worth import agent_fee_reserved, committed, worth
+from domain.wire import said
+
+WorthSource = Literal["chain_mark", "agent_mark", "cost", "cash"]
+
+TWO_DECIMALS: Final = said("USDC, 2 decimals, half away from zero")
 
 
-def cents(amount: Usdc) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unclassified:
+    """Fees that the agent gave no kind."""
+
+    amount: Usdc
+    count: int
+    source: Literal["agent"] = "agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFee:
+    """The agent's share of the gain: reserved by the newest estimate, and paid."""
+
+    reserved_est: Usdc | None
+    paid: Usdc
+    paid_source: Literal["chain"] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetEstimated:
+    """What would be left by the newest estimate of worth."""
+
+    value: Decimal | None = field(metadata=TWO_DECIMALS)
+    est: Literal[True] = True
+    source: WorthSource
+    pct: Decimal | None = field(metadata=said("percent of what was committed, 2 decimals"))
+    formula: str = "worth_est - committed - agent_fee_reserved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetRealized:
+    """What is realized after every fee."""
+
+    value: Decimal = field(metadata=TWO_DECIMALS)
+    est: Literal[False] = False
+    formula: str = "resolve - fees - payouts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fees:
+    """Spec 2.8. An unclassified fee is never folded into venue."""
+
+    tools: Usdc
+    venue: Usdc
+    network: Usdc
+    unclassified: Unclassified
+    agent_fee: AgentFee
+    realized_total: Usdc
+    net_after_fees_est: NetEstimated
+    net_after_fees_realized: NetRealized
+
+
+def cents(amount: Usdc) -> Decimal:
     """An amount with 2 decimals, half away from zero (spec 2.1: some derived fee figures)."""
-    sign = "-" if amount.micros < 0 else ""
     rounded = (abs(amount.micros) + 5_000) // 10_000
-    return f"{sign}{rounded // 100}.{rounded % 100:02d}"
+    return Decimal(-rounded if amount.micros < 0 else rounded).scaleb(-2)
 
 
-def share(part: Usdc, whole: Usdc) -> str | None:
+def share(part: Usdc, whole: Usdc) -> Decimal | None:
     """part / whole in percent with 2 decimals; None of nothing."""
     if whole.micros <= 0:
         return None
-    return str((Decimal(part.micros) * 100 / Decimal(whole.micros)).quantize(Decimal("0.01")))
+    return (Decimal(part.micros) * 100 / Decimal(whole.micros)).quantize(Decimal("0.01"))
 
 
-def fees(book: Book) -> dict[str, Any]:
-    """Spec 2.8's shape.
+def worth_source(book: Book) -> WorthSource:
+    """What the estimate of worth rests on."""
+    return cast(WorthSource, book.state.worth_source)
 
-    Units: USDC, 6 decimals; the two nets 2 decimals. An unclassified fee is never folded into
-    venue.
-    """
+
+def fees(book: Book) -> Fees:
+    """Fees by class and what is left after them."""
     s = book.state
     at, reserve, put_in = worth(book), agent_fee_reserved(book), committed(book)
     net = None if at is None or reserve is None else at - put_in - reserve
-    return {
-        "tools": str(Usdc(s.fee_tools)),
-        "venue": str(Usdc(s.fee_venue)),
-        "network": str(Usdc(s.fee_network)),
-        "unclassified": {
-            "amount": str(Usdc(s.fee_unclassified)),
-            "count": s.fee_unclassified_count,
-            "source": "agent",
-        },
-        "agent_fee": {
-            "reserved_est": text(reserve),
-            "paid": str(Usdc(s.payouts)),
-            "paid_source": "chain" if s.payouts else None,
-        },
-        "realized_total": str(Usdc(s.fees + s.payouts)),
-        "net_after_fees_est": {
-            "value": None if net is None else cents(net),
-            "est": True,
-            "source": s.worth_source,
-            "pct": None if net is None else share(net, put_in),
-            "formula": "worth_est - committed - agent_fee_reserved",
-        },
-        "net_after_fees_realized": {
-            "value": cents(Usdc(s.realized)),
-            "est": False,
-            "formula": "resolve - fees - payouts",
-        },
-    }
+    return Fees(
+        tools=Usdc(s.fee_tools),
+        venue=Usdc(s.fee_venue),
+        network=Usdc(s.fee_network),
+        unclassified=Unclassified(amount=Usdc(s.fee_unclassified), count=s.fee_unclassified_count),
+        agent_fee=AgentFee(
+            reserved_est=reserve,
+            paid=Usdc(s.payouts),
+            paid_source="chain" if s.payouts else None,
+        ),
+        realized_total=Usdc(s.fees + s.payouts),
+        net_after_fees_est=NetEstimated(
+            value=None if net is None else cents(net),
+            source=worth_source(book),
+            pct=None if net is None else share(net, put_in),
+        ),
+        net_after_fees_realized=NetRealized(value=cents(Usdc(s.realized))),
+    )

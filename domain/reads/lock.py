@@ -2,54 +2,81 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from domain.rules.case import Book
-from domain.times import timestamp
+from domain.times import Timestamp, timestamp
 
-_REASONS = {0: None, 1: "open_positions"}
+LockReason = Literal["no_vault", "unknown", "open_positions", "locked"]
+
+# The vault's lockStatus; what it does not name is some other lock.
+_REASONS: Final[Mapping[int, LockReason | None]] = {0: None, 1: "open_positions"}
 
 
-def lock(book: Book) -> dict[str, Any]:
-    """Shape `{withdrawable, reason, until, message}`; mirrors the vault's lockStatus (spec
-    2.10).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """What `withdrawAll` would do now (spec 2.10); `withdrawable` is null where the vault could
+    not be asked.
     """
+
+    withdrawable: bool | None
+    reason: LockReason | None
+    until: Timestamp | None = None
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainState:
+    """The vault at the newest block, null where it was not read, and what is coming.
+
+    `provisional` are logs that are not deep enough to be ledger rows.
+    """
+
+    stopped: bool | None
+    settled: bool | None
+    agent: str | None
+    agent_known: bool
+    paused: bool | None
+    as_of_block: int | None
+    as_of: Timestamp | None
+    refreshed_at: Timestamp | None
+    provisional: tuple[Mapping[str, Any], ...]
+
+
+def lock(book: Book) -> Lock:
+    """Mirror the vault's lockStatus."""
     chain = book.chain
     if book.mandate.vault_address is None:
-        return {
-            "withdrawable": False,
-            "reason": "no_vault",
-            "until": None,
-            "message": "There is no vault yet.",
-        }
+        return Lock(withdrawable=False, reason="no_vault", message="There is no vault yet.")
     if chain is None or not chain.exists:
         message = "The vault was not read just now; nothing can be said about its lock."
-        return {"withdrawable": None, "reason": "unknown", "until": None, "message": message}
-    until = timestamp(chain.lock_until) if chain.lock_until and not chain.withdrawable else None
+        return Lock(withdrawable=None, reason="unknown", message=message)
     if chain.withdrawable:
         message = "withdrawAll pays everything but the agent's earned fee to the owner, now."
-    else:
-        message = f"Open positions hold the withdrawal back until {until} at the latest; unwinding them lifts it sooner."
-    return {
-        "withdrawable": chain.withdrawable,
-        "reason": None if chain.withdrawable else _REASONS.get(chain.lock_reason, "locked"),
-        "until": until,
-        "message": message,
-    }
+        return Lock(withdrawable=True, reason=None, message=message)
+    until = timestamp(chain.lock_until) if chain.lock_until else None
+    return Lock(
+        withdrawable=False,
+        reason=_REASONS.get(chain.lock_reason, "locked"),
+        until=chain.lock_until,
+        message=f"Open positions hold the withdrawal back until {until} at the latest; "
+        "unwinding them lifts it sooner.",
+    )
 
 
-def chain_state(book: Book) -> dict[str, Any]:
-    """Shape `{stopped, settled, agent, agent_known}` and how fresh it is."""
+def chain_state(book: Book) -> ChainState:
+    """What the vault says of itself, and how fresh that is."""
     chain = book.chain if book.chain is not None and book.chain.exists else None
-    refreshed = book.mandate.refreshed_at
-    return {
-        "stopped": chain.stopped if chain else None,
-        "settled": chain.settled if chain else None,
-        "agent": chain.agent if chain else None,
-        "agent_known": chain is not None,
-        "paused": chain.paused if chain else None,
-        "as_of_block": chain.block.number if chain else None,
-        "as_of": timestamp(chain.block.at) if chain else None,
-        "refreshed_at": timestamp(refreshed) if refreshed else None,
-        "provisional": [dict(p) for p in book.provisional],
-    }
+    return ChainState(
+        stopped=chain.stopped if chain else None,
+        settled=chain.settled if chain else None,
+        agent=chain.agent if chain else None,
+        agent_known=chain is not None,
+        paused=chain.paused if chain else None,
+        as_of_block=chain.block.number if chain else None,
+        as_of=chain.block.at if chain else None,
+        refreshed_at=book.mandate.refreshed_at,
+        provisional=book.provisional,
+    )

@@ -2,18 +2,98 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final, Literal, cast
 
 from domain.ledger.positions import Reading
 from domain.mandates.mandate import Status
-from domain.money import Usdc, text
+from domain.money import Usdc
+from domain.reads.fees import WorthSource, worth_source
 from domain.rules.case import Book, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
-from domain.rules.worth import agent_fee_reserved, cash, floor_now, worth
-from domain.times import timestamp
+from domain.rules.worth import agent_fee_reserved, cash, committed, floor_now, worth
+from domain.times import Timestamp, read
+from domain.wire import LEFT_OUT, said
 
 UNWIND_WINDOW: Final = timedelta(days=3)
+
+MarkSource = Literal["chain_mark", "agent_mark", "cost"]
+
+EventKind = Literal["ends_at", "next_at", "approval_expiry", "settle"]
+
+ShownStatus = Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule of the mandate; `ok` is false once it was broken."""
+
+    code: str
+    clause: int
+    text: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextEvent:
+    """What comes next by itself."""
+
+    kind: EventKind
+    at: Timestamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPosition:
+    """A position that is open now, at its newest mark, else at cost."""
+
+    id: str
+    market: str | None
+    address: str | None
+    mark: Usdc
+    cost: Usdc
+    marked_at: Timestamp | None
+    source: MarkSource
+    est: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveNowBasis:
+    """What leaving now rests on."""
+
+    value: Usdc | None
+    formula: str = "cash + positions_est - exit_cost_est"
+    spread_bps: int = field(metadata=said("assumed cost of an exit, ten-thousandths of the marks"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
+
+    `data_issue` stands only where a stored value was unusable, or a mark is too old to act on.
+    """
+
+    worth_est: Usdc | None
+    worth_source: WorthSource
+    realized: Usdc
+    floor: Usdc
+    floor_now: Usdc
+    cash: Usdc | None
+    cash_est: Usdc | None
+    committed: Usdc
+    positions_est: Usdc | None
+    positions: tuple[OpenPosition, ...]
+    fees: Usdc
+    agent_fee_reserved: Usdc | None
+    leave_now_est: Usdc | None
+    leave_now_basis: LeaveNowBasis
+    exit_cost_est: Usdc | None
+    rules: tuple[Rule, ...]
+    next_event: NextEvent | None
+    status: ShownStatus
+    day: int | None = field(metadata=said("days since the signature, counted from 1"))
+    horizon_days: int
+    data_issue: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
 
 
 def exit_cost(book: Book) -> Usdc | None:
@@ -25,15 +105,11 @@ def exit_cost(book: Book) -> Usdc | None:
     )
 
 
-def leave_now_basis(book: Book) -> dict[str, Any]:
+def leave_now_basis(book: Book) -> LeaveNowBasis:
     """cash + positions_est - exit_cost_est, with the spread."""
     cost, at = exit_cost(book), worth(book)
     value = None if at is None or cost is None else at - cost
-    return {
-        "value": text(value),
-        "formula": "cash + positions_est - exit_cost_est",
-        "spread_bps": book.config.spread_bps,
-    }
+    return LeaveNowBasis(value=value, spread_bps=book.config.spread_bps)
 
 
 def leave_now(book: Book) -> Usdc | None:
@@ -42,34 +118,24 @@ def leave_now(book: Book) -> Usdc | None:
     return None if at is None or cost is None or fee is None else at - cost - fee
 
 
-def rules(book: Book) -> list[dict[str, Any]]:
+def rules(book: Book) -> tuple[Rule, ...]:
     """One entry a rule; `ok` is false once it was broken (spec 2.4 rule 2)."""
     broken = book.state.violations
-    return [
-        {"code": code, "clause": int(clause), "text": RULE_TEXT[code], "ok": not broken.get(code)}
+    return tuple(
+        Rule(code=code, clause=int(clause), text=RULE_TEXT[code], ok=not broken.get(code))
         for code, clause in CLAUSE_OF.items()
-    ]
+    )
 
 
-def _parsed(value: str | None) -> datetime | None:
-    if value is None:
-        return None
-    try:
-        at = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return at if at.tzinfo is not None else None
-
-
-def next_event(book: Book) -> dict[str, Any] | None:
+def next_event(book: Book) -> NextEvent | None:
     """The soonest of the end, the agent's next look, an approval's expiry and the settlement
     (contract 5).
     """
     m = book.mandate
-    coming: list[tuple[datetime, str]] = []
+    coming: list[tuple[datetime, EventKind]] = []
     if m.status in (Status.SIGNED, Status.WORKING) and m.ends_at is not None:
         coming.append((m.ends_at, "ends_at"))
-    look = _parsed(book.state.next_at)
+    look = read(book.state.next_at)
     if look is not None and m.status is Status.WORKING:
         coming.append((look, "next_at"))
     coming += [
@@ -79,7 +145,7 @@ def next_event(book: Book) -> dict[str, Any] | None:
     if closed is not None and m.status is not Status.SETTLED and m.vault_address:
         coming.append((closed + UNWIND_WINDOW, "settle"))
     later = sorted((at, kind) for at, kind in coming if at > book.now)
-    return {"kind": later[0][1], "at": timestamp(later[0][0])} if later else None
+    return NextEvent(kind=later[0][1], at=later[0][0]) if later else None
 
 
 def day(book: Book) -> int | None:
@@ -92,54 +158,50 @@ def day(book: Book) -> int | None:
     )
 
 
-def _position(book: Book, key: str, reading: Reading) -> dict[str, Any]:
+def _position(book: Book, key: str, reading: Reading) -> OpenPosition:
     position = book.state.positions[key]
-    return {
-        "id": key,
-        "market": position.market,
-        "address": position.address,
-        "mark": str(Usdc(reading.value)),
-        "cost": str(Usdc(reading.cost)),
-        "marked_at": reading.marked_at,
-        "source": reading.source,
-        "est": True,
-    }
+    return OpenPosition(
+        id=key,
+        market=position.market,
+        address=position.address,
+        mark=Usdc(reading.value),
+        cost=Usdc(reading.cost),
+        marked_at=read(reading.marked_at),
+        source=cast(MarkSource, reading.source),
+    )
 
 
-def progress(book: Book) -> dict[str, Any]:
+def progress(book: Book) -> Progress:
     """Fold the ledger into progress.
 
-    Units: USDC as 6-decimal strings; what nobody measured is null.
     Errors: none; an unusable stored value reads as 0 and sets `data_issue`.
     Source: spec 2.6, contract 5.
     """
     s = book.state
     known = s.cash is not None
-    told: dict[str, Any] = {
-        "worth_est": text(worth(book)),
-        "worth_source": s.worth_source,
-        "realized": str(Usdc(s.realized)),
-        "floor": str(book.mandate.floor),
-        "floor_now": str(floor_now(book)),
-        "cash": text(cash(book)),
-        "cash_est": str(Usdc(s.cash_est_delta + (s.cash or 0))) if known else None,
-        "committed": str(Usdc(s.deposits - s.withdrawals)),
-        "positions_est": str(Usdc(s.positions_est)) if known else None,
-        "positions": [_position(book, key, reading) for key, reading in s.open_positions.items()],
-        "fees": str(Usdc(s.fees)),
-        "agent_fee_reserved": text(agent_fee_reserved(book)),
-        "leave_now_est": text(leave_now(book)),
-        "leave_now_basis": leave_now_basis(book),
-        "exit_cost_est": text(exit_cost(book)),
-        "rules": rules(book),
-        "next_event": next_event(book),
-        "status": shown_status(book),
-        "day": day(book),
-        "horizon_days": book.mandate.horizon_days,
-    }
-    if s.bad or book.mandate.data_issue or mark_is_stale(book):
-        told["data_issue"] = True
-    return told
+    return Progress(
+        worth_est=worth(book),
+        worth_source=worth_source(book),
+        realized=Usdc(s.realized),
+        floor=book.mandate.floor,
+        floor_now=floor_now(book),
+        cash=cash(book),
+        cash_est=Usdc(s.cash_est_delta + (s.cash or 0)) if known else None,
+        committed=committed(book),
+        positions_est=Usdc(s.positions_est) if known else None,
+        positions=tuple(_position(book, key, r) for key, r in s.open_positions.items()),
+        fees=Usdc(s.fees),
+        agent_fee_reserved=agent_fee_reserved(book),
+        leave_now_est=leave_now(book),
+        leave_now_basis=leave_now_basis(book),
+        exit_cost_est=exit_cost(book),
+        rules=rules(book),
+        next_event=next_event(book),
+        status=cast(ShownStatus, shown_status(book)),
+        day=day(book),
+        horizon_days=book.mandate.horizon_days,
+        data_issue=True if s.bad or book.mandate.data_issue or mark_is_stale(book) else None,
+    )
 
 
 def mark_is_stale(book: Book) -> bool:
@@ -149,5 +211,5 @@ def mark_is_stale(book: Book) -> bool:
     mark = book.state.whole_mark
     if book.mandate.status is not Status.WORKING or not book.state.open_positions or mark is None:
         return False
-    at = _parsed(str(mark["at"]))
+    at = read(str(mark["at"]))
     return at is None or (book.now - at).total_seconds() > book.config.mark_fresh_s

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final
+from typing import Final, Literal, TypedDict
 
 from domain.ledger.events import Event
 from domain.ledger.state import LedgerState
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
-from domain.reads.steps import grouped, of_events, refused_by
+from domain.reads.steps import Step, grouped, is_refusal, of_events, refusal_reason, refused_by
 from domain.refusals import invalid
 from domain.rules.codes import CLAUSE_OF
-from domain.times import timestamp
+from domain.times import Timestamp
+from domain.wire import LEFT_OUT, named, said
 
 WEEK: Final = timedelta(days=7)
 
@@ -26,21 +27,158 @@ LAST_YEAR: Final = 9999
 _FORM: Final = re.compile(r"([0-9]{4})-W([0-9]{2})")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disclosure:
+    """What a reader of results has to be told."""
+
+    code: Literal["net_of_fees", "past_results", "estimates", "off_switch"]
+    text: str
+
+
 DISCLOSURES: Final = (
-    {
-        "code": "net_of_fees",
-        "text": "Realized results are net of the fees that were reported or measured.",
-    },
-    {"code": "past_results", "text": "Past results say nothing certain about future ones."},
-    {
-        "code": "estimates",
-        "text": "Worth rests on marks; an estimate may differ from what a sale brings.",
-    },
-    {
-        "code": "off_switch",
-        "text": "You can pause, stop and withdraw at any time with your own wallet.",
-    },
+    Disclosure(
+        code="net_of_fees",
+        text="Realized results are net of the fees that were reported or measured.",
+    ),
+    Disclosure(code="past_results", text="Past results say nothing certain about future ones."),
+    Disclosure(
+        code="estimates",
+        text="Worth rests on marks; an estimate may differ from what a sale brings.",
+    ),
+    Disclosure(
+        code="off_switch",
+        text="You can pause, stop and withdraw at any time with your own wallet.",
+    ),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeekPeriod:
+    """An ISO week, from, inclusive, until, exclusive."""
+
+    week: str
+    from_: Timestamp = field(metadata=named("from"))
+    until: Timestamp
+    zone: Literal["UTC"] = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorthChange:
+    """Worth at both ends; 0 before the first chain row."""
+
+    start: Usdc
+    end: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flows:
+    """Money that the owner moved."""
+
+    deposits: Usdc
+    withdrawals: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Realized, and estimated = worth change - net deposits - realized."""
+
+    realized: Usdc
+    estimated: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeesByType:
+    """Fees of the period by class."""
+
+    tools: Usdc
+    venue: Usdc
+    network: Usdc
+    unclassified: Usdc
+    agent: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeesPaid:
+    """Fees of the period."""
+
+    by_type: FeesByType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LargestMove:
+    """The largest single move against the cap per action."""
+
+    allowed: Usdc
+    used: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusiestDay:
+    """The busiest UTC day against the cap per day; null where nothing happened."""
+
+    allowed: Usdc
+    used: Usdc
+    day: str | None = field(metadata=said("UTC day, YYYY-MM-DD"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedVsUsed:
+    """The week against the caps."""
+
+    largest_move: LargestMove
+    busiest_day: BusiestDay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeekBreach:
+    """A broken rule, or an attempt that was refused; `reason` stands at attempts only."""
+
+    code: str
+    clause: int | None
+    reason: str | None = field(default=None, metadata=LEFT_OUT)
+    event_id: str
+    at: Timestamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a period adds up to."""
+
+    worth: WorthChange
+    flows: Flows
+    result: Result
+    fees: FeesPaid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement(Figures):
+    """One mandate and one ISO week (spec 2.16)."""
+
+    public_id: str
+    period: WeekPeriod
+    allowed_vs_used: AllowedVsUsed
+    breaches: tuple[WeekBreach, ...]
+    steps: tuple[Step, ...]
+    disclosures: tuple[Disclosure, ...] = DISCLOSURES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MandateWeek(Figures):
+    """One mandate in the statement of all."""
+
+    public_id: str
+    purpose: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementOfAll:
+    """All mandates of an owner together, and each."""
+
+    period: WeekPeriod
+    totals: Figures
+    mandates: tuple[MandateWeek, ...]
+    disclosures: tuple[Disclosure, ...] = DISCLOSURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,103 +262,120 @@ def figures(span: Span) -> dict[str, int]:
     }
 
 
-def _money(micros: int) -> str:
-    return str(Usdc(micros))
+class _Parts(TypedDict):
+    worth: WorthChange
+    flows: Flows
+    result: Result
+    fees: FeesPaid
 
 
-def _parts(f: dict[str, int]) -> dict[str, Any]:
-    by_type = {
-        n: _money(f[f"fee_{n}"]) for n in ("tools", "venue", "network", "unclassified", "agent")
-    }
+def _parts(f: Mapping[str, int]) -> _Parts:
     return {
-        "worth": {"start": _money(f["start"]), "end": _money(f["end"])},
-        "flows": {"deposits": _money(f["deposits"]), "withdrawals": _money(f["withdrawals"])},
-        "result": {"realized": _money(f["realized"]), "estimated": _money(f["estimated"])},
-        "fees": {"by_type": by_type},
+        "worth": WorthChange(start=Usdc(f["start"]), end=Usdc(f["end"])),
+        "flows": Flows(deposits=Usdc(f["deposits"]), withdrawals=Usdc(f["withdrawals"])),
+        "result": Result(realized=Usdc(f["realized"]), estimated=Usdc(f["estimated"])),
+        "fees": FeesPaid(
+            by_type=FeesByType(
+                tools=Usdc(f["fee_tools"]),
+                venue=Usdc(f["fee_venue"]),
+                network=Usdc(f["fee_network"]),
+                unclassified=Usdc(f["fee_unclassified"]),
+                agent=Usdc(f["fee_agent"]),
+            )
+        ),
     }
 
 
-def _allowed_vs_used(span: Span) -> dict[str, Any]:
+def _period(of: Week) -> WeekPeriod:
+    return WeekPeriod(week=of.name, from_=of.start, until=of.end)
+
+
+def _allowed_vs_used(span: Span) -> AllowedVsUsed:
     """The week's largest move and busiest UTC day against the caps."""
     first, last = span.week.start.date().isoformat(), span.week.end.date().isoformat()
     days = {d: v for d, v in span.after.days.items() if first <= d < last}
     busiest = max(days.items(), key=lambda i: (i[1].spent, i[0]), default=None)
     largest = max((span.after.largest_on(d) for d in days), default=0)
-    return {
-        "largest_move": {"allowed": str(span.mandate.per_tx_cap), "used": _money(largest)},
-        "busiest_day": {
-            "allowed": str(span.mandate.daily_cap),
-            "used": _money(busiest[1].spent if busiest else 0),
-            "day": busiest[0] if busiest else None,
-        },
-    }
+    return AllowedVsUsed(
+        largest_move=LargestMove(allowed=span.mandate.per_tx_cap, used=Usdc(largest)),
+        busiest_day=BusiestDay(
+            allowed=span.mandate.daily_cap,
+            used=Usdc(busiest[1].spent if busiest else 0),
+            day=busiest[0] if busiest else None,
+        ),
+    )
 
 
-def statement(span: Span) -> dict[str, Any]:
-    """Spec 2.16's shape for one mandate and one ISO week."""
+def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
+    """Broken rules, then refused attempts."""
     broken = [
-        {
-            "code": code,
-            "clause": int(CLAUSE_OF[code]) if code in CLAUSE_OF else None,
-            "event_id": e.event_id,
-            "at": timestamp(e.created_at),
-        }
-        for e in span.events
+        WeekBreach(
+            code=code,
+            clause=int(CLAUSE_OF[code]) if code in CLAUSE_OF else None,
+            event_id=e.event_id,
+            at=e.created_at,
+        )
+        for e in events
         for code in e.violation_codes
     ]
     attempts = [
-        {
-            "code": "refused",
-            "clause": next(iter(refused_by(e)), None),
-            "reason": e.payload["refusal"].get("reason"),
-            "event_id": e.event_id,
-            "at": timestamp(e.created_at),
-        }
-        for e in span.events
-        if isinstance(e.payload.get("refusal"), dict)
+        WeekBreach(
+            code="refused",
+            clause=next(iter(refused_by(e)), None),
+            reason=refusal_reason(e),
+            event_id=e.event_id,
+            at=e.created_at,
+        )
+        for e in events
+        if is_refusal(e)
     ]
-    return {
-        "public_id": span.mandate.public_id,
-        "period": {
-            "week": span.week.name,
-            "from": timestamp(span.week.start),
-            "until": timestamp(span.week.end),
-            "zone": "UTC",
-        },
+    return (*broken, *attempts)
+
+
+def statement(span: Span) -> Statement:
+    """One mandate's week."""
+    return Statement(
+        public_id=span.mandate.public_id,
+        period=_period(span.week),
         **_parts(figures(span)),
-        "allowed_vs_used": _allowed_vs_used(span),
-        "breaches": broken + attempts,
-        "steps": [s.as_json() for s in grouped(of_events(tuple(span.events)))],
-        "disclosures": [dict(d) for d in DISCLOSURES],
-    }
+        allowed_vs_used=_allowed_vs_used(span),
+        breaches=_breaches(span.events),
+        steps=tuple(grouped(of_events(tuple(span.events)))),
+    )
 
 
-def together(spans: Sequence[Span], period: Week) -> dict[str, Any]:
-    """All mandates: `{totals, mandates[], disclosures[]}`."""
-    sums: dict[str, int] = {}
-    for span in spans:
-        for name, amount in figures(span).items():
-            sums[name] = sums.get(name, 0) + amount
-    empty = {"start", "end", "deposits", "withdrawals", "realized", "estimated"} | {
-        f"fee_{n}" for n in ("tools", "venue", "network", "unclassified", "agent")
-    }
-    sums = {n: sums.get(n, 0) for n in empty}
-    return {
-        "period": {
-            "week": period.name,
-            "from": timestamp(period.start),
-            "until": timestamp(period.end),
-            "zone": "UTC",
-        },
-        "totals": _parts(sums),
-        "mandates": [
-            {
-                "public_id": s.mandate.public_id,
-                "purpose": s.mandate.purpose,
-                "status": s.mandate.status.value,
-            }
-            | _parts(figures(s))
-            for s in spans
-        ],
-        "disclosures": [dict(d) for d in DISCLOSURES],
-    }
+NOTHING: Final[Mapping[str, int]] = dict.fromkeys(
+    (
+        "start",
+        "end",
+        "deposits",
+        "withdrawals",
+        "realized",
+        "estimated",
+        "fee_tools",
+        "fee_venue",
+        "fee_network",
+        "fee_unclassified",
+        "fee_agent",
+    ),
+    0,
+)
+
+
+def together(spans: Sequence[Span], period: Week) -> StatementOfAll:
+    """All mandates in one week."""
+    each = [(span, figures(span)) for span in spans]
+    sums = {name: sum(f[name] for _, f in each) for name in NOTHING}
+    return StatementOfAll(
+        period=_period(period),
+        totals=Figures(**_parts(sums)),
+        mandates=tuple(
+            MandateWeek(
+                public_id=s.mandate.public_id,
+                purpose=s.mandate.purpose,
+                status=s.mandate.status.value,
+                **_parts(f),
+            )
+            for s, f in each
+        ),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from domain.ledger.events import Event, Kind, Reporter
 from domain.mandates.approvals import Approval
@@ -13,7 +13,22 @@ from domain.mandates.mandate import ClauseKey, Mandate
 from domain.money import Usdc
 from domain.rules.case import Book
 from domain.rules.codes import CLAUSE_OF
-from domain.times import timestamp
+from domain.times import Timestamp, read, timestamp
+from domain.wire import said
+
+StepKind = Literal[
+    "instruction",
+    "research",
+    "verify",
+    "consent",
+    "action",
+    "outcome",
+    "funding",
+    "control",
+    "note",
+]
+
+ReportedBy = Literal["owner", "agent", "chain", "keeper"]
 
 ALL_CLAUSES: Final = list(range(1, 11))
 
@@ -21,7 +36,7 @@ ALL_CLAUSES: Final = list(range(1, 11))
 ACTION_CLAUSES: Final = [2, 3, 4, 5, 8]
 
 
-ORDER: Final = {
+ORDER: Final[Mapping[StepKind, int]] = {
     "instruction": 9,
     "research": 0,
     "verify": 1,
@@ -43,7 +58,7 @@ REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
 }
 
 
-LOGS: Final[Mapping[str, tuple[str, str, str | None]]] = {
+LOGS: Final[Mapping[str, tuple[StepKind, str, str | None]]] = {
     "Executed": ("action", "executed", "spent"),
     "Unwound": ("action", "unwound", "returned"),
     "Deposited": ("funding", "deposit", "amount"),
@@ -57,60 +72,45 @@ LOGS: Final[Mapping[str, tuple[str, str, str | None]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an action went; null is what nobody said."""
+
+    market: str | None = None
+    address: str | None = None
+    selector: str | None = None
+
+
+NOWHERE: Final = Place()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step (spec 2.7)."""
+    """One step of the record (spec 2.7).
+
+    Shapes: `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers;
+    `params` are the parts of the row that the step rests on.
+    """
 
     id: str
     group: str
-    kind: str
+    kind: StepKind
     code: str
     status: str
-    at: datetime
-    reported_by: str
+    at: Timestamp
+    reported_by: ReportedBy
     confirmed_on_chain: bool = False
     est: bool = False
-    amount: Usdc | None = None
+    amount_usdc: Usdc | None = None
     tx_hash: str | None = None
-    why: str | None = None
+    why: str | None = field(default=None, metadata=said("the agent's own words"))
     note: str | None = None
     resource: str | None = None
-    target: Mapping[str, Any] = field(default_factory=dict)
+    target: Place = NOWHERE
     allowed_by: Sequence[int] = ()
     breached: Sequence[int] = ()
     clauses: Sequence[int] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
-    kept: list[dict[str, Any]] = field(default_factory=list, init=False, compare=False, repr=False)
-
-    def as_json(self) -> dict[str, Any]:
-        """The wire form. The same value each time; it is not to be changed."""
-        if not self.kept:
-            self.kept.append(self._json())
-        return self.kept[0]
-
-    def _json(self) -> dict[str, Any]:
-        place = {n: self.target.get(n) for n in ("market", "address", "selector")}
-        return {
-            "id": self.id,
-            "group": self.group,
-            "kind": self.kind,
-            "code": self.code,
-            "status": self.status,
-            "at": timestamp(self.at),
-            "reported_by": self.reported_by,
-            "confirmed_on_chain": self.confirmed_on_chain,
-            "est": self.est,
-            "amount_usdc": None if self.amount is None else str(self.amount),
-            "tx_hash": self.tx_hash,
-            "why": self.why,
-            "note": self.note,
-            "resource": self.resource,
-            "target": place,
-            "allowed_by": list(self.allowed_by),
-            "breached": list(self.breached),
-            "clauses": list(self.clauses),
-            "params": dict(self.params),
-        }
 
 
 def _text(value: object) -> str | None:
@@ -131,17 +131,17 @@ def _group(event: Event) -> str:
     return event.tx_hash or _text(approval) or event.event_id
 
 
-def _target(event: Event) -> Mapping[str, Any]:
+def _target(event: Event) -> Place:
     told = (
         _map(event.payload.get("target"))
         or _map(event.payload.get("executed"))
         or _map(event.payload.get("unwound"))
     )
-    return {
-        "market": told.get("market"),
-        "address": told.get("address") or told.get("target"),
-        "selector": told.get("selector"),
-    }
+    return Place(
+        market=_text(told.get("market")),
+        address=_text(told.get("address")) or _text(told.get("target")),
+        selector=_text(told.get("selector")),
+    )
 
 
 def _breached(event: Event) -> list[int]:
@@ -173,7 +173,7 @@ def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
         confirmed_on_chain=(by_chain and confirmed)
         or (matched and event.reported_by is Reporter.AGENT),
         est=event.reported_by is Reporter.AGENT and not matched,
-        amount=event.amount_usdc,
+        amount_usdc=event.amount_usdc,
         tx_hash=event.tx_hash,
         why=_why(event) if event.reported_by is Reporter.AGENT else None,
         note=_text(event.payload.get("text")),
@@ -186,23 +186,33 @@ def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
     )
 
 
+def is_refusal(event: Event) -> bool:
+    """True for a row that tells of a refused attempt (spec 2.5)."""
+    return isinstance(event.payload.get("refusal"), dict)
+
+
+def refusal_reason(event: Event) -> str | None:
+    """Why an attempt was refused."""
+    return _text(_map(event.payload.get("refusal")).get("reason"))
+
+
 def refused_by(event: Event) -> list[int]:
     """The clause that an attempt ran into (spec 2.5)."""
-    reason = _map(event.payload.get("refusal")).get("reason")
-    return [int(REFUSED_BY[reason])] if isinstance(reason, str) and reason in REFUSED_BY else []
+    reason = refusal_reason(event)
+    return [int(REFUSED_BY[reason])] if reason is not None and reason in REFUSED_BY else []
 
 
 def _why(event: Event) -> str | None:
     return _text(event.payload.get("why")) or _text(event.payload.get("text"))
 
 
-def _clauses_of(kind: str) -> list[int]:
+def _clauses_of(kind: StepKind) -> list[int]:
     return {"consent": [6], "funding": [1], "control": [7, 10], "instruction": ALL_CLAUSES}.get(
         kind, []
     )
 
 
-def _sort(event: Event, matched: bool) -> tuple[str, str, str]:
+def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
     """(kind, code, status) of a row."""
     p = event.payload
     if "refusal" in p:
@@ -256,9 +266,9 @@ def pending_step(item: Approval, now: datetime) -> Step:
         status=item.shown(now),
         at=item.requested_at,
         reported_by="agent",
-        amount=item.approve_amount_usdc,
+        amount_usdc=item.approve_amount_usdc,
         why=item.why,
-        target=item.target,
+        target=Place(**item.target),
         clauses=[6],
         params={"approval_id": item.approval_id, "expires_at": timestamp(item.expires_at)},
     )
@@ -281,22 +291,14 @@ def provisional_step(log: Mapping[str, Any], now: datetime) -> Step | None:
         kind=kind,
         code=code,
         status="provisional",
-        at=_moment(log.get("at")) or now,
+        at=read(log.get("at")) or now,
         reported_by="chain",
-        amount=Usdc(units) if isinstance(units, int) else None,
+        amount_usdc=Usdc(units) if isinstance(units, int) else None,
         tx_hash=tx_hash,
-        target={"address": args.get("target"), "selector": args.get("selector")},
+        target=Place(address=_text(args.get("target")), selector=_text(args.get("selector"))),
         clauses=ACTION_CLAUSES if kind == "action" else _clauses_of(kind),
         params={"block": log.get("block")},
     )
-
-
-def _moment(text: object) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    return at if at is not None and at.tzinfo is not None else None
 
 
 def instruction(mandate: Mandate) -> Step:
@@ -331,7 +333,7 @@ def of_events(events: Sequence[Event]) -> list[Step]:
     return [step_of(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
 
 
-def steps(book: Book) -> list[dict[str, Any]]:
+def steps(book: Book) -> tuple[Step, ...]:
     """The newest steps: pending approvals pinned on top, groups newest first, the instruction last
     (spec 2.7).
     """
@@ -339,4 +341,4 @@ def steps(book: Book) -> list[dict[str, Any]]:
     pinned.sort(key=lambda s: (s.at, s.id), reverse=True)
     coming = (provisional_step(log, book.now) for log in book.provisional)
     told = grouped([*of_events(book.events), *(s for s in coming if s is not None)])
-    return [s.as_json() for s in (*pinned, *told, instruction(book.mandate))]
+    return (*pinned, *told, instruction(book.mandate))

@@ -13,6 +13,7 @@ from domain.ledger.events import Event
 from domain.ledger.state import LedgerState
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate, Status
+from domain.mandates.terms import TermsStatus
 from domain.settings import Config, Switches
 from domain.times import day_of
 
@@ -38,7 +39,7 @@ class Book:
     reservations: tuple[Reservation, ...] = ()
     policy: Policy | None = None
     provisional: tuple[Mapping[str, Any], ...] = ()
-    terms_status: Mapping[str, Any] | None = None
+    terms_status: TermsStatus | None = None
     first_events: tuple[Event, ...] = field(default=())
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from domain.facts import VaultState
 from domain.mandates.mandate import Mandate, Status
@@ -10,9 +11,32 @@ from domain.money import BPS, ZERO, Usdc
 from domain.rules.caps import daily_cap
 from domain.rules.case import Book, moment
 from domain.rules.case import today as today_of
-from domain.times import day_of, midnight, timestamp
+from domain.times import Timestamp, day_of, midnight
 
 EXIT_LOSS_BPS: Final = 200  # the vault's MAX_EXIT_LOSS_BPS
+
+FORMULA: Final = (
+    "ever = above the floor + what may still be deposited above it + 2% of the floor; "
+    "today = min(ever, day cap left + open positions); before_pause = min(today, cap per action + open positions); "
+    "nothing while paused or closed"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposure:
+    """The most that a hostile agent could still take out.
+
+    `before_pause` is one action that lands before a pause, `today` all actions until `until`
+    (00:00 UTC), `ever` the mandate's life: never more than what lies above the floor, and the 2%
+    that a fair exit below it may cost. The vault counts an action as taken even where its value
+    only moved into a listed market, so that what is really lost is at most this.
+    """
+
+    before_pause: Usdc
+    today: Usdc
+    ever: Usdc
+    until: Timestamp
+    formula: str = FORMULA
 
 
 def _terms_only(m: Mandate) -> tuple[Usdc, Usdc, Usdc]:
@@ -48,15 +72,8 @@ def _live(book: Book, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
     return (ZERO, ZERO, ever) if chain.paused else (once, today, ever)
 
 
-def exposure(book: Book) -> dict[str, Any]:
-    """Shape `{before_pause, today, ever, until, formula}`.
-
-    Units: USDC. `before_pause` is one action that lands before a pause, `today` all actions until
-    00:00 UTC, `ever` the mandate's life: never more than what lies above the floor, and the 2%
-    that a fair exit below it may cost. The vault counts an action as taken even where its value
-    only moved into a listed market, so that what is really lost is at most this. Source: contract
-    5; chain.md constants.
-    """
+def exposure(book: Book) -> Exposure:
+    """What is still at stake. Source: contract 5; chain.md constants."""
     m, chain = book.mandate, book.chain
     # A stop that only the record knows holds nobody back; the vault's own does.
     told = book.state.stop_reason is not None or m.vault_address is None
@@ -67,12 +84,4 @@ def exposure(book: Book) -> dict[str, Any]:
         once, today, ever = (ZERO, ZERO, ZERO) if m.ended(moment(book)) else _terms_only(m)
     else:
         once, today, ever = _live(book, chain)
-    return {
-        "before_pause": str(once),
-        "today": str(today),
-        "ever": str(ever),
-        "until": timestamp(midnight(moment(book))),
-        "formula": "ever = above the floor + what may still be deposited above it + 2% of the floor; "
-        "today = min(ever, day cap left + open positions); before_pause = min(today, cap per action + open positions); "
-        "nothing while paused or closed",
-    }
+    return Exposure(before_pause=once, today=today, ever=ever, until=midnight(moment(book)))

@@ -11,7 +11,6 @@ from typing import Any, Final
 from domain.agents.policy import Policy
 from domain.agents.transfers import REF_CONFIRMED, Delta, Report
 from domain.money import Usdc
-from storage.paging import cursor_of, keys_of
 from storage.sql import (
     Row,
     Sql,
@@ -168,19 +167,6 @@ class Transfers:
             hash=tx_hash.lower(),
         )
         return _report(row) if row else None
-
-    def page(self, agent_id: str, *, after: str | None, limit: int) -> list[Report]:
-        """An agent's reports, newest first."""
-        at, last = keys_of(after, (int, str)) if after else (2**62, "")
-        rows = self._sql.rows(
-            "SELECT * FROM transfer_reports WHERE agent_id = :id AND (reported_at, tx_hash) < (:at, :last) "
-            "ORDER BY reported_at DESC, tx_hash DESC LIMIT :most",
-            id=agent_id,
-            at=at,
-            last=last,
-            most=limit,
-        )
-        return [_report(r) for r in rows]
 
     def found_since(self, agent_id: str, since: datetime) -> int:
         """How many transfers of an agent the chain told of by itself, from a time on, inclusive."""
@@ -362,11 +348,6 @@ class Transfers:
             prefix=ref_prefix,
         )
         return [_balance_event(r) for r in rows]
-
-
-def report_after(report: Report) -> str:
-    """The cursor that continues behind this report."""
-    return cursor_of(micros(report.reported_at), report.tx_hash)
 
 
 def _balance_event(row: Row) -> BalanceEvent:

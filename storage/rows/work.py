@@ -8,17 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from storage.sql import Sql, first, micros
+from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An idempotency record as a caller meets it; `new` where this call made it."""
+    """An idempotency record as a caller meets it; `new` where this call made it.
+
+    `until` is set where something is done outside: without an answer by then, whoever did it is
+    gone, and the outcome is unknown.
+    """
 
     new: bool
     request_hash: str
     status: int | None = None
     response: Mapping[str, Any] | None = None
+    until: datetime | None = None
 
 
 class Idempotency:
@@ -27,20 +32,28 @@ class Idempotency:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def claim(self, scope: str, key: str, request_hash: str, now: datetime) -> Claim:
+    def claim(
+        self,
+        scope: str,
+        key: str,
+        request_hash: str,
+        now: datetime,
+        until: datetime | None = None,
+    ) -> Claim:
         """Claim a key, or find who did; two racing callers meet at the unique key, never at
         both.
         """
         made = self._sql.run(
-            "INSERT INTO idempotency (scope, key, request_hash, claimed_at) VALUES (:scope, :key, :hash, :at) "
-            "ON CONFLICT (scope, key) DO NOTHING",
+            "INSERT INTO idempotency (scope, key, request_hash, claimed_at, until_at) "
+            "VALUES (:scope, :key, :hash, :at, :until) ON CONFLICT (scope, key) DO NOTHING",
             scope=scope,
             key=key,
             hash=request_hash,
             at=micros(now),
+            until=maybe_micros(until),
         )
         if made == 1:
-            return Claim(True, request_hash)
+            return Claim(True, request_hash, until=until)
         found = self.find(scope, key)
         return found if found is not None else Claim(False, request_hash)
 
@@ -55,7 +68,8 @@ class Idempotency:
         if row is None:
             return None
         response = json.loads(row["response"]) if row["response"] is not None else None
-        return Claim(False, row["request_hash"], row["status"], response)
+        until = maybe_moment(row["until_at"])
+        return Claim(False, row["request_hash"], row["status"], response, until)
 
     def complete(self, scope: str, key: str, status: int, response: Mapping[str, Any]) -> None:
         """Store the first answer, so that a repeat is identical."""
@@ -66,6 +80,16 @@ class Idempotency:
             response=text,
             scope=scope,
             key=key,
+        )
+
+    def lose(self, scope: str, key: str, now: datetime) -> None:
+        """Say that nobody will come to complete a claim: what it stood for may have happened."""
+        self._sql.run(
+            "UPDATE idempotency SET until_at = :now "
+            "WHERE scope = :scope AND key = :key AND status IS NULL",
+            scope=scope,
+            key=key,
+            now=micros(now),
         )
 
     def release(self, scope: str, key: str) -> None:

@@ -21,8 +21,8 @@ from web3 import AsyncWeb3, Web3
 
 from chain import codec
 from chain.devchain import DevChain, RpcError, answer, serve
-from chain.devchain.providers import AsyncDevChainProvider, DevChainProvider
 from chain.devchain.rpc import METHODS
+from tests.chain.providers import AsyncDevChainProvider, DevChainProvider
 
 START = 1_800_000_000
 TO = "0x" + "11" * 20

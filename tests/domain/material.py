@@ -15,6 +15,7 @@ from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.rules.case import Book
 from domain.settings import Config, Switches
+from tools.call.wire import wire
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)  # a Monday
 MARKET = "0x" + "11" * 20
@@ -28,6 +29,11 @@ TARGET = Target(
     label="Test market",
     market="erc4626-test",
 )
+
+
+def on_the_wire(value: object) -> Any:
+    """What leaves the service of a derivation."""
+    return wire(value)
 
 
 def usdc(text: str | int) -> Usdc:

@@ -91,5 +91,3 @@ def test_sums_and_the_least() -> None:
     assert smallest(None) is None
     assert -Usdc(5) == Usdc(-5)
     assert not ZERO
-    assert Usdc(10).part_down(Usdc(1), Usdc(3)) == Usdc(3)
-    assert Usdc(10).part_down(Usdc(1), ZERO) == Usdc(10)

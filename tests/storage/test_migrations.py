@@ -19,9 +19,11 @@ from sqlalchemy.schema import SchemaItem
 from domain.agents.transfers import Delta
 from storage import migrate
 from storage.store import Store, open_store
-from storage.tables import APPEND_ONLY, metadata
+from storage.tables import metadata
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
+
+APPEND_ONLY = ("ledger_events", "policy_changes", "balance_events")
 
 
 def _differences(url: str) -> list[object]:

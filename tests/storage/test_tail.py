@@ -57,7 +57,7 @@ async def test_rows_of_all_mandates_come_as_one_stream(store: Store) -> None:
     await m.fill(store, 20)
     opened = Tail(store.url)
     async with anyio.create_task_group() as group, aclosing(opened.follow()) as stream:
-        group.start_soon(opened.run, 0.001)
+        group.start_soon(opened.run, 1)
         async with anyio.create_task_group() as writers:
             for name in range(5):
                 writers.start_soon(lambda n=name: m.fill(store, 30, public_id=f"m_{n}"))
@@ -124,7 +124,7 @@ async def test_listeners_end_with_the_poll(store: Store) -> None:
         async with anyio.create_task_group() as listening:
             listening.start_soon(listens)
             async with anyio.create_task_group() as polling:
-                polling.start_soon(opened.run, 0.001)
+                polling.start_soon(opened.run, 1)
                 await opened.newest()
                 polling.cancel_scope.cancel()
             await ended.wait()

@@ -29,7 +29,7 @@ from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.world import START, Clock
 from tools.call.credentials import hashed
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 
 ALICE, BOB = "ak_" + "a" * 43, "ak_" + "b" * 43
 
@@ -81,16 +81,16 @@ class Gate:
     opened: anyio.Event = field(default_factory=anyio.Event)
     through: int = 0
 
-    async def pass_through(self, deps: Deps, caller: Caller, asked: Note) -> Reply:
-        """Wait inside the operation, then write."""
+    async def pass_through(self, deps: Deps, caller: Caller, asked: Note) -> None:
+        """Wait inside the operation."""
         self.entered.set()
         await self.opened.wait()
-        now = deps.clock.now()
-        await deps.store.write(
-            lambda uow: uow.switches.set("note:" + asked.name, "late", now, "test")
-        )
         self.through += 1
-        return Reply(201, {"who": caller.user_id, "kept": None})
+
+
+def late(uow: UnitOfWork, ask: Ask[Note, None], asked: Note, _: None) -> Reply:
+    uow.switches.set("note:" + asked.name, "late", ask.now, "test")
+    return Reply(201, {"who": ask.caller.user_id, "kept": None})
 
 
 def operations(gate: Gate) -> tuple[Operation, ...]:
@@ -104,7 +104,7 @@ def operations(gate: Gate) -> tuple[Operation, ...]:
         ),
         Operation(
             name="slow_keep", title="Keep slowly", summary="Keeps a note, slowly.", auth="agent", route=("POST", "/wallet/slow/{name}"), takes=Note, gives=Told,
-            effect=gate.pass_through, writes=True, statuses={201: "Kept"}, **on_mcp,
+            effect=Effect(begin=lambda uow, ask: ask.asked, act=gate.pass_through, finish=late), writes=True, statuses={201: "Kept"}, **on_mcp,
         ),
         Operation(name="mandate_wait", title="Wait", summary="Refuses.", auth="open", route=("GET", "/wallet/wait"), takes=Nothing, gives=Told, handler=wait_a_little, **on_mcp),
         Operation(name="fall", title="Fall", summary="Fails.", auth="open", route=("GET", "/wallet/fall"), takes=Nothing, gives=Told, handler=fall, **on_mcp),

@@ -47,16 +47,6 @@ TEXT_MAX: Final = 2_000
 ATTEMPTED_MAX: Final = 4_000
 
 
-REASONS: Final = (
-    "TargetNotAllowed",
-    "OverPerTxCap",
-    "OverDailyCap",
-    "MandateStopped",
-    "MandateEnded",
-    "server_guard",
-)
-
-
 class EventIn(OneMandate):
     """One event (spec 2.4)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from domain.rules.exposure import exposure
+from domain.rules.exposure import Exposure, exposure
 from storage.rows.mandates import after_offer
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
@@ -35,7 +35,7 @@ def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Reply:
     )
 
 
-def _worst(uow: UnitOfWork, ask: Ask[Any, Any], m: Any) -> dict[str, Any]:
+def _worst(uow: UnitOfWork, ask: Ask[Any, Any], m: Any) -> Exposure:
     return exposure(load_book(uow, ask, m, events=0))
 
 
@@ -47,7 +47,7 @@ OPERATIONS: Final = (
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/offers"),
         takes=OffersIn,
-        gives=Page,
+        gives=Page[dict[str, Any]],
         handler=offers,
         on_mcp=True,
         family="agents",

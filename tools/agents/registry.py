@@ -244,7 +244,7 @@ OPERATIONS: Final = (
         auth="owner",
         route=("GET", "/wallet/agents"),
         takes=ListIn,
-        gives=Page,
+        gives=Page[dict[str, Any]],
         handler=list_agents,
         family="agents",
     ),

@@ -7,7 +7,7 @@ from typing import Any
 
 from domain.facts import Receipt, SignerCheck, VaultState
 from domain.mandates.mandate import Mandate, Status
-from domain.mandates.terms import agrees, typed_data
+from domain.mandates.terms import TermsStatus, agrees, typed_data
 from domain.ports import Chain
 from domain.refusals import Refused
 from domain.rules.case import Book
@@ -80,29 +80,22 @@ async def gather_mandate(deps: Deps, caller: Caller, asked: Any) -> Facts:
     return Facts(vault=await vault_now(chain, m), signer=await signature_now(chain, m))
 
 
-def terms_status(m: Mandate, chain: Chain | None, facts: Facts) -> dict[str, Any] | None:
-    """`{signed, version, digest_matches, signer_matches}` for every non-draft mandate; computed,
-    never stored.
-    """
+def terms_status(m: Mandate, chain: Chain | None, facts: Facts) -> TermsStatus | None:
+    """What was signed of every non-draft mandate; computed, never stored."""
     if m.status is Status.DRAFT:
         return None
     s = m.signed
     if s is None or chain is None:
-        return {
-            "signed": s is not None,
-            "version": s.version if s else None,
-            "digest_matches": None,
-            "signer_matches": None,
-        }
+        return TermsStatus(signed=s is not None, version=s.version if s else None)
     allowed, guard = chain.targets_hash(m.allowed_targets), chain.guard_hash(m.allowed_targets)
-    return {
-        "signed": True,
-        "version": s.version,
-        "digest_matches": agrees(m, s.message, allowed, guard),
-        "signer_matches": facts.signer is not None,
-        "signer_type": s.signer_type,
-        "checked_block": s.checked_block,
-    }
+    return TermsStatus(
+        signed=True,
+        version=s.version,
+        digest_matches=agrees(m, s.message, allowed, guard),
+        signer_matches=facts.signer is not None,
+        signer_type=s.signer_type,
+        checked_block=s.checked_block,
+    )
 
 
 def chain_in(ask: Ask[Any, Any], m: Mandate) -> Chain | None:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from domain.refusals import REFUSALS, Kind
 from tools.call.operation import Operation
+from tools.call.wire import schema_of
 
 KEY_HELP = "Reuse the SAME key when you retry the same report; a new report needs a new key."
 
@@ -113,10 +114,10 @@ def hints(op: Operation) -> dict[str, bool]:
 @cache
 def gives_schema(op: Operation) -> dict[str, Any]:
     """The answer of an operation."""
-    schema = _model(op.gives, "serialization")
-    required = [n for n, f in op.gives.model_fields.items() if f.is_required()]
-    told = {k: v for k, v in schema.items() if k != "type"}
-    return {"type": "object", **told} | ({"required": required} if required else {})
+    schema = schema_of(op.gives)
+    flat: dict[str, Any] = _flat(schema, schema.get("$defs", {}))
+    flat.pop("description", None)
+    return {"type": "object", **{k: v for k, v in flat.items() if k != "type"}}
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import Field
 
@@ -46,10 +46,13 @@ class OneMandate(Takes):
     public_id: PublicId
 
 
-class Page(Gives):
+T = TypeVar("T")
+
+
+class Page(Gives, Generic[T]):
     """A page; `next_cursor` is null at the end."""
 
-    items: list[dict[str, Any]]
+    items: list[T]
     next_cursor: str | None
 
 

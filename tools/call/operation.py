@@ -91,12 +91,25 @@ class Ask(Generic[T, F]):
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a handler answers: a value of the operation's `gives`, and the HTTP status."""
+
+    body: Any
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: HTTP status, JSON body, and headers that only HTTP shows."""
+    """An answer: HTTP status, JSON body, and headers that only HTTP shows.
+
+    `kept` is what a repeat with the same idempotency key gets, where that is not the body: what is
+    secret, or true for a moment only, is shown once.
+    """
 
     status: int
     body: Mapping[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, Any] | None = None
 
     @property
     def refused(self) -> bool:
@@ -104,13 +117,35 @@ class Reply:
         return self.status >= 400 and "error" in self.body
 
 
-Handler = Callable[[UnitOfWork, Ask[Any, Any]], Reply]
+Handler = Callable[[UnitOfWork, Ask[Any, Any]], Answer | Reply]
 
 
 Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
 
 
-Effect = Callable[[Deps, Caller, Any], Awaitable[Reply]]
+B = TypeVar("B")
+
+
+D = TypeVar("D")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Effect(Generic[B, D]):
+    """Something that is done outside, in three steps; `tools.call.effects` takes them.
+
+    `begin` and `finish` run in one transaction each, and the idempotency key is claimed in the
+    first and completed in the second. `act` runs between them with none open, for at most `bound_s`
+    seconds. A refusal raised by `act` says that nothing has happened outside: `undo` takes back
+    what `begin` wrote. What `act` cannot know it returns, for `finish` to record; what it raises
+    besides leaves the outcome unknown, and `reconcile` says where to ask.
+    """
+
+    begin: Callable[[UnitOfWork, Ask[Any, Any]], B]
+    act: Callable[[Deps, Caller, B], Awaitable[D]]
+    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Reply]
+    undo: Callable[[UnitOfWork, Ask[Any, Any], B], None] | None = None
+    reconcile: tuple[NextStep, ...] = ()
+    bound_s: int = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -119,8 +154,7 @@ class Operation:
     made from it.
 
     `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before
-    it, with none open. An operation with an outside effect has `effect` in place of `handler` and
-    opens its own transactions.
+    it, with none open. An operation with an outside effect has `effect` in place of `handler`.
     `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
     with their meaning.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
@@ -132,10 +166,10 @@ class Operation:
     auth: Auth
     route: tuple[str, str] | None
     takes: type[Takes]
-    gives: type[Gives]
+    gives: type[Any]
     handler: Handler | None = None
     gather: Gather | None = None
-    effect: Effect | None = None
+    effect: Effect[Any, Any] | None = None
     writes: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -162,12 +196,3 @@ class Operation:
     def from_query(self) -> bool:
         """True where a door hands every input over as text."""
         return self.route is not None and self.route[0] == "GET"
-
-
-def reconcile_step(public_id: str) -> NextStep:
-    """The next step where something may have been sent: ask, do not send again."""
-    return NextStep(
-        "Ask what happened before sending again",
-        "mandate_reconcile",
-        f"GET /wallet/mandates/{public_id}/reconcile",
-    )

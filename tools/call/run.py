@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import re
 from collections.abc import Mapping
@@ -14,12 +12,13 @@ from pydantic import ValidationError
 
 from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
+from tools.call.asking import ask_of
+from tools.call.effects import Doing
+from tools.call.once import claimed, complete, dressed, key_of
 from tools.call.operation import (
-    Ask,
     Auth,
     Caller,
     Deps,
-    Handler,
     Operation,
     Reply,
     Role,
@@ -53,15 +52,6 @@ _ROLES: Final[Mapping[Auth, frozenset[Role]]] = {
     "keeper": frozenset({"keeper"}),
     "admin": frozenset({"admin"}),
 }
-
-
-def request_hash(op: Operation, arguments: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON of the body: sorted keys, path parameters and key left out
-    (spec 2.17).
-    """
-    body = {k: v for k, v in arguments.items() if k not in op.path_names and k != "idempotency_key"}
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 async def run(
@@ -127,8 +117,10 @@ async def _perform(
 ) -> Reply:
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
+    once = key_of(op, caller, asked, arguments, key)
     if op.effect is not None:
-        return await op.effect(deps, caller, asked)
+        doing = Doing(op=op, effect=op.effect, deps=deps, caller=caller, asked=asked, key=once)
+        return await doing.reply()
     facts = await op.gather(deps, caller, asked) if op.gather else None
     handler = op.handler
     if handler is None:
@@ -136,48 +128,14 @@ async def _perform(
     now = deps.clock.now()
 
     def work(uow: UnitOfWork) -> Reply:
-        ask: Ask[Any, Any] = Ask(
-            caller,
-            asked,
-            facts,
-            now,
-            deps.ids,
-            deps.chains,
-            deps.config,
-            switches(uow, deps.defaults),
-            deps.sign_in,
-        )
-        if op.idempotency is None or key is None:
-            return handler(uow, ask)
-        return _once(uow, op, ask, arguments, key, handler)
+        """A refusal rolls the claim back with the rest."""
+        replay = claimed(uow, op, once, now)
+        if replay is not None:
+            return replay
+        ask = ask_of(uow, deps, caller, now, asked=asked, facts=facts)
+        return complete(uow, once, dressed(op, handler(uow, ask)))
 
     return await (deps.store.write(work) if op.writes else deps.store.read(work))
-
-
-def _once(
-    uow: UnitOfWork,
-    op: Operation,
-    ask: Ask[Any, Any],
-    arguments: Mapping[str, Any],
-    key: str,
-    handler: Handler,
-) -> Reply:
-    """Claim, write, complete in one transaction; a refusal rolls the claim back with the rest
-    (spec 4.1).
-    """
-    if op.idempotency is None:
-        raise TypeError(f"{op.name} takes no idempotency key")
-    scope, digest = op.idempotency(ask.caller, ask.asked), request_hash(op, arguments)
-    claim = uow.idempotency.claim(scope, key, digest, ask.now)
-    if not claim.new:
-        if claim.request_hash != digest:
-            raise Refused(refusal("idempotency_key_reused"))
-        if claim.status is None or claim.response is None:
-            raise Refused(refusal("idempotency_in_flight", retry_at=ask.now))
-        return Reply(claim.status, claim.response)
-    reply = handler(uow, ask)
-    uow.idempotency.complete(scope, key, reply.status, dict(reply.body))
-    return reply
 
 
 async def door_is_open(deps: Deps) -> bool:

@@ -10,12 +10,14 @@ from typing import Final, Protocol
 from domain.agents.policy import Policy
 from domain.ledger.measured import EMPTY, Day, Record, roll
 from domain.mandates.mandate import Mandate, Status
-from domain.reads.hall import Standing, Subject, Total, facts, hall_row, together
+from domain.reads.hall import Standing, Subject, facts, hall_row
+from domain.reads.windows import Total, together
 from domain.settings import Config
 from storage.rows.hall import HallAgent, HallDay
 from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
+from tools.call.wire import wire
 
 ROWS_AT_ONCE: Final = 2_000
 
@@ -117,12 +119,12 @@ def computed(
     return HallAgent(
         agent.agent_id,
         subject.accepts_mandates,
-        row["ranked"],
+        row.ranked,
         facts(row, totals, len(working), ask.now),
         len(working),
         sum(s.worth or 0 for s in working),
         ask.now,
-        row,
+        wire(row),
     )
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from domain.facts import VaultFunction, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.ports import Chain
-from domain.refusals import Refused, refusal
+from domain.refusals import NextStep, Refused, refusal
+from storage.unit_of_work import UnitOfWork
+from tools.call.asking import ask_of
 from tools.call.fields import OneMandate
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
-from tools.call.switches import switches
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
 from tools.keeper.intake import take_receipt
 
 
@@ -23,17 +25,35 @@ class SettledOut(Gives):
     fee_paid: str
 
 
-async def settle(deps: Deps, caller: Caller, asked: OneMandate) -> Reply:
-    """Send settle() and payAgent() where they are due; the record becomes settled from the vault's
-    logs alone.
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What the keeper sent, and the fee it paid out."""
+
+    transactions: tuple[str, ...]
+    fee_paid: Usdc
+
+
+def find(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Mandate:
+    """The mandate, where it may be settled at all.
+
+    Errors: `not_found`, `wrong_status`.
     """
-    m = await deps.store.read(lambda uow: uow.mandates.get(asked.public_id))
+    m = uow.mandates.get(ask.asked.public_id)
     if m is None:
         raise Refused(refusal("not_found", what="mandate"))
     if m.vault_address is None or m.status not in (Status.WORKING, Status.STOPPED, Status.SETTLED):
         raise Refused(refusal("wrong_status", status=m.status.value, action="settling it"))
-    chain = deps.chains.get(m.chain_id)
-    vault = (await chain.vault_states([m.vault_address]))[m.vault_address]
+    return m
+
+
+async def settle(deps: Deps, caller: Caller, m: Mandate) -> Sent:
+    """Send settle() and payAgent() where they are due; the record becomes settled from the vault's
+    logs alone.
+
+    A refusal between the two frees the key of the call: the vault itself does neither twice.
+    """
+    chain, at = deps.chains.get(m.chain_id), m.vault_address or ""
+    vault = (await chain.vault_states([at]))[at]
     if not vault.stopped and not (m.ends_at is not None and vault.block.at >= m.ends_at):
         raise Refused(
             refusal(
@@ -52,8 +72,15 @@ async def settle(deps: Deps, caller: Caller, asked: OneMandate) -> Reply:
     vault = (await chain.vault_states([vault.address]))[vault.address]
     owed = vault.fee_owed
     if owed:
-        m = await send_for(deps, chain, m, "payAgent", sent)
-    return Reply(200, {"mandate": m.attributes(), "transactions": sent, "fee_paid": str(owed)})
+        await send_for(deps, chain, m, "payAgent", sent)
+    return Sent(tuple(sent), owed)
+
+
+def tell(uow: UnitOfWork, ask: Ask[OneMandate, None], m: Mandate, sent: Sent) -> Reply:
+    """The mandate as the vault's logs left it."""
+    now = uow.mandates.get(m.public_id) or m
+    told = {"transactions": list(sent.transactions), "fee_paid": str(sent.fee_paid)}
+    return Reply(200, {"mandate": now.attributes(), **told})
 
 
 async def send_for(
@@ -71,19 +98,9 @@ async def send_for(
     sent.append(receipt.tx_hash)
     now = deps.clock.now()
 
-    def complete(uow: Any) -> Mandate:
-        current = uow.mandates.get(m.public_id, lock=True)
-        ask: Ask[Any, Any] = Ask(
-            Caller("keeper"),
-            None,
-            None,
-            now,
-            deps.ids,
-            deps.chains,
-            deps.config,
-            switches(uow, deps.defaults),
-            deps.sign_in,
-        )
+    def complete(uow: UnitOfWork) -> Mandate:
+        current = uow.mandates.get(m.public_id, lock=True) or m
+        ask = ask_of(uow, deps, Caller("keeper"), now)
         return take_receipt(uow, ask, chain, current, receipt) if receipt.ok else current
 
     return await deps.store.write(complete)
@@ -101,6 +118,18 @@ def due(m: Mandate, vault: VaultState) -> bool:
     )
 
 
+LOOK: Final = NextStep(
+    "Read the mandate: what the vault did is in its ledger",
+    None,
+    "GET /wallet/mandates/{public_id}",
+)
+
+
+def scope(caller: Caller, asked: OneMandate) -> str:
+    """One key space a mandate, for all keepers."""
+    return f"keeper:settle:{asked.public_id}"
+
+
 OPERATIONS: Final = (
     Operation(
         name="keeper_settle",
@@ -110,7 +139,8 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/mandates/{public_id}/settle"),
         takes=OneMandate,
         gives=SettledOut,
-        effect=settle,
+        effect=Effect(begin=find, act=settle, finish=tell, reconcile=(LOOK,), bound_s=300),
+        idempotency=scope,
         writes=True,
         idempotent=True,
         family="keeper",
@@ -120,6 +150,7 @@ OPERATIONS: Final = (
             "withdraw_locked",
             "not_configured",
             "chain_unavailable",
+            "outcome_unknown",
         ),
     ),
 )

@@ -21,6 +21,7 @@ from tools.call.access import own_agent_mandate, seen_mandate
 from tools.call.case import Facts, chain_in, gather_mandate, load_book, named_chain
 from tools.call.fields import Address, HexData, OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.wire import wire
 from tools.keeper.intake import take_receipt
 from tools.mandates.terms import MandateOnly
 from tools.mandates.vault import ByTx, gather_receipt, mined
@@ -143,8 +144,9 @@ def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     state = lock(book)
     if book.chain is not None and book.chain.exists and not book.chain.withdrawable:
         until = book.chain.lock_until
+        told = timestamp(state.until) if state.until else None
         raise Refused(
-            refusal("withdraw_locked", until=state["until"], retry_at=until, detail={"lock": state})
+            refusal("withdraw_locked", until=told, retry_at=until, detail={"lock": wire(state)})
         )
     call = named_chain(ask, m).vault_call(vault, "withdrawAll")
     message = "Stops and settles first where that has not happened, then pays everything but the agent's earned fee."

@@ -25,6 +25,7 @@ from tools.call.access import not_found, seen_mandate, sees
 from tools.call.case import load_book
 from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.wire import wire
 
 NOTE_MAX: Final = 2_000
 
@@ -394,7 +395,7 @@ def draft(uow: UnitOfWork, ask: Ask[Note, None]) -> Reply:
         m = applied(uow, ask, _blank(ask, "", "", "", terms), terms)
     book = Book(m, EMPTY, ask.now, ask.config, ask.switches)
     told = {
-        "draft": m.attributes() | {"public_id": m.public_id or None},
+        "draft": wire(m.attributes()) | {"public_id": m.public_id or None},
         "clauses": clauses(m, ask.switches),
         "exposure": exposure(book),
         "understood": [{"term": u.term, "value": u.value, "text": u.text} for u in read.understood],

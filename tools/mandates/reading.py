@@ -6,15 +6,22 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.reads.steps import grouped, instruction, of_events
-from domain.reads.view import mandate_view, summary
+from domain.reads.steps import Step, grouped, instruction, of_events
+from domain.reads.view import (
+    LedgerRow,
+    MandateSummary,
+    MandateView,
+    ledger_row,
+    mandate_view,
+    summary,
+)
 from storage.paging import cursor_of, keys_of
 from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.case import Facts, gather_mandate, load_book
 from tools.call.fields import Cursor, Limit, OneMandate, Page
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import Answer, Ask, Operation, Takes
 
 
 class ListIn(Takes):
@@ -35,25 +42,19 @@ class PageIn(OneMandate):
     cursor: Cursor = None
 
 
-class MandateView(Gives):
-    """The mandate read (contract 3)."""
-
-    mandate: dict[str, Any]
-    progress: dict[str, Any]
-    events: list[dict[str, Any]]
-    clauses: list[dict[str, Any]]
-    card_header: dict[str, Any]
-    card_footer: dict[str, Any]
-    limits: dict[str, Any]
-    fees: dict[str, Any]
-    steps: list[dict[str, Any]]
-    lock: dict[str, Any]
-    chain_state: dict[str, Any]
-    exposure: dict[str, Any]
-    terms_status: dict[str, Any] | None
+class MandatePage(Page[MandateSummary]):
+    """A page of mandates."""
 
 
-def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Reply:
+class EventPage(Page[LedgerRow]):
+    """A page of the ledger."""
+
+
+class StepPage(Page[Step]):
+    """A page of the record."""
+
+
+def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Answer:
     """Mandates you own, or those assigned to your key, newest first."""
     a, caller = ask.asked, ask.caller
     who = caller.user_id or ""
@@ -64,33 +65,31 @@ def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Reply:
     else:
         found = uow.mandates.of_agent(who, after=a.cursor, limit=a.limit + 1, status=a.status)
     rows = [summary(load_book(uow, ask, m, events=0)) for m in found[: a.limit]]
-    return Reply(
-        200,
-        {"items": rows, "next_cursor": after(found[a.limit - 1]) if len(found) > a.limit else None},
-    )
+    more = after(found[a.limit - 1]) if len(found) > a.limit else None
+    return Answer(MandatePage(items=rows, next_cursor=more))
 
 
-def read_mandate(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+def read_mandate(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
     """Everything that is known of one mandate; costs the same at row 10 and at row 100,000."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    return Reply(200, mandate_view(load_book(uow, ask, m, ask.facts)))
+    return Answer(mandate_view(load_book(uow, ask, m, ask.facts)))
 
 
-def read_events(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Reply:
+def read_events(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Answer:
     """The whole ledger, newest first, paged."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     events, more = _rows(uow, m.public_id, ask.asked)
-    return Reply(200, {"items": [e.as_json() for e in events], "next_cursor": more})
+    return Answer(EventPage(items=[ledger_row(e) for e in events], next_cursor=more))
 
 
-def read_steps(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Reply:
+def read_steps(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Answer:
     """The whole record, newest first, paged; the instruction closes the last page."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     events, more = _rows(uow, m.public_id, ask.asked)
     steps = grouped(of_events(events))
     if more is None:
         steps = [*steps, instruction(m)]
-    return Reply(200, {"items": [s.as_json() for s in steps], "next_cursor": more})
+    return Answer(StepPage(items=steps, next_cursor=more))
 
 
 def _rows(uow: UnitOfWork, public_id: str, asked: PageIn) -> tuple[list[Any], str | None]:
@@ -108,7 +107,7 @@ OPERATIONS: Final = (
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates"),
         takes=ListIn,
-        gives=Page,
+        gives=MandatePage,
         handler=list_mandates,
         on_mcp=True,
     ),
@@ -132,7 +131,7 @@ OPERATIONS: Final = (
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/events"),
         takes=PageIn,
-        gives=Page,
+        gives=EventPage,
         handler=read_events,
         on_mcp=True,
         refusals=("not_found",),
@@ -144,7 +143,7 @@ OPERATIONS: Final = (
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/steps"),
         takes=PageIn,
-        gives=Page,
+        gives=StepPage,
         handler=read_steps,
         on_mcp=True,
         refusals=("not_found",),

@@ -11,8 +11,8 @@ from pydantic import Field
 from domain.mandates.actions import selector_of
 from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
-from tools.call.switches import switches
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 
 APPROVE: Final = "0x095ea7b3"  # approve(address,uint256), EIP-20
 
@@ -40,15 +40,14 @@ class Sponsored(Gives):
     result: dict[str, Any]
 
 
-async def sponsor(deps: Deps, caller: Caller, asked: Sponsor) -> Reply:
-    """Pass a request on, for calls that only set up, fund, steer or leave a vault of ours.
+def allowed(uow: UnitOfWork, ask: Ask[Sponsor, None]) -> Sponsor:
+    """A request for calls that only set up, fund, steer or leave a vault of ours.
 
     Errors: `not_configured` while it is off or no paymaster is set, `target_not_allowed` for any
     other call.
     """
-    chain = deps.chains.get(asked.chain_id)
-    on = await deps.store.read(lambda uow: switches(uow, deps.defaults).gas_sponsorship)
-    if not on or not chain.sponsors:
+    asked, chain = ask.asked, ask.chains.get(ask.asked.chain_id)
+    if not ask.switches.gas_sponsorship or not chain.sponsors:
         raise Refused(refusal("not_configured", what=f"gas sponsorship on chain {asked.chain_id}"))
     op, entry_point, told_chain = asked.params[0], asked.params[1], asked.params[2]
     if (
@@ -59,9 +58,20 @@ async def sponsor(deps: Deps, caller: Caller, asked: Sponsor) -> Reply:
         raise invalid("params.0", "a user operation with callData")
     if not isinstance(entry_point, str) or told_chain != hex(asked.chain_id):
         raise invalid("params.2", "the chain id of the path, as 0x hex")
-    vaults = set(await deps.store.read(lambda uow: uow.chainlog.vaults(asked.chain_id)))
-    _only_ours(chain, vaults, op["callData"])
-    result = await chain.paymaster_data(asked.method, op, deps.chains.address(entry_point))
+    _only_ours(chain, set(uow.chainlog.vaults(asked.chain_id)), op["callData"])
+    return asked
+
+
+async def sponsor(deps: Deps, caller: Caller, asked: Sponsor) -> dict[str, Any]:
+    """Pass the request on."""
+    chain, entry_point = deps.chains.get(asked.chain_id), deps.chains.address(asked.params[1])
+    return await chain.paymaster_data(asked.method, asked.params[0], entry_point)
+
+
+def answer(
+    uow: UnitOfWork, ask: Ask[Sponsor, None], asked: Sponsor, result: dict[str, Any]
+) -> Reply:
+    """The paymaster's answer as JSON-RPC."""
     return Reply(200, {"jsonrpc": "2.0", "id": asked.id, "result": result})
 
 
@@ -108,7 +118,7 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/paymaster/{chain_id}"),
         takes=Sponsor,
         gives=Sponsored,
-        effect=sponsor,
+        effect=Effect(begin=allowed, act=sponsor, finish=answer),
         family="chain",
         open_world=True,
         refusals=("not_configured", "target_not_allowed", "invalid_address", "chain_unavailable"),

@@ -7,11 +7,20 @@ from typing import Any, Final
 from pydantic import Field
 
 from domain.mandates.mandate import Mandate
-from domain.reads.statement import Span, Week, last_full_week, statement, together, week
+from domain.reads.statement import (
+    Span,
+    Statement,
+    StatementOfAll,
+    Week,
+    last_full_week,
+    statement,
+    together,
+    week,
+)
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.fields import OneMandate
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import Answer, Ask, Operation, Takes
 
 WEEK_FIELD: Final[Any] = Field(
     default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week"
@@ -30,30 +39,6 @@ class AllIn(Takes):
     week: str | None = WEEK_FIELD
 
 
-class StatementOut(Gives):
-    """Spec 2.16."""
-
-    public_id: str
-    period: dict[str, Any]
-    worth: dict[str, Any]
-    flows: dict[str, Any]
-    result: dict[str, Any]
-    fees: dict[str, Any]
-    allowed_vs_used: dict[str, Any]
-    breaches: list[dict[str, Any]]
-    steps: list[dict[str, Any]]
-    disclosures: list[dict[str, Any]]
-
-
-class AllOut(Gives):
-    """Spec 2.16, across mandates."""
-
-    period: dict[str, Any]
-    totals: dict[str, Any]
-    mandates: list[dict[str, Any]]
-    disclosures: list[dict[str, Any]]
-
-
 def _span(uow: UnitOfWork, m: Mandate, period: Week, *, events: bool) -> Span:
     ledger = uow.ledger
     rows = ledger.between(m.public_id, period.start, period.end) if events else []
@@ -66,21 +51,21 @@ def _span(uow: UnitOfWork, m: Mandate, period: Week, *, events: bool) -> Span:
     )
 
 
-def one(uow: UnitOfWork, ask: Ask[StatementIn, None]) -> Reply:
+def one(uow: UnitOfWork, ask: Ask[StatementIn, None]) -> Answer:
     """One mandate's week."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     period = week(ask.asked.week) if ask.asked.week else last_full_week(ask.now)
-    return Reply(200, statement(_span(uow, m, period, events=True)))
+    return Answer(statement(_span(uow, m, period, events=True)))
 
 
-def every(uow: UnitOfWork, ask: Ask[AllIn, None]) -> Reply:
+def every(uow: UnitOfWork, ask: Ask[AllIn, None]) -> Answer:
     """The week across all non-draft mandates."""
     period = week(ask.asked.week) if ask.asked.week else last_full_week(ask.now)
     spans = [
         _span(uow, m, period, events=False)
         for m in uow.mandates.non_draft_of_owner(ask.caller.user_id or "")
     ]
-    return Reply(200, together(spans, period))
+    return Answer(together(spans, period))
 
 
 OPERATIONS: Final = (
@@ -91,7 +76,7 @@ OPERATIONS: Final = (
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/statement"),
         takes=StatementIn,
-        gives=StatementOut,
+        gives=Statement,
         handler=one,
         family="statements",
         refusals=("not_found",),
@@ -103,7 +88,7 @@ OPERATIONS: Final = (
         auth="owner",
         route=("GET", "/wallet/me/statement"),
         takes=AllIn,
-        gives=AllOut,
+        gives=StatementOfAll,
         handler=every,
         family="statements",
     ),

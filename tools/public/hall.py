@@ -7,7 +7,8 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.money import Usdc
-from domain.reads.hall import chart, mandate_row, together
+from domain.reads.hall import mandate_row
+from domain.reads.windows import chart, together
 from domain.times import timestamp
 from storage.rows.hall import hall_after
 from storage.unit_of_work import UnitOfWork
@@ -130,7 +131,7 @@ OPERATIONS: Final = (
         auth="open",
         route=("GET", "/wallet/hall"),
         takes=HallIn,
-        gives=Page,
+        gives=Page[dict[str, Any]],
         handler=hall,
         on_mcp=True,
         family="hall",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 ZERO: Final = Decimal(0)
@@ -41,11 +41,6 @@ def rounded(value: Decimal, places: int) -> Decimal:
 def micros(value: Decimal) -> Decimal:
     """Half up at the six decimals of USDC, for amounts that move."""
     return value.quantize(MICRO, ROUND_HALF_UP)
-
-
-def micros_down(value: Decimal) -> Decimal:
-    """Down to the six decimals of USDC."""
-    return value.quantize(MICRO, ROUND_FLOOR)
 
 
 def decimals_of(value: Decimal) -> int:

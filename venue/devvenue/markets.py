@@ -15,7 +15,6 @@ from venue.devvenue.decimals import tick_at
 
 BUILDER_OFFSET: Final = 100_000
 PER_DEX: Final = 10_000
-SPOT_OFFSET: Final = 10_000
 USDC: Final = 0
 USDH: Final = 360
 

@@ -124,9 +124,6 @@ def _markets(reading: Reading, names: Mapping[str, str], closed: Mapping[str, st
 _M: Final = r"⟦m\d+⟧"
 
 
-_P: Final = r"⟦p\d+⟧"
-
-
 _MP: Final = r"⟦[mp]\d+⟧"
 
 

@@ -21,6 +21,7 @@ from tests.domain.material import (
     executed,
     ledger,
     mandate,
+    on_the_wire,
     row,
 )
 
@@ -29,7 +30,7 @@ P: dict[str, Any] = {"position": {"id": "p"}}
 
 def shown(at: Book, *names: str) -> dict[str, Any]:
     """Chosen figures of the mandate read, by path."""
-    view = mandate_view(at)
+    view = on_the_wire(mandate_view(at))
     out = {}
     for name in names:
         value: Any = view
@@ -72,7 +73,7 @@ def test_a_draft_knows_no_money() -> None:
         None,
     )
     assert told["fees.net_after_fees_est"]["value"] is None
-    assert "data_issue" not in mandate_view(at)["progress"]
+    assert "data_issue" not in on_the_wire(mandate_view(at))["progress"]
 
 
 def test_a_funded_mandate_is_worth_its_deposit() -> None:
@@ -81,7 +82,7 @@ def test_a_funded_mandate_is_worth_its_deposit() -> None:
     assert figures(at) == [
         "500.000000", "500.000000", "0.000000", "500.000000", "cash", "0.000000", "0.000000", "0.000000", "500.000000"
     ]  # fmt: skip
-    assert mandate_view(at)["limits"]["remaining"] == {
+    assert on_the_wire(mandate_view(at))["limits"]["remaining"] == {
         "value": "50.000000", "binding": {"clause": 2, "key": "per_action"}, "retry_at": None
     }  # fmt: skip
 
@@ -92,7 +93,7 @@ def test_a_matched_buy_moves_cash_into_a_position_at_cost() -> None:
     assert figures(at) == [
         "460.000000", "460.000000", "40.000000", "500.000000", "cost", "0.000000", "0.000000", "0.120000", "499.880000"
     ]  # fmt: skip
-    used = mandate_view(at)["limits"]["used"]
+    used = on_the_wire(mandate_view(at))["limits"]["used"]
     assert (used["per_day"]["value"], used["per_action"]["value"], used["budget"]["value"]) == (
         "40.000000", "40.000000", "500.000000"
     )  # fmt: skip
@@ -107,7 +108,7 @@ def test_a_marked_gain_reserves_the_agent_s_share() -> None:
     assert figures(at) == [
         "460.000000", "460.000000", "45.000000", "505.000000", "agent_mark", "0.000000", "0.500000", "0.135000", "504.365000"
     ]  # fmt: skip
-    view = mandate_view(at)
+    view = on_the_wire(mandate_view(at))
     assert view["progress"]["leave_now_basis"] == {
         "value": "504.865000", "formula": "cash + positions_est - exit_cost_est", "spread_bps": 30
     }  # fmt: skip
@@ -144,7 +145,7 @@ def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
         row("fee", "0.5"),
         row("resolve", 2),
     )
-    fees = mandate_view(made.book())["fees"]
+    fees = on_the_wire(mandate_view(made.book()))["fees"]
     assert (fees["tools"], fees["venue"], fees["network"]) == ("0.120000", "0.300000", "0.011000")
     assert fees["unclassified"] == {"amount": "0.500000", "count": 1, "source": "agent"}
     assert fees["realized_total"] == "0.931000"
@@ -176,7 +177,9 @@ def test_reports_without_a_chain_row_are_estimates() -> None:
         "500.000000",
         "cost",
     ]
-    assert mandate_view(made.book())["limits"]["used"]["per_day"]["value"] == "30.000000"
+    assert (
+        on_the_wire(mandate_view(made.book()))["limits"]["used"]["per_day"]["value"] == "30.000000"
+    )
 
 
 def test_the_keeper_s_mark_beats_the_agent_s() -> None:
@@ -221,7 +224,7 @@ def test_a_gain_is_settled_paid_and_withdrawn_to_the_last_digit() -> None:
     assert figures(made.book(m)) == [
         "0.000000", "0.000000", "0.000000", "0.000000", "cash", "6.411112", "0.000000", "0.000000", "0.000000"
     ]  # fmt: skip
-    fees = mandate_view(made.book(m))["fees"]
+    fees = on_the_wire(mandate_view(made.book(m)))["fees"]
     assert fees["agent_fee"] == {
         "reserved_est": "0.000000",
         "paid": "0.712345",
@@ -245,7 +248,7 @@ def test_a_loss_pays_no_fee() -> None:
         "0.000000",
         "0.000000",
     ]
-    fees = mandate_view(made.book())["fees"]
+    fees = on_the_wire(mandate_view(made.book()))["fees"]
     assert (fees["agent_fee"]["paid_source"], fees["net_after_fees_realized"]["value"]) == (
         None,
         "-9.00",
@@ -274,7 +277,7 @@ def test_the_day_cap_binds_and_lifts_at_midnight() -> None:
         *[executed(n, tx=f"0x{n}{i}") for i, n in enumerate((45, 45, 40))],
         executed(0, 60, tx="0xff"),
     )
-    limits = mandate_view(made.book())["limits"]
+    limits = on_the_wire(mandate_view(made.book()))["limits"]
     assert limits["remaining"] == {
         "value": "20.000000", "binding": {"clause": 3, "key": "per_day"}, "retry_at": "2026-11-03T00:00:00.000Z"
     }  # fmt: skip
@@ -289,12 +292,12 @@ def test_two_days_amounts_meet_at_midnight_and_the_rolling_day_shows_it() -> Non
         START.replace(hour=0) + timedelta(days=1),
     )
     made = ledger(deposit(500), executed(50, tx="0x01", at=late), executed(50, tx="0x02", at=early))
-    limits = mandate_view(made.book(now=early + timedelta(seconds=1)))["limits"]
+    limits = on_the_wire(mandate_view(made.book(now=early + timedelta(seconds=1))))["limits"]
     assert (limits["used"]["per_day"]["value"], limits["rolling_24h"]["value"]) == (
         "50.000000",
         "100.000000",
     )
-    later = mandate_view(made.book(now=early + timedelta(hours=24)))["limits"]
+    later = on_the_wire(mandate_view(made.book(now=early + timedelta(hours=24))))["limits"]
     assert (later["used"]["per_day"]["value"], later["rolling_24h"]["value"]) == (
         "0.000000",
         "50.000000",
@@ -313,7 +316,7 @@ def test_a_reorganised_deposit_is_taken_back() -> None:
         )
     )
     assert figures(made.book())[0] == "300.000000"
-    assert mandate_view(made.book())["progress"]["committed"] == "300.000000"
+    assert on_the_wire(mandate_view(made.book()))["progress"]["committed"] == "300.000000"
     made.add(deposit(200))
     assert figures(made.book())[3] == "500.000000"
 
@@ -332,7 +335,7 @@ def test_unusable_stored_values_read_as_nothing_and_say_so() -> None:
     )
     at = made.book()
     assert figures(at)[:4] == ["500.000000", "460.000000", "0.000000", "460.000000"]
-    assert mandate_view(at)["progress"]["data_issue"] is True
+    assert on_the_wire(mandate_view(at))["progress"]["data_issue"] is True
 
 
 def test_a_mandate_past_its_end_says_ended_until_it_is_settled() -> None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from domain.ledger.events import Event, Kind, Reporter
 from domain.ledger.measured import EMPTY, SCALE, Day, Record, after, roll
 from domain.money import Usdc
-from domain.reads.hall import Total, chart, days_live, joint, nearest, since_of, together, window
+from domain.reads.windows import Total, chart, days_live, joint, nearest, since_of, together, window
+from tests.domain.material import on_the_wire
 
 MIDNIGHT = datetime(2026, 11, 2, tzinfo=UTC)
 M = 1_000_000
@@ -85,7 +86,7 @@ class Story:
         return roll(EMPTY, self.rows)[0]
 
     def since(self) -> dict[str, Any]:
-        return window(together([self.days()]), None)
+        return on_the_wire(window(together([self.days()]), None))
 
 
 def factor(days: Iterable[Day]) -> float:
@@ -426,7 +427,7 @@ def test_worth_is_carried_over_days_without_rows() -> None:
     assert [t.worth for t in totals] == [100 * M, 150 * M]
     assert days_live(totals, "2026-11-10") == 9
     assert days_live(totals, "2026-11-04") == 3
-    shown = chart(totals, "2026-11-08")["series"]
+    shown = on_the_wire(chart(totals, "2026-11-08"))["series"]
     assert [s["key"] for s in shown] == ["worth", "net"]
     assert [p[0] for p in shown[0]["points"]] == [f"2026-11-0{d}" for d in range(2, 9)]
     assert [p[1] for p in shown[0]["points"]] == ["100.000000"] * 5 + ["150.000000"] * 2
@@ -437,7 +438,7 @@ def test_a_chart_has_400_points_at_the_most() -> None:
         Total("2024-01-01", 5 * M, 0, 5 * M, SCALE, 0, 0, 0, 0),
         Total("2024-06-01", 7 * M, 2 * M, 0, SCALE, 0, 0, 0, 0),
     ]
-    worth, net = (s["points"] for s in chart(totals, "2026-11-20")["series"])
+    worth, net = (s["points"] for s in on_the_wire(chart(totals, "2026-11-20"))["series"])
     assert len(worth) == len(net) == 400
     assert worth[0] == ["2025-10-17", "7.000000"]
     assert net[-1] == ["2026-11-20", "2.000000"]
@@ -451,13 +452,13 @@ def test_days_live_ends_with_the_money() -> None:
 def test_a_window_takes_its_days_and_no_other() -> None:
     story = Story().deposit(100).trade(spent=100).mark(50).next_day().mark(60)
     totals = together([story.days()])
-    assert window(totals, "2026-11-03") == {
+    assert on_the_wire(window(totals, "2026-11-03")) == {
         "net_usdc": "10.000000",
         "twr_bps": 2000,
         "max_drawdown_bps": 0,
         "trades": 0,
     }
-    assert window(totals, "2026-11-04")["twr_bps"] == 0
+    assert on_the_wire(window(totals, "2026-11-04"))["twr_bps"] == 0
     assert since_of("2026-11-20", 7) == "2026-11-14"
     assert since_of("2026-11-20", None) is None
 

@@ -27,7 +27,16 @@ from domain.reads.statement import (
 )
 from domain.refusals import Refused
 from tests.domain.ledger.test_ledger import interleaved, stories
-from tests.domain.material import START, Ledger, deposit, executed, mandate, refold, row
+from tests.domain.material import (
+    START,
+    Ledger,
+    deposit,
+    executed,
+    mandate,
+    on_the_wire,
+    refold,
+    row,
+)
 
 P: dict[str, Any] = {"position": {"id": "p"}}
 
@@ -78,7 +87,7 @@ def test_a_week_worked_by_hand() -> None:
         row("fee", "0.5", fee_kind="venue"),
     ]
     events = spread([*rows, row("resolve", 2, position={"id": "elsewhere"})], timedelta(minutes=1))
-    told = statement(span(events, week_of(START)))
+    told = on_the_wire(statement(span(events, week_of(START))))
     assert told["period"] == {
         "week": "2026-W45",
         "from": "2026-11-02T00:00:00.000Z",
@@ -119,15 +128,20 @@ def test_the_next_week_starts_where_this_one_ended() -> None:
         timedelta(days=3),
     )
     first, second = span(events, week("2026-W45")), span(events, week("2026-W46"))
-    assert statement(first)["worth"]["end"] == statement(second)["worth"]["start"]
-    assert statement(second)["result"]["estimated"] == "10.000000"
-    assert statement(second)["allowed_vs_used"]["busiest_day"]["day"] == "2026-11-11"
+    assert (
+        on_the_wire(statement(first))["worth"]["end"]
+        == on_the_wire(statement(second))["worth"]["start"]
+    )
+    assert on_the_wire(statement(second))["result"]["estimated"] == "10.000000"
+    assert on_the_wire(statement(second))["allowed_vs_used"]["busiest_day"]["day"] == "2026-11-11"
 
 
 def test_attempts_and_breaches_are_listed() -> None:
     broken = {"codes": ["over_daily_cap"], "detail": {}}
     rows = [row("buy", 1, violation=broken), row("note", refusal={"reason": "OverPerTxCap"})]
-    told = statement(span(spread(rows, timedelta(minutes=1)), week_of(START)))["breaches"]
+    told = on_the_wire(statement(span(spread(rows, timedelta(minutes=1)), week_of(START))))[
+        "breaches"
+    ]
     assert [(b["code"], b.get("clause"), b.get("reason")) for b in told] == [
         ("over_daily_cap", 3, None),
         ("refused", 2, "OverPerTxCap"),
@@ -135,7 +149,7 @@ def test_attempts_and_breaches_are_listed() -> None:
 
 
 def test_an_empty_week_is_zeros_and_not_a_failure() -> None:
-    told = statement(span([], week("2026-W45")))
+    told = on_the_wire(statement(span([], week("2026-W45"))))
     assert told["worth"] == {"start": "0.000000", "end": "0.000000"}
     assert told["allowed_vs_used"]["busiest_day"]["day"] is None
 
@@ -191,11 +205,14 @@ def test_all_mandates_add_up() -> None:
     period = week_of(START)
     one = span(spread([deposit(500), row("fee", "0.5")], timedelta(minutes=1)), period)
     two = span(spread([deposit("0.000001"), row("resolve", -1)], timedelta(minutes=1)), period)
-    told = together([one, two], period)
+    told = on_the_wire(together([one, two], period))
     assert told["totals"]["worth"]["end"] == "500.000001"
     assert told["totals"]["result"]["realized"] == "-1.500000"
     for path in (("worth", "end"), ("flows", "deposits"), ("result", "estimated")):
         assert sum(Decimal(m[path[0]][path[1]]) for m in told["mandates"]) == Decimal(
             told["totals"][path[0]][path[1]]
         )
-    assert together([], period)["totals"]["worth"] == {"start": "0.000000", "end": "0.000000"}
+    assert on_the_wire(together([], period))["totals"]["worth"] == {
+        "start": "0.000000",
+        "end": "0.000000",
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -18,6 +17,7 @@ from domain.mandates.approvals import Approval
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import ClauseKey, Status
 from domain.mandates.targets import Target
+from domain.mandates.terms import TermsStatus
 from domain.reads.view import mandate_view, summary
 from domain.rules.case import Book
 from domain.settings import Switches
@@ -33,6 +33,7 @@ from tests.domain.material import (
     executed,
     ledger,
     mandate,
+    on_the_wire,
     row,
     usdc,
 )
@@ -77,7 +78,7 @@ NOW = START + timedelta(hours=2)
 
 
 def steps(at: Book) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = mandate_view(at)["steps"]
+    told: list[dict[str, Any]] = on_the_wire(mandate_view(at))["steps"]
     return told
 
 
@@ -103,14 +104,13 @@ def test_the_read_has_every_part_and_is_json() -> None:
     made = ledger(
         deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), executed(40, tx="0x01")
     )
-    view = mandate_view(
-        made.book(
-            terms_status={
-                "signed": True,
-                "version": "2",
-                "digest_matches": True,
-                "signer_matches": True,
-            }
+    view = on_the_wire(
+        mandate_view(
+            made.book(
+                terms_status=TermsStatus(
+                    signed=True, version="2", digest_matches=True, signer_matches=True
+                )
+            )
         )
     )
     assert set(view) == PARTS
@@ -145,13 +145,15 @@ def test_the_read_has_every_part_and_is_json() -> None:
     assert set(limits["allowed"]) == set(limits["used"]) == keys
     assert all({"value", "source", "basis"} <= set(u) for u in limits["used"].values())
     assert [e["event_id"] for e in view["events"]] == [e.event_id for e in reversed(made.events)]
-    assert set(summary(made.book())) == {"public_id", "status", "mandate", "progress"}
+    assert set(on_the_wire(summary(made.book()))) == {"public_id", "status", "mandate", "progress"}
 
 
 def test_the_ten_clauses_stand_in_their_order_with_who_enforces_them() -> None:
-    told = clauses(
-        mandate(approval_above_usdc=usdc("12.5"), on_floor="close"),
-        Switches(stop_line_dry_run=False),
+    told = on_the_wire(
+        clauses(
+            mandate(approval_above_usdc=usdc("12.5"), on_floor="close"),
+            Switches(stop_line_dry_run=False),
+        )
     )
     assert [(c["n"], c["key"]) for c in told] == [(int(k), k.key) for k in ClauseKey]
     assert [c["enforced_by"] for c in told] == ["Contract"] * 5 + ["Service guard"] * 2 + [
@@ -165,7 +167,7 @@ def test_the_ten_clauses_stand_in_their_order_with_who_enforces_them() -> None:
 
 
 def test_what_a_switch_turns_off_is_stored_and_pending() -> None:
-    off = clauses(mandate(), Switches(approval_gate=False, stop_line_dry_run=True))
+    off = on_the_wire(clauses(mandate(), Switches(approval_gate=False, stop_line_dry_run=True)))
     assert {c["n"]: c["status"] for c in off if c["status"] != "enforced"} == {
         6: "stored_pending",
         7: "stored_pending",
@@ -179,7 +181,7 @@ def test_markets_name_every_entry_and_its_enforcer() -> None:
         TARGET,
         Target("venue", venue="perps", symbols=("BTC",)),
     )
-    told = clauses(mandate(allowed_targets=targets), Switches())[4]
+    told = on_the_wire(clauses(mandate(allowed_targets=targets), Switches()))[4]
     assert [i["enforced_by"] for i in told["params"]["items"]] == [
         "Contract",
         "Service guard",
@@ -292,7 +294,7 @@ def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
         ("done", False, "40.000000"),
         ("provisional", False, "40.000000"),
     ]
-    assert mandate_view(at)["progress"]["cash"] == "500.000000"
+    assert on_the_wire(mandate_view(at))["progress"]["cash"] == "500.000000"
 
 
 @pytest.mark.parametrize(
@@ -329,16 +331,20 @@ def test_an_action_names_the_clauses_that_allowed_it() -> None:
 def test_the_lock_mirrors_the_vault(
     chain: VaultState | None, withdrawable: bool | None, reason: str | None
 ) -> None:
-    lock = mandate_view(book(chain=chain))["lock"]
+    lock = on_the_wire(mandate_view(book(chain=chain)))["lock"]
     assert set(lock) == {"withdrawable", "reason", "until", "message"}
     assert (lock["withdrawable"], lock["reason"]) == (withdrawable, reason)
-    assert mandate_view(book(mandate(vault_address=None)))["lock"]["reason"] == "no_vault"
+    assert (
+        on_the_wire(mandate_view(book(mandate(vault_address=None))))["lock"]["reason"] == "no_vault"
+    )
 
 
 def test_the_chain_state_says_what_was_read_and_when() -> None:
     chain = VaultState("0xcc", BlockStamp(9, "0x", NOW), True, agent="0xbb", stopped=True)
-    told = mandate_view(
-        book(mandate(refreshed_at=NOW), chain=chain, provisional=({"name": "Executed"},))
+    told = on_the_wire(
+        mandate_view(
+            book(mandate(refreshed_at=NOW), chain=chain, provisional=({"name": "Executed"},))
+        )
     )["chain_state"]
     assert (
         told["stopped"],
@@ -354,38 +360,38 @@ def test_the_chain_state_says_what_was_read_and_when() -> None:
         9,
     )
     assert told["refreshed_at"] == "2026-11-02T11:00:00.000Z"
-    unread = mandate_view(book())["chain_state"]
+    unread = on_the_wire(mandate_view(book()))["chain_state"]
     assert (unread["stopped"], unread["agent_known"]) == (None, False)
 
 
 def test_the_next_event_is_the_soonest() -> None:
     soon = (NOW + timedelta(hours=1)).isoformat()
     made = ledger(deposit(500), row("note", next_at=soon))
-    assert mandate_view(made.book())["progress"]["next_event"] == {
+    assert on_the_wire(mandate_view(made.book()))["progress"]["next_event"] == {
         "kind": "next_at",
         "at": "2026-11-02T12:00:00.000Z",
     }
     item = replace(pending("ap_1", 0), expires_at=NOW + timedelta(minutes=5))
     assert (
-        mandate_view(made.book(approvals=(item,)))["progress"]["next_event"]["kind"]
+        on_the_wire(mandate_view(made.book(approvals=(item,))))["progress"]["next_event"]["kind"]
         == "approval_expiry"
     )
     assert (
-        mandate_view(ledger(deposit(500), row("note", next_at="soon")).book())["progress"][
-            "next_event"
-        ]["kind"]
+        on_the_wire(mandate_view(ledger(deposit(500), row("note", next_at="soon")).book()))[
+            "progress"
+        ]["next_event"]["kind"]
         == "ends_at"
     )
     assert (
-        mandate_view(book(mandate(status=Status.CANCELLED, vault_address=None)))["progress"][
-            "next_event"
-        ]
+        on_the_wire(mandate_view(book(mandate(status=Status.CANCELLED, vault_address=None))))[
+            "progress"
+        ]["next_event"]
         is None
     )
 
 
 def test_a_paused_mandate_says_so() -> None:
-    told = mandate_view(book(mandate(paused_at=START)))["mandate"]
+    told = on_the_wire(mandate_view(book(mandate(paused_at=START))))["mandate"]
     assert (told["paused"], told["paused_at"]) == (True, "2026-11-02T09:00:00.000Z")
 
 
@@ -394,35 +400,14 @@ def test_paid_reads_count_in_credits_of_the_day_rounded_up_a_read() -> None:
         *[row("fee", "0.011", fee_kind="paid_read") for _ in range(60)],
         row("fee", 1, fee_kind="gas"),
     )
-    assert mandate_view(made.book())["limits"]["used"]["paid_reads"]["value"] == 120
+    assert on_the_wire(mandate_view(made.book()))["limits"]["used"]["paid_reads"]["value"] == 120
 
 
 @settings(max_examples=120, deadline=None)
 @given(st.lists(GARBAGE, max_size=6))
 def test_no_stored_garbage_makes_a_read_fail(rows: list[NewEvent]) -> None:
     made = ledger(deposit(500), *rows)
-    view = mandate_view(made.book(mandate(approval_above_usdc=usdc(1))))
+    view = on_the_wire(mandate_view(made.book(mandate(approval_above_usdc=usdc(1)))))
     json.dumps(view, allow_nan=True)
     if made.state.bad:
         assert view["progress"]["data_issue"] is True
-
-
-def test_a_read_of_fifty_rows_costs_about_a_millisecond() -> None:
-    made = ledger(deposit(500))
-    for n in range(25):
-        made.add(
-            row("buy", 1, tx=f"0x{n:x}", position={"id": f"p{n % 5}"}, text="why"),
-            executed(1, tx=f"0x{n:x}"),
-        )
-    at = made.book()
-    best = min(_timed(at) for _ in range(5))
-    assert best < 8e-3, (
-        f"{best * 1e3:.1f} ms"
-    )  # measured 0.9; the bound leaves room for a busy machine
-
-
-def _timed(at: Book) -> float:
-    since = time.perf_counter()
-    for _ in range(10):
-        mandate_view(at)
-    return (time.perf_counter() - since) / 10

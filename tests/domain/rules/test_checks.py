@@ -25,6 +25,7 @@ from tests.domain.material import (
     executed,
     ledger,
     mandate,
+    on_the_wire,
     row,
     usdc,
 )
@@ -241,7 +242,7 @@ def test_what_remains_names_the_clause_that_binds(
 
 def test_the_exposure_before_funding_is_that_of_the_terms() -> None:
     """Above the floor 500 - 400 = 100, and 2% of 400 = 8: 108 ever; a day 108 (under its 150); one action 50."""
-    told = exposure(ledger().book(mandate(status=Status.SIGNED)))
+    told = on_the_wire(exposure(ledger().book(mandate(status=Status.SIGNED))))
     assert (told["before_pause"], told["today"], told["ever"]) == (
         "50.000000",
         "108.000000",
@@ -252,13 +253,13 @@ def test_the_exposure_before_funding_is_that_of_the_terms() -> None:
 def test_the_live_exposure_follows_the_vault() -> None:
     """Cash 460, position 45, floor 400: 105 above it, and 8: 113 ever. Today min(113, 110 + 45) = 113; at once 50 + 45 = 95."""
     book = funded(chain=vault(cash=usdc(460), positions=usdc(45), spent_today=usdc(40)))
-    told = exposure(book)
+    told = on_the_wire(exposure(book))
     assert (told["before_pause"], told["today"], told["ever"]) == (
         "95.000000",
         "113.000000",
         "113.000000",
     )
-    paused = exposure(funded(chain=vault(paused=True)))
+    paused = on_the_wire(exposure(funded(chain=vault(paused=True))))
     assert (paused["before_pause"], paused["today"], paused["ever"]) == (
         "0.000000",
         "0.000000",
@@ -275,24 +276,24 @@ def test_the_live_exposure_follows_the_vault() -> None:
     ],
 )
 def test_a_closed_mandate_exposes_nothing(book: Book) -> None:
-    told = exposure(book)
+    told = on_the_wire(exposure(book))
     assert {told[n] for n in ("before_pause", "today", "ever")} == {"0.000000"}
 
 
 def test_a_stop_that_only_the_record_knows_does_not_lower_the_exposure() -> None:
     stopped = mandate(status=Status.STOPPED)
-    assert exposure(funded(m=stopped, chain=vault()))["ever"] == "108.000000"
-    assert exposure(funded(m=stopped))["ever"] == "108.000000"
+    assert on_the_wire(exposure(funded(m=stopped, chain=vault())))["ever"] == "108.000000"
+    assert on_the_wire(exposure(funded(m=stopped)))["ever"] == "108.000000"
     assert (
-        exposure(funded(row("stop", None, "chain", reason="owner"), m=stopped))["ever"]
+        on_the_wire(exposure(funded(row("stop", None, "chain", reason="owner"), m=stopped)))["ever"]
         == "0.000000"
     )
 
 
 def test_past_the_end_only_open_positions_can_still_be_unwound_badly() -> None:
     """Not stopped, so the agent may still unwind: of 30 in positions at most 105 above the floor and 8 can go, so all 30."""
-    told = exposure(
-        funded(m=mandate(ends_at=START), chain=vault(cash=usdc(475), positions=usdc(30)))
+    told = on_the_wire(
+        exposure(funded(m=mandate(ends_at=START), chain=vault(cash=usdc(475), positions=usdc(30))))
     )
     assert {told[n] for n in ("before_pause", "today", "ever")} == {"30.000000"}
 

@@ -31,6 +31,7 @@ from tests.domain.material import (
     executed,
     ledger,
     mandate,
+    on_the_wire,
     row,
     usdc,
 )
@@ -118,11 +119,13 @@ def test_a_broken_rule_is_flagged_with_its_clause_and_shows_everywhere(code: str
     assert set(detail) == {"clause", "allowed", "used", "attempted", "bound_by"}
     kept = ledger(replace(event, payload=flagged(event, broken)))
     shown = kept.book(book.mandate)
-    rule = next(r for r in rules(shown) if r["code"] == code)
+    rule = next(r for r in on_the_wire(rules(shown)) if r["code"] == code)
     assert rule == {"code": code, "clause": CODES[code], "text": RULE_TEXT[code], "ok": False}
-    assert all(r["ok"] for r in rules(shown) if r["code"] not in [b.code for b in broken])
-    assert (code, CODES[code]) in [(b["code"], b["clause"]) for b in breaches(shown)]
-    step = steps(shown)[0]
+    assert all(
+        r["ok"] for r in on_the_wire(rules(shown)) if r["code"] not in [b.code for b in broken]
+    )
+    assert (code, CODES[code]) in [(b["code"], b["clause"]) for b in on_the_wire(breaches(shown))]
+    step = on_the_wire(steps(shown))[0]
     assert CODES[code] in step["breached"]
     assert CODES[code] not in step["allowed_by"]
     assert CODES[code] in step["clauses"]
@@ -159,7 +162,7 @@ def test_both_rows_of_a_pair_get_one_verdict_by_the_chain_s_amounts(agent_first:
         made.add(replace(new, payload=flagged(new, violations(made.book(), new, same))))
     assert "over_per_tx_cap" in made.events[-1].violation_codes
     assert made.state.violations == {"over_per_tx_cap": 1}
-    assert len(breaches(made.book())) == 1
+    assert len(on_the_wire(breaches(made.book()))) == 1
 
 
 def test_a_matched_report_does_not_count_twice_against_the_day() -> None:

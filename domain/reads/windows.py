@@ -1,0 +1,188 @@
+"""An agent's days added up: windows and charts over all of its mandates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Final, Literal
+
+from domain.ledger.measured import SCALE, Day
+from domain.money import BPS, Usdc
+from domain.wire import named
+
+WINDOWS: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "since": None}
+
+
+POINTS: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One UTC day of all mandates of an agent together."""
+
+    day: str
+    worth: int
+    net: int
+    inflow: int
+    factor: int
+    trades: int
+    claimed_trades: int
+    claimed_net: int
+    claimed_fees: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What was measured in a window; null where no money was there.
+
+    `net_usdc` is worth change - net deposits; `twr_bps` the time-weighted return and
+    `max_drawdown_bps` the deepest fall from a peak of it, in ten-thousandths.
+    """
+
+    net_usdc: Usdc | None
+    twr_bps: int | None
+    max_drawdown_bps: int | None
+    trades: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """The fixed windows: the last 7, 30 and 90 UTC days, today included, and all days."""
+
+    days_7: Window = field(metadata=named("7d"))
+    days_30: Window = field(metadata=named("30d"))
+    days_90: Window = field(metadata=named("90d"))
+    since: Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One line of a chart: (UTC day, USDC), oldest first, a point a day."""
+
+    key: Literal["worth", "net"]
+    points: tuple[tuple[str, Usdc], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Daily worth and result since the start; the newest 400 days."""
+
+    series: tuple[Series, ...]
+
+
+def together(mandates: Iterable[Sequence[Day]]) -> list[Total]:
+    """The days on which anything was stored, oldest first, all mandates added up."""
+    by_day: dict[str, list[tuple[int, Day]]] = {}
+    for n, days in enumerate(mandates):
+        for day in days:
+            by_day.setdefault(day.day, []).append((n, day))
+    held: dict[int, int] = {}
+    found = []
+    for name in sorted(by_day):
+        rows = [d for _, d in by_day[name]]
+        others = sum(held.values()) - sum(held.get(n, 0) for n, _ in by_day[name])
+        held |= {n: d.worth for n, d in by_day[name]}
+        found.append(_total(name, rows, others, sum(held.values())))
+    return found
+
+
+def _total(name: str, rows: Sequence[Day], others: int, worth: int) -> Total:
+    def add(field: str) -> int:
+        return sum(getattr(d, field) for d in rows)
+
+    return Total(
+        name,
+        worth,
+        add("net"),
+        add("inflow"),
+        joint(rows, others),
+        add("trades"),
+        add("claimed_trades"),
+        add("claimed_net"),
+        add("claimed_fees"),
+    )
+
+
+def joint(rows: Sequence[Day], others: int) -> int:
+    """The return of several mandates on one day, weighted by what each held when the day began.
+
+    What came in during the day adds weight only where that lowers the outcome: money that is put
+    beside a loss cannot thin it out. `others` is what mandates without a row that day held; they
+    won and lost nothing.
+    """
+    starts = [(d.factor, max(0, d.start)) for d in rows] + [(SCALE, max(0, others))]
+    whole, product = sum(w for _, w in starts), sum(f * w for f, w in starts)
+    for d in sorted(rows, key=lambda d: d.factor):
+        if whole and d.factor * whole >= product:
+            break
+        whole, product = whole + d.inflow, product + d.inflow * d.factor
+    return product // whole if whole else SCALE
+
+
+def nearest(part: int, whole: int) -> int:
+    """part/whole in ten-thousandths, to the nearest, halves up."""
+    return (2 * part * BPS + whole) // (2 * whole)
+
+
+def window(totals: Sequence[Total], since: str | None) -> Window:
+    """What was measured from a UTC day on, inclusive."""
+    rows = [t for t in totals if since is None or t.day >= since]
+    before = next((t.worth for t in reversed(totals) if since is not None and t.day < since), 0)
+    measured = before > 0 or any(t.worth or t.inflow for t in rows)
+    index, peak, fall = SCALE, SCALE, 0
+    for t in rows:
+        index = index * t.factor // SCALE
+        peak = max(peak, index)
+        fall = max(fall, nearest(peak - index, peak))
+    return Window(
+        net_usdc=Usdc(sum(t.net for t in rows)) if measured else None,
+        twr_bps=nearest(index - SCALE, SCALE) if measured else None,
+        max_drawdown_bps=fall if measured else None,
+        trades=sum(t.trades for t in rows),
+    )
+
+
+def since_of(today: str, days: int | None) -> str | None:
+    """The first of the last `days` UTC days, today included."""
+    return (
+        None if days is None else (date.fromisoformat(today) - timedelta(days=days - 1)).isoformat()
+    )
+
+
+def days_live(totals: Sequence[Total], today: str) -> int:
+    """UTC days on which money was in a mandate of the agent's, today included."""
+    count = 0
+    for n, t in enumerate(totals):
+        if t.day > today:
+            break
+        until = min(totals[n + 1].day if n + 1 < len(totals) else _next(today), _next(today))
+        span = (date.fromisoformat(until) - date.fromisoformat(t.day)).days
+        count += span if t.worth > 0 else int(t.inflow > 0)
+    return count
+
+
+def _next(day: str) -> str:
+    return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+
+
+def chart(totals: Sequence[Total], today: str) -> Chart:
+    """Daily worth and result since the start; the newest 400 days."""
+    worth: list[tuple[str, Usdc]] = []
+    net: list[tuple[str, Usdc]] = []
+    if totals and totals[0].day <= today:
+        first = max(totals[0].day, since_of(today, POINTS) or "")
+        by_day, at, result = {t.day: t for t in totals}, 0, 0
+        for t in totals:
+            if t.day < first:
+                at, result = t.worth, result + t.net
+        day = first
+        while day <= today:
+            if day in by_day:
+                at, result = by_day[day].worth, result + by_day[day].net
+            worth.append((day, Usdc(at)))
+            net.append((day, Usdc(result)))
+            day = _next(day)
+    return Chart(
+        series=(Series(key="worth", points=tuple(worth)), Series(key="net", points=tuple(net)))
+    )

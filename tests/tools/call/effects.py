@@ -1,0 +1,123 @@
+"""An operation with an outside effect, for tests: it posts, and can be held, refused or broken in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from domain.ports import Chains, SignIn
+from domain.refusals import NextStep
+from domain.settings import Config
+from server.wiring import SystemIds
+from storage.store import Store, open_store
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
+from tools.call.run import run
+
+AGENT = Caller("agent", "u_agent", "u_owner")
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+LOOK = NextStep("Read the order", None, "GET /wallet/order/{order_id}")
+
+
+class Order(Takes):
+    """What to buy."""
+
+    size: int
+
+
+class Ordered(Gives):
+    """What was bought."""
+
+    size: int
+    secret: str | None = None
+
+
+@dataclass
+class Clock:
+    """A clock that moves when told."""
+
+    at: datetime = NOW
+
+    def now(self) -> datetime:
+        return self.at
+
+    def forward(self, seconds: int) -> None:
+        self.at += timedelta(seconds=seconds)
+
+
+async def nothing() -> None:
+    """Let the post through."""
+
+
+@dataclass
+class Venue:
+    """Takes posts; `on_post` runs when one has arrived."""
+
+    on_post: Callable[[], Awaitable[None]] = nothing
+    posts: list[int] = field(default_factory=list)
+    fails_to_finish: bool = False
+
+    def begin(self, uow: UnitOfWork, ask: Ask[Order, None]) -> int:
+        uow.switches.set("order", "executing", ask.now, "test")
+        return ask.asked.size
+
+    async def act(self, deps: Deps, caller: Caller, size: int) -> int:
+        self.posts.append(size)
+        await self.on_post()
+        return size
+
+    def finish(self, uow: UnitOfWork, ask: Ask[Order, None], begun: int, done: int) -> Reply:
+        uow.switches.set("order", "executed", ask.now, "test")
+        if self.fails_to_finish:
+            raise LookupError("no such row")
+        return Reply(201, {"size": done, "secret": "s"}, kept={"size": done, "secret": None})
+
+    def undo(self, uow: UnitOfWork, ask: Ask[Order, None], begun: int) -> None:
+        uow.switches.set("order", "rejected", ask.now, "test")
+
+    @property
+    def operation(self) -> Operation:
+        return Operation(
+            name="order_execute",
+            title="Execute an order",
+            summary="Posts it.",
+            auth="agent",
+            route=("POST", "/wallet/order"),
+            takes=Order,
+            gives=Ordered,
+            writes=True,
+            effect=Effect(
+                begin=self.begin,
+                act=self.act,
+                finish=self.finish,
+                undo=self.undo,
+                reconcile=(LOOK,),
+                bound_s=5,
+            ),
+            idempotency=lambda caller, asked: f"{caller.user_id}:order",
+        )
+
+
+def deps_on(store: Store, clock: Clock) -> Deps:
+    return Deps(store, cast(Chains, None), clock, SystemIds(), Config(), cast(SignIn, None))
+
+
+async def order(venue: Venue, deps: Deps, *, size: int = 7, key: str | None = "k") -> Reply:
+    return await run(venue.operation, deps, AGENT, {"size": size}, key=key)
+
+
+def post_and_hang(url: str, posted: Any) -> None:
+    """A process that posts, and hears nothing back until it is killed."""
+
+    async def hang() -> None:
+        posted.set()
+        await asyncio.Event().wait()
+
+    async def work() -> None:
+        store = await open_store(url)
+        await order(Venue(on_post=hang), deps_on(store, Clock()))
+
+    asyncio.run(work())

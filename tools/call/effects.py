@@ -1,0 +1,98 @@
+"""Operations that do something outside: claim, effect, complete, in two transactions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+
+import anyio
+
+from domain.refusals import Refused
+from storage.unit_of_work import UnitOfWork
+from tools.call.asking import ask_of
+from tools.call.once import Key, claimed, complete, dressed, outcome_unknown
+from tools.call.operation import Caller, Deps, Effect, Operation, Reply
+
+T = TypeVar("T")
+log = logging.getLogger("wallet.effects")
+
+# Between the end of the time that an effect has and that of its claim: to write how it ended.
+WRITING: Final = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doing:
+    """One call of an operation with an outside effect."""
+
+    op: Operation
+    effect: Effect[Any, Any]
+    deps: Deps
+    caller: Caller
+    asked: Any
+    key: Key | None
+
+    async def reply(self) -> Reply:
+        """Begin in one transaction, act with none open, finish in another.
+
+        What is refused in `begin` leaves nothing behind. What `act` refuses has not happened: it is
+        undone, and the key is free again. Whatever else goes wrong from there on leaves the key
+        taken, and every repeat is told that the outcome is unknown: nothing is ever done twice.
+        """
+        begun = await self._in_transaction(self._begin)
+        if isinstance(begun, Reply):
+            return begun
+        (value,) = begun
+        try:
+            with anyio.fail_after(self.effect.bound_s):
+                done = await self.effect.act(self.deps, self.caller, value)
+        except Refused:
+            await self._in_transaction(lambda uow, now: self._undo(uow, now, value))
+            raise
+        except Exception:
+            if not self.op.writes:
+                raise
+            raise await self._lost() from None
+        try:
+            return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
+        except Exception:
+            raise await self._lost() from None
+
+    async def _in_transaction(self, work: Callable[[UnitOfWork, datetime], T]) -> T:
+        now, store = self.deps.clock.now(), self.deps.store
+        run = store.write if self.op.writes else store.read
+        return await run(lambda uow: work(uow, now))
+
+    def _begin(self, uow: UnitOfWork, now: datetime) -> Reply | tuple[Any]:
+        until = now + timedelta(seconds=self.effect.bound_s) + WRITING
+        replay = claimed(uow, self.op, self.key, now, until)
+        if replay is not None:
+            return replay
+        ask = ask_of(uow, self.deps, self.caller, now, asked=self.asked)
+        return (self.effect.begin(uow, ask),)
+
+    def _finish(self, uow: UnitOfWork, now: datetime, begun: Any, done: Any) -> Reply:
+        ask = ask_of(uow, self.deps, self.caller, now, asked=self.asked)
+        answer = self.effect.finish(uow, ask, begun, done)
+        return complete(uow, self.key, dressed(self.op, answer))
+
+    def _undo(self, uow: UnitOfWork, now: datetime, begun: Any) -> None:
+        if self.effect.undo is not None:
+            ask = ask_of(uow, self.deps, self.caller, now, asked=self.asked)
+            self.effect.undo(uow, ask, begun)
+        if self.key is not None:
+            uow.idempotency.release(self.key.scope, self.key.key)
+
+    async def _lost(self) -> Refused:
+        """Say so at once; where not even that can be written, the claim says it when it ends."""
+        log.exception("nobody knows how %s ended", self.op.name)
+        if (key := self.key) is not None:
+            with suppress(Exception):
+                now = self.deps.clock.now()
+                await self.deps.store.write(
+                    lambda uow: uow.idempotency.lose(key.scope, key.key, now)
+                )
+        return outcome_unknown(self.op)

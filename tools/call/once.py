@@ -1,0 +1,95 @@
+"""Idempotency keys: the first call with a key claims it, a repeat gets the first answer (spec 4.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from domain.refusals import Refused, refusal
+from storage.rows.work import Claim
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Answer, Caller, Operation, Reply
+from tools.call.wire import told, wire
+
+ASK_AGAIN: Final = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An idempotency key in its scope, and the hash of what was asked with it."""
+
+    scope: str
+    key: str
+    digest: str
+
+
+def key_of(
+    op: Operation, caller: Caller, asked: Any, arguments: Mapping[str, Any], key: str | None
+) -> Key | None:
+    """The key of a call; None where the caller gave none, or the operation takes none."""
+    if op.idempotency is None or key is None:
+        return None
+    return Key(op.idempotency(caller, asked), key, request_hash(op, arguments))
+
+
+def request_hash(op: Operation, arguments: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON of the body: sorted keys, path parameters and key left out
+    (spec 2.17).
+    """
+    body = {k: v for k, v in arguments.items() if k not in op.path_names and k != "idempotency_key"}
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def claimed(
+    uow: UnitOfWork, op: Operation, key: Key | None, now: datetime, until: datetime | None = None
+) -> Reply | None:
+    """Claim the key, or give the answer that its first call got; None where this call is the first.
+
+    Errors: `idempotency_key_reused` for another body; `idempotency_in_flight` while the first call
+    runs; `outcome_unknown` where an effect was begun and nobody is left to tell how it ended.
+    """
+    if key is None:
+        return None
+    claim = uow.idempotency.claim(key.scope, key.key, key.digest, now, until)
+    if claim.new:
+        return None
+    if claim.request_hash != key.digest:
+        raise Refused(refusal("idempotency_key_reused"))
+    if claim.status is not None and claim.response is not None:
+        return Reply(claim.status, claim.response)
+    raise outcome_unknown(op) if _lost(claim, now) else _in_flight(now)
+
+
+def dressed(op: Operation, answer: Answer | Reply) -> Reply:
+    """The answer in its wire form, which is made from the type that the operation gives."""
+    if isinstance(answer, Answer):
+        return Reply(answer.status, told(answer.body, op.gives))
+    kept = None if answer.kept is None else wire(answer.kept)
+    return replace(answer, body=wire(answer.body), kept=kept)
+
+
+def complete(uow: UnitOfWork, key: Key | None, reply: Reply) -> Reply:
+    """Keep the answer for every repeat."""
+    if key is not None:
+        body = reply.body if reply.kept is None else reply.kept
+        uow.idempotency.complete(key.scope, key.key, reply.status, dict(body))
+    return reply
+
+
+def _lost(claim: Claim, now: datetime) -> bool:
+    return claim.until is not None and claim.until <= now
+
+
+def _in_flight(now: datetime) -> Refused:
+    return Refused(refusal("idempotency_in_flight", retry_at=now + ASK_AGAIN))
+
+
+def outcome_unknown(op: Operation) -> Refused:
+    """The refusal of an operation that may have had its effect: ask, and do not send again."""
+    steps = () if op.effect is None else op.effect.reconcile
+    return Refused(refusal("outcome_unknown", what=op.title, next=steps))
