@@ -46,7 +46,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     await asyncio.to_thread(migrate.upgrade, url)
     store = await open_store(url)
     chains = EvmChains([])
-    settings = Settings(door="on")
+    settings = Settings(door="on", rate_reads=0, rate_writes=0, rate_anonymous=0)
     deps = Deps(
         store,
         chains,

@@ -9,25 +9,21 @@ from string import Formatter
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from domain.next_steps import (
+    AGENT,
+    INDEX,
+    OPERATOR,
+    OWNER,
+    OWNER_OR_AGENT,
+    SKILL,
+    WAIT,
+    NextStep,
+    Role,
+    steps_for,
+)
 from domain.times import timestamp
 
 WhoFixes = Literal["agent", "owner", "keeper", "operator", "venue", "nobody"]
-
-
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """What the caller can do next: a sentence, and the tool and route that do it, where there is
-    one.
-    """
-
-    text: str
-    tool: str | None = None
-    route: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Shape `{text, tool, route}`; the two names are left out where there is none."""
-        named = {"tool": self.tool, "route": self.route}
-        return {"text": self.text} | {k: v for k, v in named.items() if v}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,54 +38,43 @@ class Kind:
     next: tuple[NextStep, ...] = ()
 
 
-_READ_MANDATE = NextStep("Read the mandate", "mandate_get", "GET /wallet/mandates/{public_id}")
-
-
-_READ_BALANCES = NextStep(
-    "Read the balances", "agent_balances", "GET /wallet/agents/{agent_id}/balances"
+_READ_MANDATE = NextStep(
+    "Read the mandate", "mandate_get", "GET /wallet/mandates/{public_id}", OWNER_OR_AGENT
 )
-
-
-_LIST_MANDATES = NextStep("List your mandates", "mandate_list", "GET /wallet/mandates")
-
-
+_READ_BALANCES = NextStep(
+    "Read the balances",
+    "agent_balances",
+    "GET /wallet/agents/{agent_id}/balances",
+    OWNER_OR_AGENT,
+)
+_LIST_MANDATES = NextStep(
+    "List your mandates", "mandate_list", "GET /wallet/mandates", OWNER_OR_AGENT
+)
 _RECONCILE = NextStep(
     "Ask what happened before sending anything again",
     "mandate_reconcile",
     "GET /wallet/mandates/{public_id}/reconcile",
+    OWNER_OR_AGENT,
 )
-
-
 _SMALLER = NextStep(
     "Ask again with an amount within limits.remaining",
     "mandate_execute_call",
     "GET /wallet/mandates/{public_id}/execute-call",
+    AGENT,
 )
-
-
 _SIGN_IN = NextStep("Sign in with a wallet", None, "POST /wallet/auth/challenge")
-
-
 _SEND_KEY = NextStep(
     "Send the agent key in X-Service-User-Key, or set WALLET_SERVICE_USER_KEY on stdio"
 )
-
-
-_TERMS = NextStep("Ask for the terms again", None, "GET /wallet/mandates/{public_id}/terms")
-
-
+_TERMS = NextStep("Ask for the terms again", None, "GET /wallet/mandates/{public_id}/terms", OWNER)
 _APPROVALS = NextStep(
-    "Read the approval items", "mandate_approvals", "GET /wallet/mandates/{public_id}/approvals"
+    "Read the approval items",
+    "mandate_approvals",
+    "GET /wallet/mandates/{public_id}/approvals",
+    OWNER_OR_AGENT,
 )
-
-
-_OFFERS = NextStep("Read the offers", "agent_offers", "GET /wallet/agents/{agent_id}/offers")
-
-
-_WAIT = NextStep("Wait until retry_at, then ask again")
-
-
 _MARKETS = NextStep("Read the allowed targets and markets", "markets_list", "GET /wallet/markets")
+_ROLES = NextStep("Read which role each route takes", None, "GET /openapi.json")
 
 
 def _registry(*kinds: Kind) -> Mapping[str, Kind]:
@@ -146,7 +131,7 @@ REFUSALS: Final = _registry(
         who_fixes="agent",
         retry_safe=False,
         sentence="This operation needs {needs}.",
-        next=(_SEND_KEY, _SIGN_IN),
+        next=(_SEND_KEY, _SIGN_IN, INDEX, SKILL),
     ),
     Kind(
         code="mandate_budget_exceeded",
@@ -154,7 +139,7 @@ REFUSALS: Final = _registry(
         who_fixes="owner",
         retry_safe=False,
         sentence="The read costs {cost} credits, {remaining_credits} of today's {budget} are left.",
-        next=(_WAIT,),
+        next=(WAIT,),
     ),
     Kind(
         code="forbidden",
@@ -162,6 +147,7 @@ REFUSALS: Final = _registry(
         who_fixes="agent",
         retry_safe=False,
         sentence="Your role may not do this: {why}.",
+        next=(_ROLES,),
     ),
     Kind(
         code="door_off",
@@ -169,7 +155,10 @@ REFUSALS: Final = _registry(
         who_fixes="operator",
         retry_safe=False,
         sentence="The bot door is off.",
-        next=(NextStep("Ask the operator to open the door"),),
+        next=(
+            NextStep("Open the door: `wallet switch set door on`", by=OPERATOR),
+            INDEX,
+        ),
     ),
     Kind(
         code="not_found",
@@ -201,7 +190,7 @@ REFUSALS: Final = _registry(
         who_fixes="owner",
         retry_safe=False,
         sentence="The mandate is {status}; its terms no longer change.",
-        next=(NextStep("Create a new mandate", None, "POST /wallet/mandates"),),
+        next=(NextStep("Create a new mandate", None, "POST /wallet/mandates", OWNER),),
     ),
     Kind(
         code="wrong_status",
@@ -251,7 +240,7 @@ REFUSALS: Final = _registry(
         who_fixes="agent",
         retry_safe=True,
         sentence="The first call with this idempotency key still runs.",
-        next=(_WAIT,),
+        next=(WAIT,),
     ),
     Kind(
         code="mandate_not_accepted",
@@ -261,7 +250,10 @@ REFUSALS: Final = _registry(
         sentence="The mandate is not accepted yet.",
         next=(
             NextStep(
-                "Accept the mandate", "mandate_accept", "POST /wallet/mandates/{public_id}/accept"
+                "Accept the mandate",
+                "mandate_accept",
+                "POST /wallet/mandates/{public_id}/accept",
+                AGENT,
             ),
         ),
     ),
@@ -273,7 +265,10 @@ REFUSALS: Final = _registry(
         sentence="The owner has paused the mandate.",
         next=(
             NextStep(
-                "Ask the owner to resume", None, "GET /wallet/mandates/{public_id}/resume-call"
+                "Resume the mandate",
+                None,
+                "GET /wallet/mandates/{public_id}/resume-call",
+                OWNER,
             ),
             _READ_MANDATE,
         ),
@@ -316,7 +311,7 @@ REFUSALS: Final = _registry(
         who_fixes="agent",
         retry_safe=False,
         sentence="The action asks {attempted}, {used} of today's {allowed} are used or reserved{bound_by}.",
-        next=(_SMALLER, _WAIT),
+        next=(_SMALLER, WAIT),
     ),
     Kind(
         code="over_budget",
@@ -340,7 +335,7 @@ REFUSALS: Final = _registry(
         who_fixes="owner",
         retry_safe=False,
         sentence="The owner declined this action.",
-        next=(_APPROVALS, _WAIT),
+        next=(_APPROVALS, WAIT),
     ),
     Kind(
         code="approval_expired",
@@ -348,7 +343,14 @@ REFUSALS: Final = _registry(
         who_fixes="agent",
         retry_safe=False,
         sentence="The approval {approval_id} is no longer good.",
-        next=(NextStep("Ask execute-call again without approval_id", "mandate_execute_call"),),
+        next=(
+            NextStep(
+                "Ask execute-call again without approval_id",
+                "mandate_execute_call",
+                "GET /wallet/mandates/{public_id}/execute-call",
+                AGENT,
+            ),
+        ),
     ),
     Kind(
         code="terms_expired",
@@ -366,7 +368,10 @@ REFUSALS: Final = _registry(
         sentence="Open positions hold the withdrawal back until {until} at the latest.",
         next=(
             NextStep(
-                "Unwind the open positions", None, "GET /wallet/mandates/{public_id}/unwind-call"
+                "Unwind the open positions",
+                "mandate_unwind_call",
+                "GET /wallet/mandates/{public_id}/unwind-call",
+                OWNER_OR_AGENT,
             ),
         ),
     ),
@@ -376,7 +381,7 @@ REFUSALS: Final = _registry(
         who_fixes="owner",
         retry_safe=False,
         sentence="The transaction does not belong to this mandate's vault: {why}.",
-        next=(NextStep("Send the transaction that the call of this mandate made"),),
+        next=(NextStep("Send the transaction that the call of this mandate made", by=OWNER),),
     ),
     Kind(
         code="not_configured",
@@ -384,7 +389,7 @@ REFUSALS: Final = _registry(
         who_fixes="operator",
         retry_safe=False,
         sentence="{what} is not configured here.",
-        next=(NextStep("Ask the operator; `wallet doctor` names the setting"),),
+        next=(NextStep("Set what `wallet doctor` names", by=OPERATOR),),
     ),
     Kind(
         code="agent_not_accepting",
@@ -394,7 +399,10 @@ REFUSALS: Final = _registry(
         sentence="The agent's policy does not accept mandates.",
         next=(
             NextStep(
-                "Set accepts_mandates in its policy", None, "PUT /wallet/agents/{agent_id}/policy"
+                "Set accepts_mandates in its policy",
+                None,
+                "PUT /wallet/agents/{agent_id}/policy",
+                OWNER,
             ),
         ),
     ),
@@ -412,7 +420,7 @@ REFUSALS: Final = _registry(
         who_fixes="agent",
         retry_safe=True,
         sentence="{why}",
-        next=(_WAIT,),
+        next=(WAIT,),
     ),
     Kind(
         code="internal",
@@ -428,7 +436,7 @@ REFUSALS: Final = _registry(
         who_fixes="operator",
         retry_safe=True,
         sentence="Chain {chain_id} gives no usable answer: {why}.",
-        next=(_WAIT,),
+        next=(WAIT,),
     ),
     Kind(
         code="outcome_unknown",
@@ -444,7 +452,7 @@ REFUSALS: Final = _registry(
         who_fixes="venue",
         retry_safe=True,
         sentence="The venue gives no usable answer: {why}.",
-        next=(_WAIT,),
+        next=(WAIT,),
     ),
 )
 
@@ -464,14 +472,19 @@ class Refusal:
     detail: Mapping[str, Any] = field(default_factory=dict)
     next: tuple[NextStep, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Shape: the refusal block of contract 1."""
+    def as_json(self, role: Role | None = None) -> dict[str, Any]:
+        """Shape: the refusal block of contract 1, with the steps that `role` can take (all of them
+        as they are where nobody in particular is told).
+        """
+        steps = [*self.next, *self.kind.next]
+        if role is not None:
+            steps = steps_for(role, steps, timed=self.retry_at is not None)
         block: dict[str, Any] = {
             "error": self.kind.code,
             "reason": self.reason,
             "retry_safe": self.kind.retry_safe,
             "who_fixes": self.kind.who_fixes,
-            "next": [n.as_json() for n in (*self.next, *self.kind.next)],
+            "next": [n.as_json() for n in steps],
         }
         if self.remaining is not None:
             block["remaining"] = dict(self.remaining)

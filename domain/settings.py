@@ -25,6 +25,14 @@ class Config:
     refusals_per_day: int = 60
     mark_fresh_s: int = 900
     transfer_fails_after_s: int = 86_400
+    # Calls a minute; 0 is no limit. What `server.settings` gives is contract 1's.
+    rate_reads: int = 0
+    rate_writes: int = 0
+    rate_anonymous: int = 0
+    rate_challenges: int = 0
+    drafts_per_hour: int = 0
+    agents_per_owner: int = 0
+    trusted_proxies: str = ""
     session_s: int = 43_200
     session_longest_s: int = 604_800
     ranked_days: int = 14

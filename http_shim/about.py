@@ -21,6 +21,7 @@ from tools.call.run import refused_reply
 
 log = logging.getLogger("wallet.http")
 
+HEALTH: Final = frozenset({"healthz", "readyz", "metrics"})
 DEPS: Final = web.AppKey("deps", Deps)
 METRICS: Final = web.AppKey("metrics", Metrics)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -29,13 +30,22 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
     """The routes that are not operations and are always on."""
     return [
-        web.get("/healthz", _healthz),
-        web.get("/readyz", _readyz),
-        web.get("/metrics", _metrics),
+        web.get("/", _index),
+        web.get("/healthz", _healthz, name="healthz"),
+        web.get("/readyz", _readyz, name="readyz"),
+        web.get("/metrics", _metrics, name="metrics"),
         web.get("/openapi.json", _openapi(operations)),
         web.get("/docs", _docs(operations)),
         web.get("/llms.txt", _llms),
     ]
+
+
+async def _index(request: web.Request) -> web.StreamResponse:
+    """Where everything is; a browser is sent to the screens."""
+    vary = {"Vary": "Accept"}
+    if "text/html" in request.headers.get("Accept", ""):
+        return web.Response(status=302, headers=vary | {"Location": "/app"})
+    return web.json_response(text.index(request.app[DEPS].config), headers=vary)
 
 
 async def _healthz(_: web.Request) -> web.StreamResponse:
@@ -46,7 +56,7 @@ async def _readyz(request: web.Request) -> web.StreamResponse:
     """Ready where the database answers."""
     if await _database_answers(request.app[DEPS]):
         return web.json_response({"ok": True, "database": True})
-    block = refused_reply(Refused(refusal("internal"))).body
+    block = refused_reply(Refused(refusal("internal")), request.app[DEPS].clock.now()).body
     return web.json_response(
         {"ok": False, "database": False, **block}, status=503, headers={"Retry-After": "1"}
     )

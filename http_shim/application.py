@@ -15,19 +15,22 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
+from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
-from http_shim.identity import identify
+from http_shim.identity import idempotency_key, identify, origin_of
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
 from skill import text
+from tools.call.charges import charge_stranger
 from tools.call.operation import Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run
 
 log = logging.getLogger("wallet.http")
 
+UNCOUNTED: Final = web.AppKey("uncounted", frozenset[str])
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SECURITY_HEADERS: Final = {
@@ -38,14 +41,14 @@ SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 # Other methods are answered by the router: /sse would open a stream for any of them.
-MCP_ROUTES: Final = (
-    ("GET", "/mcp"),
-    ("POST", "/mcp"),
-    ("DELETE", "/mcp"),
-    ("GET", "/sse"),
-    ("POST", "/messages/{tail:.*}"),
-)
-MCP_BODY: Final = 4 * 2**20
+MCP_ROUTES: Final = {
+    "mcp-listen": ("GET", "/mcp"),
+    "mcp-call": ("POST", "/mcp"),
+    "mcp-end": ("DELETE", "/mcp"),
+    "mcp-sse": ("GET", "/sse"),
+    "mcp-messages": ("POST", "/messages/{tail:.*}"),
+}
+MCP_BODY: Final = 2**20
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:
@@ -75,6 +78,8 @@ def build(
     """
     app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
     app[DEPS], app[METRICS] = deps, Metrics()
+    # Operations count their own calls, MCP its tools'; health is asked by who runs the service.
+    app[UNCOUNTED] = frozenset({op.name for op in operations} | set(MCP_ROUTES) | about.HEALTH)
     app.on_response_prepare.append(_dress)
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
@@ -93,8 +98,8 @@ def build(
     if mcp is not None:
         bridge = AsgiBridge(mcp)
         app.cleanup_ctx.append(bridge.lifespan)
-        for method, path in MCP_ROUTES:
-            app.router.add_route(method, path, bridge.handle, expect_handler=_expected)
+        for name, (method, path) in MCP_ROUTES.items():
+            app.router.add_route(method, path, bridge.handle, name=name, expect_handler=_expected)
     return app
 
 
@@ -126,6 +131,8 @@ async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
     request_id = request[REQUEST_ID] = _request_id(request)
     started = time.perf_counter()
     try:
+        if request.match_info.route.name not in request.app[UNCOUNTED]:
+            charge_stranger(request.app[DEPS], where_from(request))
         response = await handler(request)
     except Exception as error:
         response = _answered(error, request)
@@ -139,38 +146,54 @@ async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 def _answered(error: Exception, request: web.Request) -> web.Response:
     """The refusal block of an error that reached the outside."""
-    if isinstance(error, Refused):
-        return answer(refused_reply(error))
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        reply = refused_reply(Refused(refusal("method_not_allowed", method=request.method)))
-        return answer(
-            Reply(reply.status, reply.body, {"Allow": ",".join(sorted(error.allowed_methods))})
-        )
-    if isinstance(error, web.HTTPRequestEntityTooLarge):
-        return answer(refused_reply(Refused(refusal("body_too_large", limit=MAX_BODY))))
-    if isinstance(error, web.HTTPNotFound):
-        return answer(refused_reply(Refused(refusal("not_found", what="route"))))
-    if isinstance(error, web.HTTPException):
-        return answer(refused_reply(invalid("request", error.reason)))
-    if isinstance(error, web.RequestPayloadError):
-        response = answer(refused_reply(invalid("body", "it does not arrive as it was announced")))
-        response.force_close()
-        return response
     if isinstance(error, ConnectionResetError):
         return web.Response(status=499)
-    log.error("request %s failed", request[REQUEST_ID], exc_info=error)
-    return answer(refused_reply(Refused(refusal("internal"))))
+    refused = _as_refused(error)
+    if refused is None:
+        log.error("request %s failed", request[REQUEST_ID], exc_info=error)
+        refused = Refused(refusal("internal"))
+    reply = refused_reply(refused, request.app[DEPS].clock.now())
+    response = answer(reply)
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        response.headers["Allow"] = ",".join(sorted(error.allowed_methods))
+    if isinstance(error, web.RequestPayloadError):
+        response.force_close()
+    return response
+
+
+def _as_refused(error: Exception) -> Refused | None:
+    """What the router, the parser or the reader of bodies refused; None for a fault of ours."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        return Refused(refusal("method_not_allowed", method=error.method))
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return Refused(refusal("body_too_large", limit=MAX_BODY))
+    if isinstance(error, web.HTTPNotFound):
+        return Refused(refusal("not_found", what="route", next=(INDEX, SKILL)))
+    if isinstance(error, web.HTTPException):
+        return invalid("request", error.reason)
+    if isinstance(error, web.RequestPayloadError):
+        return invalid("body", "it does not arrive as it was announced")
+    return None
 
 
 def _route(op: Operation) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         deps = request.app[DEPS]
         arguments = await _arguments(op, request)
-        caller = await identify(deps, request.headers)
-        key = request.headers.get("Idempotency-Key")
-        return answer(await run(op, deps, caller, arguments, key=key))
+        address = where_from(request)
+        caller = await identify(deps, request.headers, address=address)
+        key = idempotency_key(request.headers)
+        return answer(await run(op, deps, caller, arguments, key=key, address=address))
 
     return handle
+
+
+def where_from(request: web.Request) -> str | None:
+    """The network address that a request counts for."""
+    peer = request.transport.get_extra_info("peername") if request.transport else None
+    return origin_of(request.app[DEPS], peer[0] if peer else None, request.headers)
 
 
 async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
+from tools.call.charges import WRONG_CREDENTIAL, charge_stranger
 from tools.call.credentials import Header, resolve, slide
 from tools.call.operation import NOBODY, Caller, Deps
+from tools.call.rates import Network, networks, origin
 
 KEY_HEADER: Final = "X-Service-User-Key"
 LONGEST: Final = 512
 
 
-def _only(headers: Mapping[str, str], name: str) -> str | None:
-    """A header that may come once; the web frameworks' mappings show the first of several."""
+def _all(headers: Mapping[str, str], name: str) -> list[str]:
+    """Every value of a header; the web frameworks' mappings show the first of several."""
     if hasattr(headers, "getall"):  # aiohttp's
-        found = headers.getall(name, [])
-    elif hasattr(headers, "getlist"):  # Starlette's
-        found = headers.getlist(name)
-    else:
-        found = [headers[name]] if name in headers else []
+        return list(headers.getall(name, []))
+    if hasattr(headers, "getlist"):  # Starlette's
+        return list(headers.getlist(name))
+    return [headers[name]] if name in headers else []
+
+
+def _only(headers: Mapping[str, str], name: str) -> str | None:
+    """A header that may come once."""
+    found = _all(headers, name)
     if len(found) > 1:
         raise Refused(refusal("unauthenticated", needs="one credential, not two"))
     return found[0] if found else None
@@ -45,14 +52,46 @@ def credential_of(headers: Mapping[str, str]) -> tuple[Header, str] | None:
     return "bearer", token.strip()
 
 
-async def identify(deps: Deps, headers: Mapping[str, str], *, on_mcp: bool = False) -> Caller:
-    """Who calls; looked up on every request, so that a revocation acts at once.
+def has_credential(headers: Mapping[str, str]) -> bool:
+    """True where a request brings something that may be a credential."""
+    return KEY_HEADER in headers or "Authorization" in headers
+
+
+def idempotency_key(headers: Mapping[str, str]) -> str | None:
+    """The key of a repeatable write. Errors: `invalid_request` for two of them."""
+    found = _all(headers, "Idempotency-Key")
+    if len(found) > 1:
+        raise invalid("idempotency_key", "given twice")
+    return found[0] if found else None
+
+
+async def identify(
+    deps: Deps, headers: Mapping[str, str], *, on_mcp: bool = False, address: str | None = None
+) -> Caller:
+    """Who calls; looked up on every request, so that a revocation acts at once. `address` is where
+    from: it pays for credentials that are none.
 
     Errors: `unauthenticated` for a credential that is unknown, revoked or out of date: it never
-    acts as nobody.
+    acts as nobody; `rate_limited` after too many of those.
     """
-    found = credential_of(headers)
-    return NOBODY if found is None else await known(deps, *found, on_mcp=on_mcp)
+    try:
+        found = credential_of(headers)
+        return NOBODY if found is None else await known(deps, *found, on_mcp=on_mcp)
+    except Refused:
+        charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
+        raise
+
+
+def origin_of(deps: Deps, peer: str | None, headers: Mapping[str, str]) -> str | None:
+    """The network address that a request counts for (contract 1)."""
+    trusted = _trusted(deps.config.trusted_proxies)
+    forwarded = ",".join(_all(headers, "X-Forwarded-For")) if trusted else None
+    return origin(peer, forwarded, trusted)
+
+
+@lru_cache(maxsize=4)
+def _trusted(setting: str) -> tuple[Network, ...]:
+    return networks(setting)
 
 
 async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = False) -> Caller:

@@ -5,7 +5,9 @@ holds a place by waiting.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
+import socket
 from typing import Any, Final
 
 from aiohttp import web
@@ -14,7 +16,6 @@ from aiohttp.web_protocol import RequestHandler
 from domain.refusals import Refused, invalid, refusal
 from http_shim.application import SECURITY_HEADERS, answer
 from tools.call.operation import Reply
-from tools.call.run import refused_reply
 
 log = logging.getLogger("wallet.http")
 
@@ -23,20 +24,37 @@ MAX_LINE: Final = 160 * 1024
 SHUTDOWN_S: Final = 1
 HEAD_S: Final = 20
 LINGER_S: Final = 1
+KEPT_S: Final = 75  # a connection on which nothing is asked
+BACKLOG: Final = 1_024
+NO_HTTP: Final = "it is not well-formed HTTP"
 # aiohttp's own access log; ours is written where the route is known.
 QUIET: Final[dict[str, Any]] = {"access_log": None}
 
 
 class Connection(RequestHandler):
-    """A connection that answers malformed HTTP with a refusal, and gives a first request only so
-    long to arrive.
+    """A connection that answers malformed HTTP with a refusal, and gives the head of each request
+    only so long to arrive.
     """
 
     _late: asyncio.TimerHandle | None = None
+    _waits_for: int = -1
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock of the first request."""
         super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Start the clock of a further request at its first byte."""
+        super().data_received(data)
+        idle = self._current_request is None and not self._messages
+        if idle and self._waits_for != self._request_count:
+            self._wait()
+
+    def _wait(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        self._waits_for = self._request_count
         self._late = asyncio.get_running_loop().call_later(HEAD_S, self._give_up)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -46,7 +64,7 @@ class Connection(RequestHandler):
         super().connection_lost(exc)
 
     def _give_up(self) -> None:
-        if self._request_count == 0:
+        if self._request_count == self._waits_for:
             self.force_close()
 
     def handle_error(
@@ -62,24 +80,16 @@ class Connection(RequestHandler):
         log.info("a request that is no HTTP: %s", type(exc).__name__)
         if request.writer.output_size > 0:
             raise ConnectionError("half an answer is sent already")
-        if status >= 500:
-            reply = refused_reply(Refused(refusal("internal")))
-        else:
-            told = refused_reply(invalid("request", "it is not well-formed HTTP"))
-            reply = Reply(status, told.body)
-        response = answer(reply)
+        fault = Refused(refusal("internal")) if status >= 500 else invalid("request", NO_HTTP)
+        response = answer(Reply(status, fault.refusal.as_json("nobody")))
         response.headers.update(SECURITY_HEADERS)
         response.headers["Server"] = "wallet"
         response.force_close()
         return response
 
 
-class _Site(web.TCPSite):
-    """A TCP site whose connections are ours."""
-
-    def __init__(self, runner: web.AppRunner, host: str, port: int):
-        super().__init__(runner, host, port)
-        self._where = host, port
+class _Site(web.SockSite):
+    """A site whose connections are ours."""
 
     async def start(self) -> None:
         """Open the port."""
@@ -90,20 +100,52 @@ class _Site(web.TCPSite):
 
         def connection() -> Connection:
             return Connection(
-                server, loop=loop, max_line_size=MAX_LINE, lingering_time=LINGER_S, **QUIET
+                server,
+                loop=loop,
+                max_line_size=MAX_LINE,
+                lingering_time=LINGER_S,
+                keepalive_timeout=KEPT_S,
+                **QUIET,
             )
 
-        self._server = await loop.create_server(connection, *self._where, backlog=1_024)
+        self._server = await loop.create_server(connection, sock=self._sock, backlog=BACKLOG)
 
 
-async def listen(app: web.Application, host: str, port: int) -> web.AppRunner:
-    """Serve an application; the caller cleans the runner up. Errors: OSError where the port is not
-    to be had.
+def bound(host: str, port: int) -> socket.socket:
+    """Take the port; nobody is answered on it yet. Errors: OSError where it is not to be had."""
+    family, kind, _, _, where = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, kind)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(where)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def address_of(sock: socket.socket) -> str:
+    """The address at which this machine reaches what is bound; loopback stands for "every one"."""
+    host, port = sock.getsockname()[:2]
+    inside = ipaddress.ip_address(host)
+    if inside.is_unspecified:
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def listen(
+    app: web.Application, host: str, port: int, *, sock: socket.socket | None = None
+) -> web.AppRunner:
+    """Serve an application, on `sock` where it is bound already; the caller cleans the runner up.
+
+    Errors: OSError where the port is not to be had.
     """
     runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=SHUTDOWN_S, access_log=None)
     await runner.setup()
     try:
-        await _Site(runner, host, port).start()
+        await _Site(runner, sock or bound(host, port)).start()
     except BaseException:
         await runner.cleanup()
         raise

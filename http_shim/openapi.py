@@ -10,7 +10,13 @@ from domain.refusals import REFUSALS
 from tools.call.describe import gives_schema, refusal_example, refusal_schema, takes_schema
 from tools.call.operation import Operation
 
-ALWAYS: Final = ("invalid_request", "internal")
+ALWAYS: Final = (
+    "invalid_request",
+    "secret_not_accepted",
+    "rate_limited",
+    "unauthenticated",
+    "internal",
+)
 SECURITY: Final = {
     "open": [{}],
     "owner": [{"owner_session": []}],
@@ -66,11 +72,8 @@ def refusals_of(op: Operation) -> list[str]:
     codes = {*op.refusals, *ALWAYS}
     if op.auth != "open":
         codes.add("forbidden")
-    codes.add("unauthenticated")
     if op.route and op.route[0] != "GET":
         codes.add("body_too_large")
-    if op.guards_secrets:
-        codes.add("secret_not_accepted")
     if op.idempotency is not None:
         codes |= {"idempotency_key_reused", "idempotency_in_flight"}
     return sorted(codes)
@@ -158,6 +161,7 @@ def _texts() -> dict[str, Any]:
 
     def get(name: str, tag: str, summary: str, *answers: dict[str, Any]) -> dict[str, Any]:
         responses = {status: answer for told in answers for status, answer in told.items()}
+        responses["429"] = _refused(429, ["rate_limited"])
         return {
             "get": {
                 "operationId": name,
@@ -174,6 +178,7 @@ def _texts() -> dict[str, Any]:
         return {status: _answer("The answer", schema, media)}
 
     return {
+        "/": get("index", "service", "Where everything is", ok(free)),
         "/wallet/door": get(
             "door",
             "door",

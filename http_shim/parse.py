@@ -88,6 +88,19 @@ def read(text: str) -> Any:
         raise invalid("body", f"not JSON: {type(error).__name__}") from None
 
 
+def repeated_key(raw: bytes) -> str | None:
+    """The first key that an object in a JSON text has twice; None for a text without one, or that
+    somebody else will find to be no JSON.
+    """
+    try:
+        json.loads(raw, object_pairs_hook=_pairs)
+    except Refused as refused:
+        return str(refused.refusal.detail["fields"][0]["loc"])
+    except (ValueError, RecursionError):
+        return None
+    return None
+
+
 def bounded(arguments: dict[str, Any]) -> None:
     """Hold arguments that somebody else has parsed to the limits of a body.
 

@@ -293,7 +293,7 @@ def openapi() -> None:
     from http_shim.openapi import document
     from tools.catalogue import OPERATIONS
 
-    _say(document(OPERATIONS, base_url=_settings().base_url))
+    _say(document(OPERATIONS, base_url=_settings().config().base_url))
 
 
 @main.command()

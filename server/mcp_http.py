@@ -21,9 +21,11 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from server.mcp_guard import KEYED, STRANGERS_SESSIONS, Guard, quiet_sdk
 from server.mcp_server import WalletServer
 
-MAX_SESSIONS: Final = 1_000  # each holds memory, and ending them takes time at shutdown
+# Each holds memory, and ending them takes time at shutdown. The guard is stricter.
+MAX_SESSIONS: Final = KEYED.all + STRANGERS_SESSIONS.all + 50
 IDLE_S: Final = 600
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 # sse-starlette looks every half second whether to end.
@@ -98,6 +100,7 @@ class _Open:
 
 def mcp_app(server: WalletServer, base_url: str) -> Starlette:
     """The ASGI application behind the three paths."""
+    quiet_sdk()
     checks = security(base_url)
     streamable = server.streamable_http_app(
         json_response=True,
@@ -115,6 +118,7 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         ],
         middleware=[
             Middleware(_Open, server=server),
+            Middleware(Guard, deps=server.deps, idle_s=IDLE_S),
             Middleware(AuthenticationMiddleware, backend=KeyBackend()),
             Middleware(AuthContextMiddleware),
         ],

@@ -17,10 +17,11 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 
 from domain.refusals import Refused, invalid, refusal
 from http_shim.application import encoded
-from http_shim.identity import identify, known
+from http_shim.identity import has_credential, identify, known, origin_of
 from http_shim.parse import bounded, read
 from server.mcp_skill import add_skill
 from skill import text
+from tools.call.charges import charge_stranger
 from tools.call.describe import hints, tool_input, tool_output
 from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run
@@ -41,6 +42,7 @@ class WalletServer(Server[Any]):
     not.
     """
 
+    deps: Deps
     open_requests: int = 0
 
     def create_initialization_options(
@@ -70,6 +72,8 @@ class Tools:
 
     async def list(self, ctx: Context, params: Any) -> t.ListToolsResult:
         """The tools that this caller can use now: the switch is read each time."""
+        if ctx.request is not None and not has_credential(_headers(ctx)):
+            self._charge(ctx)
         # The SDK keeps no public register of its connections; a session lives for one request only.
         self._connections.add(ctx.session._connection)
         door = await self.watch()
@@ -95,22 +99,31 @@ class Tools:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
             key, arguments = _arguments(op, given)
-            caller = await self._caller(ctx)
+            address = _address(self.deps, ctx)
+            caller = await self._caller(ctx, address)
         except Refused as refused:
-            return refused_reply(refused)
+            return refused_reply(refused, self.deps.clock.now())
         except Exception:
             log.exception("tool %s failed before it ran", op.name)
-            return refused_reply(Refused(refusal("internal")))
-        return await run(op, self.deps, caller, arguments, key=key, surface="mcp")
+            return refused_reply(Refused(refusal("internal")), self.deps.clock.now())
+        return await run(op, self.deps, caller, arguments, key=key, surface="mcp", address=address)
 
-    async def _caller(self, ctx: Context) -> Caller:
+    async def _caller(self, ctx: Context, address: str | None) -> Caller:
         if ctx.request is None:
             return (
                 await known(self.deps, "agent_key", self._stdio_key, on_mcp=True)
                 if self._stdio_key
                 else NOBODY
             )
-        return await identify(self.deps, _headers(ctx), on_mcp=True)
+        return await identify(self.deps, _headers(ctx), on_mcp=True, address=address)
+
+    def _charge(self, ctx: Context) -> None:
+        """Count a stranger's listing. Errors: MCPError, with the refusal block as data."""
+        try:
+            charge_stranger(self.deps, _address(self.deps, ctx))
+        except Refused as refused:
+            block = dict(refused_reply(refused, self.deps.clock.now()).body)
+            raise MCPError(t.INTERNAL_ERROR, block["reason"], {"refusal": block}) from None
 
     async def watch(self) -> bool:
         """Look at the switch, so that listeners hear of a change that no request has seen."""
@@ -138,6 +151,11 @@ async def _tell(connection: Any) -> None:
             await connection.notify("notifications/tools/list_changed", None)
     except Exception:
         log.debug("a connection could not be told of the changed list", exc_info=True)
+
+
+def _address(deps: Deps, ctx: Context) -> str | None:
+    client = getattr(ctx.request, "client", None)
+    return origin_of(deps, client.host, _headers(ctx)) if client else None
 
 
 def _headers(ctx: Context) -> Mapping[str, str]:
@@ -231,6 +249,7 @@ def build_server(
         on_list_resource_templates=_no_templates,
         on_subscriptions_listen=ListenHandler(tools.bus),
     )
+    server.deps = deps
     # Its spans go nowhere without an exporter, and cost 3 to 14% of a call.
     server.middleware.clear()
 

@@ -14,7 +14,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.listening import address_of, bound, listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import Tools, build_server
 from server.settings import Settings
@@ -82,10 +82,12 @@ async def serve_until(
 ) -> None:
     """Serve until the event is set."""
     await _schema(settings)
-    async with wired(settings) as parts, anyio.create_task_group() as group:
+    sock = bound(host, port)
+    address = address_of(sock)
+    async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
         server, tools = build_server(parts.deps, OPERATIONS)
-        app = build(parts.deps, OPERATIONS, mcp=mcp_app(server, settings.base_url))
-        runner = await listen(app, host, port)
+        app = build(parts.deps, OPERATIONS, mcp=mcp_app(server, parts.deps.config.base_url))
+        runner = await listen(app, host, port, sock=sock)
         try:
             group.start_soon(_watch_door, tools)
             if keeper:
@@ -94,7 +96,7 @@ async def serve_until(
             # and again.
             gc.collect()
             gc.freeze()
-            ready(f"http://{host}:{runner.addresses[0][1]}")
+            ready(address)
             await stop.wait()
         finally:
             with anyio.CancelScope(shield=True):

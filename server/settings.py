@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from domain.settings import Config, Switches
+from tools.call.rates import networks
 from tools.call.switches import is_on
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
@@ -66,7 +67,7 @@ class Settings(BaseSettings):
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
-    base_url: str = "http://127.0.0.1:8402"
+    base_url: str | None = None
     default_chain_id: int = 84532
     auction_chain_id: int = 84532
     chains: dict[int, ChainSettings] = Field(default_factory=dict)
@@ -91,6 +92,13 @@ class Settings(BaseSettings):
     ranked_days: int = Field(default=14, ge=0)
     ranked_trades: int = Field(default=10, ge=0)
     ranked_funded: int = Field(default=1, ge=0)
+    rate_reads: int = Field(default=3_000, ge=0)
+    rate_writes: int = Field(default=600, ge=0)
+    rate_anonymous: int = Field(default=300, ge=0)
+    rate_challenges: int = Field(default=10, ge=0)
+    drafts_per_hour: int = Field(default=60, ge=0)
+    agents_per_owner: int = Field(default=50, ge=0)
+    trusted_proxies: str = ""
     keeper_tick_s: int = Field(default=30, ge=1)
     keeper_batch: int = Field(default=20, ge=1)
     markets_file: Path | None = None
@@ -110,12 +118,20 @@ class Settings(BaseSettings):
 
     @field_validator("base_url")
     @classmethod
-    def _plain_base(cls, value: str) -> str:
+    def _plain_base(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
         if not value.startswith(("http://", "https://")):
             raise ValueError("it starts with http:// or https://")
         if not _BASE_URL.fullmatch(value):
             raise ValueError("it is a host in ASCII, a port and a path: links are made from it")
         return value.rstrip("/")
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: str) -> str:
+        networks(value)
+        return value
 
     @model_validator(mode="after")
     def _secret_from_file(self) -> Settings:
@@ -133,10 +149,12 @@ class Settings(BaseSettings):
             gas_sponsorship=is_on(self.gas_sponsorship),
         )
 
-    def config(self) -> Config:
-        """The part of the settings that the rules use."""
+    def config(self, address: str | None = None) -> Config:
+        """The part of the settings that the rules use; links begin with `address`, where the
+        service is served, unless a base URL is set.
+        """
         return Config(
-            base_url=self.base_url,
+            base_url=self.base_url or address or Config().base_url,
             default_chain_id=self.default_chain_id,
             auction_chain_id=self.auction_chain_id,
             spread_bps=self.spread_bps,
@@ -149,6 +167,13 @@ class Settings(BaseSettings):
             ranked_days=self.ranked_days,
             ranked_trades=self.ranked_trades,
             ranked_funded=self.ranked_funded,
+            rate_reads=self.rate_reads,
+            rate_writes=self.rate_writes,
+            rate_anonymous=self.rate_anonymous,
+            rate_challenges=self.rate_challenges,
+            drafts_per_hour=self.drafts_per_hour,
+            agents_per_owner=self.agents_per_owner,
+            trusted_proxies=self.trusted_proxies,
             markets=tuple(_data(self.markets_file, "markets.toml").get("markets", ())),
             deposit_rails=_data(self.deposit_rails_file, "deposit_rails.toml"),
         )

@@ -106,9 +106,7 @@ class Ticks:
             await self._inbound(chain)
 
     async def _inbound(self, chain: EvmChain) -> None:
-        """Read on, from the first round's block: what came before an address was proven is
-        nobody's report.
-        """
+        """Read on, from the first round's block: what came before is nobody's report."""
         chain_id, deep = chain.chain_id, (await chain.latest()).number - chain.confirmations
         read, holders = await self.deps.store.read(
             lambda uow: (

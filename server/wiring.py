@@ -81,9 +81,13 @@ class Wired:
 
 @asynccontextmanager
 async def wired(
-    settings: Settings, clock: Clock | None = None, ids: Ids | None = None
+    settings: Settings,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    *,
+    address: str | None = None,
 ) -> AsyncIterator[Wired]:
-    """Open the store and the chains, and close them at the end."""
+    """Open the store and the chains, and close them at the end; `address` is what is served."""
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))
     key = settings.keeper_private_key
@@ -92,7 +96,7 @@ async def wired(
         chains=chains,
         clock=clock or SystemClock(),
         ids=ids or SystemIds(),
-        config=settings.config(),
+        config=settings.config(address),
         sign_in=SiweSignIn(),
         defaults=settings.switches(),
         keeper=Sender(chains, key.get_secret_value()) if key else None,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any, Final
 
 from domain.refusals import REFUSALS
@@ -93,6 +94,18 @@ def client_config(base_url: str) -> dict[str, Any]:
 def rate_limits(config: Config) -> list[dict[str, Any]]:
     """Limits a caller can run into, besides those of its mandates."""
     return [
+        {"what": "reads a key and minute", "limit": config.rate_reads, "code": "rate_limited"},
+        {"what": "writes a key and minute", "limit": config.rate_writes, "code": "rate_limited"},
+        {
+            "what": "requests without a key, an address and minute",
+            "limit": config.rate_anonymous,
+            "code": "rate_limited",
+        },
+        {
+            "what": "drafts and proposals an owner and hour",
+            "limit": config.drafts_per_hour,
+            "code": "rate_limited",
+        },
         {
             "what": "pending approvals a mandate",
             "limit": config.pending_approvals_max,
@@ -116,6 +129,18 @@ def rate_limits(config: Config) -> list[dict[str, Any]]:
             "code": "over_daily_cap",
         },
     ]
+
+
+def index(config: Config) -> dict[str, Any]:
+    """The body of `GET /` (contract 1)."""
+    base = config.base_url
+    links = {"skill": "/wallet/skill.md", "openapi": "/openapi.json", "mcp": "/mcp"}
+    links |= {"door": "/wallet/door", "app": "/app"}
+    return {
+        "service": NAME,
+        "version": version("mandate-wallet"),
+        "links": {name: base + path for name, path in links.items()},
+    }
 
 
 def door_body(operations: Sequence[Operation], config: Config) -> dict[str, Any]:

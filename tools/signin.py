@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.refusals import NextStep, Refused, refusal
+from domain.next_steps import NextStep
+from domain.refusals import Refused, refusal
 from domain.times import timestamp
 from storage.rows.identities import Challenge
 from storage.unit_of_work import UnitOfWork
 from tools.call.credentials import hashed
-from tools.call.fields import Address, Nothing
+from tools.call.fields import Address, Nothing, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 
 CHALLENGE_GOOD_FOR: Final = timedelta(minutes=5)
@@ -40,8 +41,12 @@ class ChallengeOut(Gives):
 class SessionIn(Takes):
     """The signed text."""
 
-    message: str = Field(max_length=8_000)
-    signature: str = Field(pattern=r"^0x([0-9a-fA-F]{2})+$", max_length=16_384)
+    message: str = Field(
+        max_length=8_000,
+        description="the text of the challenge, unchanged",
+        examples=["wallet.example wants you to sign in with your Ethereum account:\n0x…"],
+    )
+    signature: Signature
 
 
 class SessionOut(Gives):
@@ -159,6 +164,7 @@ OPERATIONS: Final = (
         handler=open_session,
         gather=checked,
         writes=True,
+        verbatim=frozenset({"message"}),
         family="sign-in",
         statuses={201: "The session; its token is shown once"},
         refusals=("invalid_signature", "chain_unavailable", "not_configured"),

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from domain.mandates.targets import Target
 from domain.refusals import invalid
+from domain.text import composed, unfit
 
 STATUSES: Final = ("live", "paper", "planned")
 
@@ -210,13 +211,20 @@ def _texts(loc: str, value: Any, most: int = 50) -> tuple[str, ...]:
         or any(not isinstance(v, str) or not 0 < len(v) <= 200 for v in value)
     ):
         raise invalid(loc, f"a list of at most {most} texts")
-    return tuple(value)
+    return tuple(_line(loc, v) for v in value)
+
+
+def _line(loc: str, text: str) -> str:
+    why = unfit(text, lines=False)
+    if why is not None:
+        raise invalid(loc, why)
+    return composed(text)
 
 
 def _text(loc: str, value: Any) -> str | None:
     if value is not None and (not isinstance(value, str) or len(value) > 200):
         raise invalid(loc, "a text of at most 200 characters")
-    return value
+    return None if value is None else _line(loc, value)
 
 
 def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:

@@ -255,12 +255,18 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
                 keeper_private_key=SecretStr(net.keeper_key),
                 markets_file=markets,
                 door="on",
+                # The clock stands still between scenarios, so that nothing is ever paid off.
+                rate_reads=0,
+                rate_writes=0,
+                rate_anonymous=0,
+                rate_challenges=0,
+                drafts_per_hour=0,
             )
             await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)
             async with wired(settings, clock) as parts, ClientSession() as http:
                 server, _ = build_server(parts.deps, OPERATIONS)
                 service = await listen(
-                    build(parts.deps, OPERATIONS, mcp=mcp_app(server, settings.base_url)),
+                    build(parts.deps, OPERATIONS, mcp=mcp_app(server, parts.deps.config.base_url)),
                     "127.0.0.1",
                     0,
                 )

@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import anyio
 from aiohttp import ClientSession
@@ -139,7 +140,7 @@ def _free_port() -> int:
 
 
 async def _service(settings: Settings, stop: anyio.Event, *, task_status: Any) -> None:
-    port = int(settings.base_url.rsplit(":", 1)[1])
+    port = urlsplit(settings.base_url or "").port or 0
     await serve_until(settings, "127.0.0.1", port, stop, keeper=True, ready=task_status.started)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from domain.text import shown
 from storage.paging import cursor_of, keys_of, not_a_cursor
 from storage.sql import Row, Sql, canonical, first, micros, moment
 
@@ -235,5 +236,10 @@ def _agent(row: Row) -> HallAgent:
         int(row["mandates_working"]),
         int(row["usdc_working"]),
         moment(row["as_of"]),
-        json.loads(row["body"]),
+        _legible(json.loads(row["body"])),
     )
+
+
+def _legible(body: dict[str, Any]) -> dict[str, Any]:
+    """The body with a name that everybody can read; older names may hold anything."""
+    return body | {"name": shown(body["name"])} if isinstance(body.get("name"), str) else body

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.refusals import Refused, refusal
+from domain.text import shown
 from storage.paging import cursor_of, keys_of
 from storage.sql import Row, Sql, columns, first, maybe_moment, micros, moment
 
@@ -90,9 +91,12 @@ class Identities:
             raise LookupError(address)
         return User(row["user_id"], row["address"])
 
-    def user(self, user_id: str) -> User | None:
-        """A person by id."""
-        row = first(self._sql, "SELECT user_id, address FROM users WHERE user_id = :id", id=user_id)
+    def user(self, user_id: str, *, lock: bool = False) -> User | None:
+        """A person by id; `lock` keeps other writers of what is theirs off."""
+        tail = " FOR UPDATE" if lock and self._sql.dialect == "postgresql" else ""
+        row = first(
+            self._sql, "SELECT user_id, address FROM users WHERE user_id = :id" + tail, id=user_id
+        )
         return User(row["user_id"], row["address"]) if row else None
 
     def add_challenge(
@@ -221,6 +225,16 @@ class Identities:
         )
         return [_agent(r) for r in rows]
 
+    def count_agents_of(self, owner_id: str, most: int) -> int:
+        """How many agents an owner has, up to `most`."""
+        return len(
+            self._sql.rows(
+                "SELECT agent_id FROM agents WHERE owner_id = :owner LIMIT :most",
+                owner=owner_id,
+                most=most,
+            )
+        )
+
     # -- keys
     # ------------------------------------------------------------------------------------------------
 
@@ -323,5 +337,9 @@ def agent_after(agent: Agent) -> str:
 
 def _agent(row: Row) -> Agent:
     return Agent(
-        row["agent_id"], row["owner_id"], row["name"], row["address"], moment(row["created_at"])
+        row["agent_id"],
+        row["owner_id"],
+        shown(row["name"]),
+        row["address"],
+        moment(row["created_at"]),
     )

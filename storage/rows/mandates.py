@@ -24,6 +24,7 @@ from storage.sql import (
     maybe_micros,
     maybe_moment,
     micros,
+    moment,
 )
 
 _MONEY: Final = frozenset(
@@ -258,6 +259,17 @@ class Mandates:
             chain=chain_id,
         )
         return found is not None
+
+    def created_since(self, owner_id: str, since: datetime, most: int) -> list[datetime]:
+        """When the owner's newest mandates were made, newest first, `most` at the most."""
+        rows = self._sql.rows(
+            "SELECT created_at FROM mandates WHERE owner_id = :owner AND created_at > :since "
+            "ORDER BY created_at DESC LIMIT :most",
+            owner=owner_id,
+            since=micros(since),
+            most=most,
+        )
+        return [moment(r["created_at"]) for r in rows]
 
     def counts(self) -> tuple[int, int]:
         """(working mandates, all mandates)."""

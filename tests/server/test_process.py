@@ -30,7 +30,7 @@ def free_port() -> int:
 def environment(folder: Path, **more: str) -> dict[str, str]:
     return {
         "PATH": os.defpath, "WALLET_DATABASE_URL": f"sqlite:///{folder / 'w.sqlite'}", "WALLET_DOOR": "on",
-        "WALLET_LOG_LEVEL": "WARNING", "PYTHONPATH": str(Path(__file__).parents[2]),
+        "WALLET_LOG_LEVEL": "WARNING", "WALLET_RATE_CHALLENGES": "0", "WALLET_RATE_ANONYMOUS": "0", "PYTHONPATH": str(Path(__file__).parents[2]),
     } | more  # fmt: skip
 
 

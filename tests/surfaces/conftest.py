@@ -17,6 +17,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from domain.settings import Config
 from http_shim.application import build
 from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
@@ -45,8 +46,9 @@ class Service:
 
 
 @asynccontextmanager
-async def running(url: str, evm: Evm) -> AsyncIterator[Service]:
-    async with a_world(url, evm) as world:
+async def running(url: str, evm: Evm, **settings: Any) -> AsyncIterator[Service]:
+    config = Config(default_chain_id=CHAIN_ID, **settings)
+    async with a_world(url, evm, config=config) as world:
         m = await working(world)
         agent_id = m.agent.user_id or ""
         await world.store.write(

@@ -20,8 +20,8 @@ from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
 from tools.call.case import Facts, chain_of, load_book, named_chain, vault_now
-from tools.call.fields import Address, HexData, OneMandate
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.fields import Address, HexData, Lines, OneMandate
+from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply
 
 
 class Execute(OneMandate):
@@ -35,7 +35,7 @@ class Execute(OneMandate):
     approval_id: str | None = Field(
         default=None, max_length=64, description="an approved item, when the owner had to be asked"
     )
-    why: str | None = Field(
+    why: Lines | None = Field(
         default=None,
         max_length=2_000,
         description="reason the owner reads when the action needs approval",
@@ -262,6 +262,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
         takes=Execute,
         gives=ExecuteOut,
+        weight=HEAVY,
         handler=execute_call,
         gather=gather_execute,
         writes=True,

@@ -22,7 +22,7 @@ from domain.times import midnight
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
 from tools.call.case import Facts, chain_of, load_book
-from tools.call.fields import OneMandate, TxHash
+from tools.call.fields import Line, OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
 PAYLOAD_KEYS: Final = frozenset(
@@ -84,12 +84,12 @@ class RefusedIn(OneMandate):
         "MandateEnded",
         "server_guard",
     ]
-    source: str | None = Field(
+    source: Line | None = Field(
         default=None,
         max_length=200,
         description="where the refusal came from, for example execute-call",
     )
-    check: str | None = Field(
+    check: Line | None = Field(
         default=None, max_length=200, description="the check or code that failed"
     )
     attempted: dict[str, Any] | None = Field(
@@ -305,7 +305,6 @@ OPERATIONS: Final = (
         handler=report_event,
         writes=True,
         on_mcp=True,
-        guards_secrets=True,
         idempotency=scope,
         statuses={201: "Stored", 202: "Stored and flagged: violation is true"},
         refusals=(
@@ -331,7 +330,6 @@ OPERATIONS: Final = (
         gather=gather_refusal,
         writes=True,
         on_mcp=True,
-        guards_secrets=True,
         statuses={200: "This transaction was reported already", 201: "Stored"},
         refusals=("not_found", "mandate_not_accepted", "secret_not_accepted", "rate_limited"),
     ),

@@ -124,7 +124,6 @@ OPERATIONS: Final = (
         gives=Page[dict[str, Any]],
         handler=activity,
         on_mcp=True,
-        guards_secrets=True,
         family="agents",
         refusals=("not_found",),
     ),

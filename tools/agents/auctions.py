@@ -29,10 +29,10 @@ REF_KINDS: Final = {
 class BidEvent(OneAgent):
     """One event of a bid; `seq` counts the bid's events of one kind."""
 
-    bid_id: str = Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")
+    bid_id: str = Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", examples=["bid-7"])
     event: Literal["placed", "closed", "delivered"]
     amount: Usdc = Field(description="notional placed, amount released, or amount delivered")
-    seq: int = Field(ge=0, le=2**53)
+    seq: int = Field(ge=0, le=2**53, examples=[1])
 
 
 class BidEventOut(Gives):
@@ -140,7 +140,6 @@ OPERATIONS: Final = (
         handler=book,
         writes=True,
         idempotent=True,
-        guards_secrets=True,
         family="keeper",
         statuses={200: "Booked before", 201: "Booked"},
         refusals=("not_found", "conflict", "invalid_number", "secret_not_accepted"),

@@ -16,7 +16,7 @@ from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent, wallet_of
 from tools.call.access import not_found
-from tools.call.fields import Address
+from tools.call.fields import Address, ChainId
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.keeper.rollup import refresh_row
 
@@ -31,7 +31,7 @@ class BalancesOut(Gives):
 class DepositIn(OneAgent):
     """Set an address, prove it, or read the one on file."""
 
-    chain_id: int = Field(ge=1, le=2**53)
+    chain_id: ChainId
     address: Address | None = None
     signature: str | None = Field(
         default=None,
@@ -219,7 +219,6 @@ OPERATIONS: Final = (
         writes=True,
         idempotent=True,
         on_mcp=True,
-        guards_secrets=True,
         family="agents",
         refusals=(
             "not_found",

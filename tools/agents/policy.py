@@ -129,7 +129,6 @@ OPERATIONS: Final = (
         handler=write_policy,
         writes=True,
         idempotent=True,
-        guards_secrets=True,
         family="agents",
         refusals=("not_found", "invalid_number"),
     ),

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from pydantic import Field
 
-from domain.refusals import Refused, invalid, refusal
+from domain.refusals import Refused, refusal
 from domain.times import timestamp
 from storage.rows.identities import Agent, agent_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.credentials import hashed
-from tools.call.fields import Address, Cursor, Limit, Nothing, Page
+from tools.call.fields import Address, AgentId, Cursor, KeyId, Limit, Name, Nothing, Page
 from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
 from tools.keeper.rollup import refresh_row
-
-AgentId = Annotated[str, Field(max_length=64, description="the agent's id (agents_me shows yours)")]
 
 
 class OneAgent(Takes):
@@ -28,7 +26,7 @@ class OneAgent(Takes):
 class Register(Takes):
     """A new agent."""
 
-    name: str = Field(min_length=1, max_length=80)
+    name: Name = Field(description="what people and agents call it; the owner's words")
     address: Address | None = None
 
 
@@ -60,7 +58,7 @@ class NewKey(Gives):
 class OneKey(OneAgent):
     """One key of an agent."""
 
-    key_id: str = Field(max_length=64)
+    key_id: KeyId
 
 
 class Revoked(Gives):
@@ -113,9 +111,11 @@ def wallet_of(ask: Ask[Any, Any], text: str) -> str:
 
 def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
     """Register an agent and mint its first key."""
-    name = ask.asked.name.strip()
-    if not name:
-        raise invalid("name", "not empty")
+    name, most, owner_id = ask.asked.name, ask.config.agents_per_owner, ask.caller.user_id or ""
+    if most:
+        uow.identities.user(owner_id, lock=True)
+        if uow.identities.count_agents_of(owner_id, most) >= most:
+            raise Refused(refusal("rate_limited", why=f"An owner has {most} agents at the most."))
     address = wallet_of(ask, ask.asked.address) if ask.asked.address is not None else None
     agent = Agent(ask.ids.short("u_"), ask.caller.user_id or "", name, address, ask.now)
     uow.identities.add_agent(agent)
@@ -232,7 +232,6 @@ OPERATIONS: Final = (
         gives=Registered,
         handler=register,
         writes=True,
-        guards_secrets=True,
         family="agents",
         statuses={201: "The agent and its key"},
         refusals=("invalid_address",),
@@ -258,7 +257,6 @@ OPERATIONS: Final = (
         gives=NewKey,
         handler=add_key,
         writes=True,
-        guards_secrets=True,
         family="agents",
         statuses={201: "The key, shown once"},
         refusals=("not_found", "conflict"),

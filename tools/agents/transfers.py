@@ -11,7 +11,7 @@ from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
-from tools.call.fields import TxHash
+from tools.call.fields import ChainId, TxHash
 from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
 from tools.keeper.transfers import kept
 
@@ -19,9 +19,9 @@ from tools.keeper.transfers import kept
 class TransferIn(Takes):
     """One transfer of yours (contract 7)."""
 
-    chain_id: int = Field(ge=1, le=2**53)
+    chain_id: ChainId
     asset: str = Field(
-        pattern=r"^[A-Za-z][A-Za-z0-9.]{1,15}$", description="symbol, for example USDC"
+        pattern=r"^[A-Za-z][A-Za-z0-9.]{1,15}$", description="symbol", examples=["USDC"]
     )
     amount: Usdc = Field(description="amount as a decimal string, at most 6 decimals")
     tx_hash: TxHash
@@ -118,7 +118,6 @@ OPERATIONS: Final = (
         handler=report,
         writes=True,
         on_mcp=True,
-        guards_secrets=True,
         family="transfers",
         idempotency=scope,
         statuses={201: "The report"},

@@ -10,16 +10,17 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from domain.next_steps import NextStep, Role
 from domain.ports import Chains, Clock, HouseKeeper, Ids, SignIn
-from domain.refusals import NextStep
 from domain.settings import Config, Switches
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
+from tools.call.rates import Rates
+
+# What a call weighs against the rate limits that reads much, or asks a chain.
+HEAVY: Final = 5
 
 Auth = Literal["open", "owner", "agent", "owner_or_agent", "keeper", "admin"]
-
-
-Role = Literal["nobody", "owner", "agent", "keeper", "admin"]
 
 
 Surface = Literal["http", "mcp", "house"]
@@ -67,6 +68,7 @@ class Deps:
     sign_in: SignIn
     defaults: Switches = field(default_factory=Switches)
     keeper: HouseKeeper | None = None
+    rates: Rates = field(default_factory=Rates)
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -157,6 +159,8 @@ class Operation:
     it, with none open. An operation with an outside effect has `effect` in place of `handler`.
     `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
     with their meaning.
+    `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
+    compared byte for byte, and neither stored nor shown.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -171,11 +175,12 @@ class Operation:
     gather: Gather | None = None
     effect: Effect[Any, Any] | None = None
     writes: bool = False
+    weight: int = 1
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
     on_mcp: bool = False
-    guards_secrets: bool = False
+    verbatim: frozenset[str] = frozenset()
     family: str = "mandates"
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Done"})
     refusals: tuple[str, ...] = ()

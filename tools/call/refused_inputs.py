@@ -1,108 +1,226 @@
-"""What no input may hold: secrets, and text that no row holds."""
+"""What no input may hold: text that nobody can read or store, and secrets."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 from domain.refusals import Refused, invalid, refusal
+from domain.text import composed, unfit
+
+VALUES_MAX: Final = 5_000
 
 
-def refuse_unwritable(value: Any, path: str = "") -> None:
-    """Refuse text that no database and no answer can hold: NUL, and half of a surrogate pair.
+def countable(body: Mapping[str, Any]) -> None:
+    """Refuse a body with more than 5,000 values: each is looked at, so that their number bounds
+    what a call costs.
 
-    JSON can carry both; stored, either would make every later read of the mandate fail.
+    Errors: `invalid_request`.
+    """
+    seen = 0
+    level: list[Collection[Any]] = [body.values()]
+    while level:
+        seen += sum(len(values) for values in level)
+        if seen > VALUES_MAX:
+            raise invalid("body", f"at most {VALUES_MAX} values")
+        inner = [v for values in level for v in values if isinstance(v, (dict, list))]
+        level = [v.values() if isinstance(v, dict) else v for v in inner]
+
+
+def legible(value: Any, path: str = "") -> Any:
+    """The value with every text in NFC.
+
+    Text with control, invisible or private-use characters is refused at any depth, and so is NUL
+    and half of a surrogate pair: stored, they would make a later read fail or say something else
+    than it shows. A line feed passes here; single-line fields refuse it themselves.
     Errors: `invalid_request`.
     """
     if isinstance(value, str):
-        if not _writable(value):
-            shown = path.encode("ascii", "replace").decode().replace("\x00", "?")
-            raise invalid(shown[:80] or "text", "text without NUL and without half surrogate pairs")
-    elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            refuse_unwritable(name, path)
-            refuse_unwritable(inner, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list):
-        for n, inner in enumerate(value):
-            refuse_unwritable(inner, f"{path}.{n}")
+        text = composed(value)
+        why = unfit(text, lines=True)
+        if why is not None:
+            raise invalid(_told(path) or "text", why)
+        return text
+    if isinstance(value, Mapping):
+        return {_name(n, path): legible(v, f"{path}.{n}" if path else n) for n, v in value.items()}
+    if isinstance(value, list):
+        return [legible(inner, f"{path}.{n}") for n, inner in enumerate(value)]
+    return value
 
 
-def _writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+def _name(name: str, path: str) -> str:
+    why = unfit(name, lines=False)
+    if why is not None:
+        raise invalid(_told(path) or "name", f"the name of a field is {why}")
+    return composed(name)
+
+
+def _told(path: str) -> str:
+    """A path without characters that an answer cannot carry."""
+    return path.encode("ascii", "replace").decode()[:80]
+
+
+# A field's name that asks for a secret, after folding, small and without separators, one a line.
+_NAMES: Final = re.compile(
+    r"(?:private|priv|secret|api|access|signing|exchange)key|apisecret|mnemonic|passphrase"
+    r"|passw(?:or)?d|seed(?:phrase|word)|recovery(?:phrase|code)|key(?:store|file)|credential|xpriv"
+    r"|xprv|^secret(?!ar)|(?:secret|seed|wif|(?:api|access|auth|bearer)token)s?$",
+    re.MULTILINE,
+)
+# Letters that Unicode's table of confusables folds to no Latin letter, or to another one.
+_MORE: Final = dict(zip(map(ord, "κıɩıοαερτνυωηѡƙ"), "kiiioaeptvuwnwk", strict=True))
+# Digits and signs in the place of letters.
+_NO_SIGNS: Final = str.maketrans("", "", "@$!|")
+_AS_LETTERS: Final = tuple(str.maketrans("013457@$!|", s) for s in ("oleastasil", "oieastasil"))
+
+
+@cache
+def _look_alikes() -> Mapping[int, str]:
+    """Character to the Latin letter or digit that it looks like (UTS 39)."""
+    # Its tables take a while to load, and hardly any call needs them.
+    from confusable_homoglyphs.confusables import confusables_data
+
+    table = dict(_MORE)
+    for char, alike in confusables_data.items():
+        latin = [h["c"] for h in alike if h["c"].isascii() and h["c"].isalnum()]
+        if len(char) == 1 and not char.isascii() and latin:
+            table.setdefault(ord(char), latin[0].lower())
+    return table
+
+
+def folded(text: str) -> str:
+    """Names as a reader sees them: NFKC, look-alike letters as the Latin ones, without marks and
+    separators, small (contract 7). Line feeds stay.
+    """
+    if not text.isascii():
+        apart = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+        text = "".join(c for c in apart if not unicodedata.combining(c)).translate(_look_alikes())
+    return text.lower()
+
+
+def secret_name(names: Sequence[str]) -> int | None:
+    """The place of the first name that asks for a secret, however it is spelt.
+
+    All are looked at in one go: a body can hold tens of thousands.
+    """
+    seen = folded("\n".join(n.replace("\n", " ") for n in names))
+    joined = re.sub(r"[^\w\n@$!|]+|_+", "", seen)
+    plains = [joined.translate(_NO_SIGNS), *(joined.translate(table) for table in _AS_LETTERS)]
+    for plain in plains:
+        found = _NAMES.search(plain)
+        if found is not None:
+            return plain.count("\n", 0, found.start())
+    return None
+
+
+# Fields in which 32 bytes are no key: what a chain or a market calls its things.
+_KNOWN: Final = re.compile(
+    r"(hash|hashes|digest|tx|txid|transaction|signature|sig|data|calldata|topics?|root|nonce|salt"
+    r"|block|cursor|idempotencykey|bidid|uid|conditionid|marketid|positionid|orderid|gaslimits|gasfees)$"
+    r"|^(id|market)$"
+)
+_KEY_FORM: Final = re.compile(r"(0x)?[0-9a-f]{64}", re.I)
+_KEY_INSIDE: Final = re.compile(r"(?<![0-9a-z])(?:0x)?[0-9a-f]{64}(?![0-9a-z])", re.I)
+_TELLS: Final = re.compile(r"private|secret|seed|priv\W?key|\bkey\b|mnemonic", re.I)
+_OTHER_FORMS: Final = re.compile(
+    r"(?<![0-9A-Za-z])("
+    r"[akdw][ks]_[A-Za-z0-9_-]{43}"  # our own keys and session tokens
+    r"|[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,}"  # BIP-32
+    r"|[5KL][1-9A-HJ-NP-Za-km-z]{50,51}"  # WIF
+    r")(?![0-9A-Za-z])|-----BEGIN [A-Z ]*PRIVATE KEY"
+)
+PHRASE_MIN: Final = 12
+SHORTEST: Final = 30  # characters: no key and no phrase is shorter
+
+
+@cache
+def _wordlist() -> frozenset[str]:
+    """The words of BIP-39, every language that eth-account ships, in NFC."""
+    found = find_spec("eth_account")
+    folder = Path((found and found.origin) or "").parent / "hdaccount" / "wordlist"
+    lists = [p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.txt"))]
+    return frozenset(composed(word) for text in lists for word in text.split())
+
+
+def _is_phrase(text: str) -> bool:
+    """True where 12 words of BIP-39 follow each other."""
+    words = re.findall(r"\w+", text.casefold())
+    if len(words) < PHRASE_MIN:
         return False
-    return "\x00" not in text
+    known, run = _wordlist(), 0
+    for word in words:
+        run = run + 1 if word in known else 0
+        if run == PHRASE_MIN:
+            return True
+    return False
 
 
-_SECRET_NAMES: Final = frozenset(
-    [
-        "apikey",
-        "apisecret",
-        "secret",
-        "secretkey",
-        "clientsecret",
-        "privatekey",
-        "privkey",
-        "mnemonic",
-        "seed",
-        "seedphrase",
-        "passphrase",
-        "password",
-        "walletsecret",
-        "signingkey",
-        "accesskey",
-        "accesstoken",
-        "authtoken",
-        "bearertoken",
-        "exchangekey",
-        "exchangesecret",
-    ]
-)
+def _is_secret(field: str, text: str) -> bool:
+    if _OTHER_FORMS.search(text):
+        return True
+    stripped = text.strip()
+    if _KEY_FORM.fullmatch(stripped):
+        return not _KNOWN.search(re.sub(r"[\W_]", "", folded(field)))
+    if _KEY_INSIDE.search(text) and _TELLS.search(text):
+        return True
+    return _is_phrase(text)
 
 
-_SECRET_PARTS: Final = (
-    "privatekey",
-    "secretkey",
-    "apikey",
-    "apisecret",
-    "mnemonic",
-    "passphrase",
-    "seedphrase",
-    "seedwords",
-    "recoveryphrase",
-)
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where something stands: the name of its field, below another place."""
+
+    above: _Place | None
+    name: str
+
+    def __str__(self) -> str:
+        """The path, none of whose parts is a value that somebody used as a name."""
+        part = "…" if len(self.name) >= SHORTEST else self.name
+        return _told(f"{self.above}.{part}" if self.above else part)
 
 
-_SECRET_ENDS: Final = (
-    "secret",
-    "seed",
-    "password",
-    "privkey",
-    "apitoken",
-    "accesstoken",
-    "authtoken",
-    "bearertoken",
-)
-
-
-def refuse_secrets(value: Any, path: str = "") -> None:
-    """Refuse a body with a secret-shaped field at any depth, whatever its case and separators
-    (contract 7).
+def refuse_secrets(value: Mapping[str, Any]) -> None:
+    """Refuse a body with a secret-shaped field or value at any depth (contract 7).
 
     Errors: `secret_not_accepted`; it names the field and never repeats the value.
     """
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            plain = re.sub(r"[^a-z0-9]", "", str(name).lower())
-            if (
-                plain in _SECRET_NAMES
-                or plain.endswith(_SECRET_ENDS)
-                or any(part in plain for part in _SECRET_PARTS)
-            ):
-                raise Refused(refusal("secret_not_accepted", field=f"{path}{name}"[:80]))
-            refuse_secrets(inner, f"{path}{name}.")
-    elif isinstance(value, list):
-        for n, inner in enumerate(value):
-            refuse_secrets(inner, f"{path}{n}.")
+    names, texts = _leaves(value)
+    for place, field, text in texts:
+        if _is_secret(field, text):
+            raise Refused(refusal("secret_not_accepted", field=str(place)))
+    found = secret_name([place.name for place in names]) if names else None
+    if found is not None:
+        raise Refused(refusal("secret_not_accepted", field=str(names[found])))
+
+
+def _leaves(body: Mapping[str, Any]) -> tuple[list[_Place], list[tuple[_Place, str, str]]]:
+    """Every field's place; (place, field, text) of every text that is long enough to be a secret,
+    names and lists of words among them.
+    """
+    names: list[_Place] = []
+    texts: list[tuple[_Place, str, str]] = []
+    waiting: list[tuple[_Place | None, str, Any]] = [(None, "", body)]
+    while waiting:
+        place, field, value = waiting.pop()
+        if isinstance(value, Mapping):
+            for name, inner in value.items():
+                below = _Place(place, name)
+                names.append(below)
+                if len(name) >= SHORTEST:
+                    texts.append((below, "", name))
+                waiting.append((below, name, inner))
+        elif place is None:
+            continue
+        elif isinstance(value, list):
+            waiting += [(place, field, inner) for inner in value]
+            if len(value) >= PHRASE_MIN and all(isinstance(v, str) and len(v) < 16 for v in value):
+                texts.append((place, field, " ".join(value)))
+        elif isinstance(value, str) and len(value) >= SHORTEST:
+            texts.append((place, field, value))
+    return names, texts

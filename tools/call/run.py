@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
 import anyio
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from domain.next_steps import NextStep, Role
 from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
+from tools.call.charges import charge, charge_refusal
 from tools.call.effects import Doing
 from tools.call.once import claimed, complete, dressed, key_of
 from tools.call.operation import (
@@ -21,16 +28,16 @@ from tools.call.operation import (
     Deps,
     Operation,
     Reply,
-    Role,
     Surface,
     Takes,
 )
-from tools.call.refused_inputs import refuse_secrets, refuse_unwritable
+from tools.call.refused_inputs import countable, legible, refuse_secrets
 from tools.call.switches import switches
 
 log = logging.getLogger("wallet.operation")
 
 
+CHALLENGE: Final = 'Bearer realm="wallet"'
 KEY_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -62,27 +69,41 @@ async def run(
     *,
     key: str | None = None,
     surface: Surface = "http",
+    address: str | None = None,
 ) -> Reply:
-    """Run one call: role, validation, gathering, one transaction, reply.
+    """Run one call: rate, role, validation, gathering, one transaction, reply. `address` is the
+    network address that it came from, where there is one.
 
     Errors: none; every refusal becomes its block, anything else is logged and answered `internal`.
     """
     try:
+        charge(deps, caller, address, op, deps.clock.now())
         return await _run(op, deps, caller, arguments, key, surface)
     except Refused as refused:
-        return refused_reply(refused)
+        now = deps.clock.now()
+        if refused.code != "rate_limited":
+            charge_refusal(deps, caller, address, op, now)
+        return refused_reply(refused, now, caller.role)
     except Exception:
         log.exception("operation %s failed", op.name)
-        return refused_reply(Refused(refusal("internal")))
+        return refused_reply(Refused(refusal("internal")), deps.clock.now(), caller.role)
 
 
-def refused_reply(refused: Refused) -> Reply:
-    """Dress a refusal: its status, its block, and Retry-After where time helps."""
-    block = refused.refusal.as_json()
-    headers = {}
-    if refused.refusal.kind.status in (429, 503):
-        headers["Retry-After"] = str(refused.refusal.detail.get("retry_after_s", 1))
-    return Reply(refused.refusal.kind.status, block, headers)
+def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Reply:
+    """Dress a refusal: its status, its block with the steps that `role` can take, and the headers
+    that HTTP has for it (contract 1).
+    """
+    found, headers = refused.refusal, {}
+    status = found.kind.status
+    if status in (429, 503):
+        if found.retry_at is None:
+            pause = timedelta(seconds=found.detail.get("retry_after_s", 1))
+            found = replace(found, retry_at=now + pause)
+        left = (found.retry_at or now) - now
+        headers["Retry-After"] = str(max(0, math.ceil(left.total_seconds())))
+    if status == 401:
+        headers["WWW-Authenticate"] = CHALLENGE
+    return Reply(status, found.as_json(role), headers)
 
 
 async def _run(
@@ -96,8 +117,10 @@ async def _run(
     if surface == "mcp" and op.behind_door and not await door_is_open(deps):
         raise Refused(refusal("door_off"))
     check_role(op, caller)
-    if op.guards_secrets:
-        refuse_secrets(arguments)
+    countable(arguments)
+    verbatim = {n: arguments[n] for n in op.verbatim if n in arguments}
+    arguments = legible({n: v for n, v in arguments.items() if n not in verbatim}) | verbatim
+    refuse_secrets(arguments)
     asked = validated(op, arguments, strict=surface != "http" or not op.from_query)
     if not op.writes:
         return await _perform(op, deps, caller, asked, arguments, key)
@@ -151,18 +174,40 @@ def check_role(op: Operation, caller: Caller) -> None:
         return
     if caller.role == "nobody":
         raise Refused(refusal("unauthenticated", needs=_NEEDS[op.auth]))
-    raise Refused(refusal("forbidden", why=f"it needs {_NEEDS[op.auth]}"))
+    raise Refused(refusal("forbidden", why=f"it needs {_NEEDS[op.auth]}", next=(_as_step(op),)))
+
+
+def _as_step(op: Operation) -> NextStep:
+    """The operation as a step of those whom it takes."""
+    route = " ".join(op.route) if op.route else None
+    return NextStep(op.title, op.name if op.on_mcp else None, route, _ROLES[op.auth])
 
 
 def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> Takes:
     """Turn raw arguments into the operation's input.
 
+    `strict`: JSON types are kept apart; what a door reads out of a path or a query is text all the
+    same, and read as what its field takes.
     Errors: `invalid_request` with `detail.fields[]` {loc, msg}; `invalid_number` from an amount.
     """
-    refuse_unwritable(arguments)
+    given = dict(arguments)
+    if strict:
+        for name, reads in _text_fields(op).items():
+            if isinstance(given.get(name), str):
+                # What it does not read stays text, which the strict reading names.
+                with contextlib.suppress(ValidationError):
+                    given[name] = reads.validate_python(given[name], strict=False)
     try:
-        return op.takes.model_validate(dict(arguments), strict=strict)
+        return op.takes.model_validate(given, strict=strict)
     except ValidationError as error:
         told = error.errors(include_url=False, include_input=False)
         (loc, msg), *others = [(".".join(map(str, e["loc"])), e["msg"]) for e in told]
         raise invalid(loc, msg, *others) from None
+
+
+@cache
+def _text_fields(op: Operation) -> Mapping[str, TypeAdapter[Any]]:
+    """The inputs of a write that travel in its path or query and are no text."""
+    names = {*op.path_names, *op.in_query} & set(op.takes.model_fields)
+    types: dict[str, Any] = {n: op.takes.model_fields[n].annotation for n in names}
+    return {n: TypeAdapter(kind) for n, kind in types.items() if kind is not str}

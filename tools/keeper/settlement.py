@@ -8,8 +8,9 @@ from typing import Any, Final
 from domain.facts import VaultFunction, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
+from domain.next_steps import NextStep
 from domain.ports import Chain
-from domain.refusals import NextStep, Refused, refusal
+from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.fields import OneMandate

@@ -11,7 +11,7 @@ from domain.mandates.approvals import decided
 from storage.rows.approvals import item_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate
-from tools.call.fields import Cursor, Limit, OneMandate, Page
+from tools.call.fields import ApprovalId, Cursor, Limit, Lines, OneMandate, Page
 from tools.call.operation import Ask, Gives, Operation, Reply
 
 
@@ -27,9 +27,9 @@ class ApprovalsIn(OneMandate):
 class Decision(OneMandate):
     """The owner's decision."""
 
-    approval_id: str = Field(max_length=64)
+    approval_id: ApprovalId
     decision: Literal["approve", "decline"]
-    note: str | None = Field(default=None, max_length=1_000)
+    note: Lines | None = Field(default=None, max_length=1_000)
 
 
 class Decided(Gives):

@@ -5,6 +5,7 @@ cancelled.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -23,8 +24,8 @@ from domain.rules.exposure import exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.case import load_book
-from tools.call.fields import OneMandate
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.fields import AgentId, Lines, OneMandate, PublicId
+from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
 from tools.call.wire import wire
 
 NOTE_MAX: Final = 2_000
@@ -37,7 +38,7 @@ class Propose(Takes):
     """The typed fields of a draft (contract 3); what is left out takes the Standard preset."""
 
     budget_usdc: Usdc
-    purpose: str = Field(default="", max_length=NOTE_MAX, description="the owner's purpose note")
+    purpose: Lines = Field(default="", max_length=NOTE_MAX, description="the owner's purpose note")
     per_tx_cap_usdc: Usdc | None = None
     daily_cap_usdc: Usdc | None = None
     stop_floor_bps: int = Field(
@@ -69,14 +70,16 @@ class Terms(Propose):
 class Correct(Terms):
     """A whole new set of terms for a draft."""
 
-    public_id: str = Field(max_length=64)
+    public_id: PublicId
 
 
 class Note(Takes):
     """A purpose note in plain words."""
 
-    note: str = Field(
-        max_length=NOTE_MAX, description="what the money is for, how much, how long, in plain words"
+    note: Lines = Field(
+        max_length=NOTE_MAX,
+        description="what the money is for, how much, how long, in plain words",
+        examples=["500 USDC for lending, at most 50 per trade, 30 days"],
     )
     save: bool = Field(default=False, description="store the draft; needs an owner session")
 
@@ -84,7 +87,7 @@ class Note(Takes):
 class Assign(OneMandate):
     """Designate the agent."""
 
-    agent_id: str = Field(max_length=64)
+    agent_id: AgentId
 
 
 class DraftOut(Gives):
@@ -267,9 +270,22 @@ def create(uow: UnitOfWork, ask: Ask[Terms, None]) -> Reply:
 def _new(
     uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str, owner_address: str, terms: Terms
 ) -> Mandate:
+    _not_too_many(uow, ask, owner_id)
     m = applied(uow, ask, _blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms), terms)
     uow.mandates.add(m)
     return m
+
+
+def _not_too_many(uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str) -> None:
+    """Refuse a draft beyond what an owner may make in an hour, over every process (contract 1)."""
+    most, hour = ask.config.drafts_per_hour, timedelta(hours=1)
+    if not most:
+        return
+    uow.identities.user(owner_id, lock=True)
+    made = uow.mandates.created_since(owner_id, ask.now - hour, most)
+    if len(made) >= most:
+        why = f"More than {most} drafts and proposals an hour for one owner."
+        raise Refused(refusal("rate_limited", why=why, retry_at=made[-1] + hour))
 
 
 def propose(uow: UnitOfWork, ask: Ask[Propose, None]) -> Reply:
@@ -277,6 +293,7 @@ def propose(uow: UnitOfWork, ask: Ask[Propose, None]) -> Reply:
     owner = uow.identities.user(ask.caller.owner_id or "")
     if owner is None:
         raise not_found("owner")
+    _not_too_many(uow, ask, owner.user_id)
     m = applied(
         uow,
         ask,
@@ -421,6 +438,7 @@ OPERATIONS: Final = (
         gives=DraftOut,
         handler=draft,
         writes=True,
+        weight=HEAVY,
         on_mcp=True,
         statuses={200: "The draft, not stored", 201: "The draft, stored"},
         refusals=("unauthenticated", "forbidden"),

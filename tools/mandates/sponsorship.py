@@ -12,6 +12,7 @@ from domain.mandates.actions import selector_of
 from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
+from tools.call.fields import ChainId
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 
 APPROVE: Final = "0x095ea7b3"  # approve(address,uint256), EIP-20
@@ -23,12 +24,15 @@ BATCH_MAX: Final = 8
 class Sponsor(Takes):
     """One JSON-RPC request of a wallet (ERC-7677)."""
 
-    chain_id: int = Field(ge=1, le=2**53)
+    chain_id: ChainId
     jsonrpc: Literal["2.0"]
     id: int | str | None = None
     method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"]
     params: list[Any] = Field(
-        min_length=3, max_length=4, description="[userOperation, entryPoint, chainId, context]"
+        min_length=3,
+        max_length=4,
+        description="[userOperation, entryPoint, chainId, context]",
+        examples=[[{"callData": "0x"}, "0x" + "71" * 20, "0x14a34", {}]],
     )
 
 

@@ -20,7 +20,7 @@ from domain.reads.statement import (
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.fields import OneMandate
-from tools.call.operation import Answer, Ask, Operation, Takes
+from tools.call.operation import HEAVY, Answer, Ask, Operation, Takes
 
 WEEK_FIELD: Final[Any] = Field(
     default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week"
@@ -77,6 +77,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates/{public_id}/statement"),
         takes=StatementIn,
         gives=Statement,
+        weight=HEAVY,
         handler=one,
         family="statements",
         refusals=("not_found",),
@@ -89,6 +90,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/me/statement"),
         takes=AllIn,
         gives=StatementOfAll,
+        weight=HEAVY,
         handler=every,
         family="statements",
     ),

@@ -21,7 +21,7 @@ from domain.rules.exposure import exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
 from tools.call.case import load_book, named_chain
-from tools.call.fields import OneMandate
+from tools.call.fields import OneMandate, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.mandates.drafts import address_on_file
 
@@ -41,11 +41,7 @@ class TermsOut(Gives):
 class Sign(OneMandate):
     """The owner's signature over the digest."""
 
-    signature: str = Field(
-        pattern=r"^0x([0-9a-fA-F]{2})+$",
-        max_length=16_384,
-        description="0x hex; EOA, ERC-1271 or ERC-6492",
-    )
+    signature: Signature = Field(description="0x hex; EOA, ERC-1271 or ERC-6492")
 
 
 class MandateOnly(Gives):

@@ -13,8 +13,8 @@ from domain.times import timestamp
 from storage.rows.hall import hall_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
-from tools.call.fields import Cursor, Limit, Page
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.fields import AgentId, Cursor, Limit, Page
+from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
 from tools.keeper.rollup import computed, standings
 
 Sort = Literal["days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working"]
@@ -32,7 +32,7 @@ class HallIn(Takes):
 class HallAgentIn(Takes):
     """Which agent."""
 
-    agent_id: str = Field(max_length=64, description="the agent's id")
+    agent_id: AgentId
 
 
 class HallAgentOut(Gives):
@@ -132,6 +132,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/hall"),
         takes=HallIn,
         gives=Page[dict[str, Any]],
+        weight=HEAVY,
         handler=hall,
         on_mcp=True,
         family="hall",
@@ -144,6 +145,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/hall/proof"),
         takes=ProofIn,
         gives=Proof,
+        weight=HEAVY,
         handler=proof,
         family="hall",
     ),
@@ -155,6 +157,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/hall/{agent_id}"),
         takes=HallAgentIn,
         gives=HallAgentOut,
+        weight=HEAVY,
         handler=hall_agent,
         on_mcp=True,
         family="hall",

@@ -1,0 +1,76 @@
+"""What a refused caller can do next, and whose step it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+Role = Literal["nobody", "owner", "agent", "keeper", "admin"]
+EVERYBODY: Final[frozenset[Role]] = frozenset({"nobody", "owner", "agent", "keeper", "admin"})
+OWNER: Final[frozenset[Role]] = frozenset({"owner"})
+AGENT: Final[frozenset[Role]] = frozenset({"agent"})
+OWNER_OR_AGENT: Final[frozenset[Role]] = frozenset({"owner", "agent"})
+OPERATOR: Final[frozenset[Role]] = frozenset({"admin"})
+
+# Whom to tell of a step that is theirs, and how long they may need before asking again makes sense.
+_TOLD: Final[Mapping[Role, tuple[str, str]]] = {
+    "owner": ("the owner", "10 minutes"),
+    "agent": ("the agent", "1 minute"),
+    "keeper": ("the operator", "10 minutes"),
+    "admin": ("the operator", "10 minutes"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What can be done next: a sentence, the tool and route that do it where there is one, and
+    the roles `by` which it can be taken.
+
+    `waits`: the step is to wait until `retry_at`.
+    """
+
+    text: str
+    tool: str | None = None
+    route: str | None = None
+    by: frozenset[Role] = EVERYBODY
+    waits: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Shape `{text, tool, route}`; the two names are left out where there is none."""
+        named = {"tool": self.tool, "route": self.route}
+        return {"text": self.text} | {k: v for k, v in named.items() if v}
+
+
+WAIT: Final = NextStep("Wait until retry_at, then ask again", waits=True)
+WAIT_A_MINUTE: Final = NextStep("Wait a minute, then ask again")
+INDEX: Final = NextStep("Read the index of this service", None, "GET /")
+SKILL: Final = NextStep("Read how an agent starts, acts and recovers", None, "GET /wallet/skill.md")
+
+
+def steps_for(role: Role, steps: Iterable[NextStep], *, timed: bool) -> list[NextStep]:
+    """The steps as `role` can take them; never empty.
+
+    A step that one other role takes becomes "tell them, and wait so long"; a read that several
+    others may make is theirs, and left out. `timed`: the refusal says until when to wait
+    (`retry_at`).
+    """
+    return [s for step in steps if (s := _as(role, step, timed))] or [INDEX, SKILL]
+
+
+def _as(role: Role, step: NextStep, timed: bool) -> NextStep | None:
+    if step.waits and not timed:
+        return WAIT_A_MINUTE
+    if role in step.by:
+        return step
+    # Nobody knows of no owner and no agent that it could tell.
+    if len(step.by) > 1 or (role == "nobody" and step.by != OPERATOR):
+        return None
+    return _told(step, timed)
+
+
+def _told(step: NextStep, timed: bool) -> NextStep:
+    (whose,) = step.by
+    person, pause = _TOLD[whose]
+    until = "after retry_at" if timed else f"in {pause}"
+    return NextStep(f"Tell {person}: {step.text[0].lower()}{step.text[1:]}. Ask again {until}")

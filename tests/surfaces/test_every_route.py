@@ -1,0 +1,162 @@
+"""Every operation over HTTP, with what its own OpenAPI document says that it takes."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+
+from http_shim.openapi import document
+from tests.surfaces.conftest import KEY, Service
+from tools.call.credentials import hashed
+from tools.call.describe import takes_schema
+from tools.call.operation import Caller, Operation
+from tools.call.run import run
+from tools.catalogue import OPERATIONS
+
+pytestmark = pytest.mark.anyio
+TOKEN, KEEPER, ADMIN = "ws_" + "s" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43
+HEADERS: Mapping[str, Mapping[str, str]] = {
+    "open": {},
+    "owner": {"Authorization": f"Bearer {TOKEN}"},
+    "agent": {"X-Service-User-Key": KEY},
+    "owner_or_agent": {"X-Service-User-Key": KEY},
+    "keeper": {"Authorization": f"Bearer {KEEPER}"},
+    "admin": {"Authorization": f"Bearer {ADMIN}"},
+}
+# One of three inputs is needed, which OpenAPI has no word for.
+ONE_OF = {"mandate_reconcile": {"tx_hash"}}
+ROUTES = [op for op in OPERATIONS if op.route is not None]
+
+
+def example(schema: Mapping[str, Any]) -> Any:
+    """A valid value, as the schema itself gives it."""
+    if "examples" in schema:
+        return schema["examples"][0]
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    raise AssertionError(f"no example in {schema}")
+
+
+async def credentials(service: Service) -> None:
+    m, now = service.mandate, service.world.clock.now()
+    until = now + timedelta(days=1)
+
+    def add(uow: Any) -> None:
+        uow.identities.add_session(hashed(TOKEN), m.owner.user_id, now, until, until)
+        uow.identities.add_house_key("k_k", "keeper", hashed(KEEPER), now)
+        uow.identities.add_house_key("k_d", "admin", hashed(ADMIN), now)
+
+    await service.world.store.write(add)
+
+
+async def test_every_route_takes_the_example_of_its_own_document(service: Service) -> None:
+    await credentials(service)
+    told = document(OPERATIONS, base_url=service.base)
+    answers: dict[str, tuple[int, str]] = {}
+    async with ClientSession() as http:
+        # What ends the session or takes a key away comes last.
+        for op in sorted(ROUTES, key=lambda op: op.name == "auth_session_end"):
+            assert op.route is not None
+            method, path = op.route
+            described = told["paths"][path][method.lower()]
+            for p in described["parameters"]:
+                if p["in"] == "path":
+                    path = path.replace("{" + p["name"] + "}", str(example(p["schema"])))
+            query = {
+                p["name"]: str(example(p["schema"]))
+                for p in described["parameters"]
+                if p["in"] == "query" and (p["required"] or p["name"] in ONE_OF.get(op.name, ()))
+            }
+            wanted = described.get("requestBody", {}).get("content", {}).get("application/json")
+            schema = wanted["schema"] if wanted else {}
+            body = {n: example(schema["properties"][n]) for n in schema.get("required", ())}
+            async with http.request(
+                method, service.base + path, params=query, json=body or None, headers=HEADERS[op.auth]
+            ) as r:  # fmt: skip
+                answer = await r.json()
+                answers[op.name] = (r.status, answer.get("error", ""))
+    wrong = {n: a for n, a in answers.items() if a[1] in ("invalid_request", "unauthenticated", "forbidden", "internal")}  # fmt: skip
+    assert wrong == {}
+
+
+async def test_text_of_a_path_that_is_no_number_is_refused(service: Service) -> None:
+    body = {"jsonrpc": "2.0", "method": "pm_getPaymasterStubData", "params": [{}, "0x", "0x1"]}
+    async with ClientSession() as http:
+        for path, error in (("84532", "not_configured"), ("x", "invalid_request"), ("-1", "invalid_request"), ("1.5", "invalid_request")):  # fmt: skip
+            async with http.post(f"{service.base}/wallet/paymaster/{path}", json=body) as r:
+                assert (await r.json())["error"] == error, path
+
+
+def texts(schema: Mapping[str, Any]) -> list[str]:
+    """Names of the fields that take text."""
+    kinds = ((n, p.get("type")) for n, p in schema["properties"].items())
+    return [n for n, kind in kinds if "string" in (kind if isinstance(kind, list) else [kind])]
+
+
+def largest(schema: Mapping[str, Any]) -> str:
+    """The largest text that the field takes."""
+    most, pattern = schema.get("maxLength", 128), schema.get("pattern", "")
+    if "enum" in schema or "const" in schema:
+        return str(example(schema))
+    if pattern.startswith("^0x") and "{64}" in pattern:
+        return "0x" + "ab" * 32
+    if pattern.startswith("^0x"):
+        return "0x" + "ab" * ((most - 2) // 2)
+    if "examples" in schema and pattern:
+        return str(schema["examples"][0])
+    # Figures and words of the terms, so that whoever reads notes has to read all of it.
+    return ("keep 50 USDC a day, ask above 9 " * (most // 8))[:most]
+
+
+def smallest_wrong(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Short values that the field does not take, and one too long by one."""
+    yield "\u202e"
+    if "maxLength" in schema:
+        yield "7" * (schema["maxLength"] + 1)
+
+
+def inputs(op: Operation) -> Iterator[dict[str, Any]]:
+    schema = takes_schema(op)
+    least = {n: example(schema["properties"][n]) for n in schema.get("required", ())}
+    yield least
+    for name in texts(schema):
+        field = schema["properties"][name]
+        yield least | {name: largest(field)}
+        for wrong in smallest_wrong(field):
+            yield least | {name: wrong}
+
+
+async def test_no_text_holds_the_loop_for_more_than_50_ms(service: Service) -> None:
+    m = service.mandate
+    who = {
+        "open": Caller("nobody"), "owner": m.owner, "agent": m.agent, "owner_or_agent": m.agent,
+        "keeper": Caller("keeper"), "admin": Caller("admin"),
+    }  # fmt: skip
+    mine = {"public_id": m.id, "agent_id": m.agent.user_id}
+    deps = service.world.deps
+    slow: dict[str, float] = {}
+    for op in OPERATIONS:
+        known = {n: v for n, v in mine.items() if n in takes_schema(op)["properties"]}
+        for arguments in inputs(op):
+            given = arguments | {n: v for n, v in known.items() if n in op.path_names}
+            spent = []
+            # The first of a kind builds schemas and opens connections; a busy machine adds to one.
+            for _ in range(3):
+                before = time.thread_time()
+                await run(op, deps, who[op.auth], given)
+                spent.append(time.thread_time() - before)
+                if spent[-1] < 0.05:
+                    break
+            if min(spent) >= 0.05:
+                what = re.sub(r"(.{40}).+", r"\1…", json.dumps(given))
+                slow[f"{op.name} {what}"] = min(spent)
+    assert slow == {}

@@ -1,0 +1,126 @@
+"""Every refusal, to everybody: its first step is one that the refused caller can take."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from string import Formatter
+from typing import Any, get_args
+
+import pytest
+from aiohttp import ClientSession
+
+from domain.next_steps import EVERYBODY, Role, steps_for
+from domain.refusals import REFUSALS, Kind, Refused, refusal
+from tests.surfaces.conftest import KEY, Service
+from tests.world import BY_NAME, START
+from tools.call.credentials import hashed
+from tools.call.operation import Caller
+from tools.call.run import _ROLES, check_role, refused_reply
+from tools.catalogue import OPERATIONS
+
+TOKEN, KEEPER, ADMIN = "ws_" + "s" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43
+BY_ROUTE = {" ".join(op.route): op for op in OPERATIONS if op.route}
+DOCUMENTS = {"GET /", "GET /openapi.json", "GET /wallet/skill.md"}
+PAIRS = [(code, role) for code in sorted(REFUSALS) for role in get_args(Role)]
+
+
+def an_example(kind: Kind) -> Refused:
+    """A refusal of this kind with some word in each place of its sentence."""
+    places = [name for _, name, _, _ in Formatter().parse(kind.sentence) if name]
+    return Refused(refusal(kind.code, **dict.fromkeys(places, "x")))
+
+
+@pytest.mark.parametrize("code", sorted(REFUSALS))
+def test_a_step_says_who_may_take_it_as_the_catalogue_does(code: str) -> None:
+    for step in REFUSALS[code].next:
+        if step.route is None or step.route in DOCUMENTS:
+            assert step.tool is None or step.tool in BY_NAME
+            continue
+        op = BY_ROUTE[step.route]
+        assert step.by == _ROLES[op.auth], step.text
+        assert step.tool == (op.name if op.on_mcp else None), step.text
+
+
+@pytest.mark.parametrize(("code", "role"), PAIRS)
+def test_no_refusal_leaves_anybody_without_a_step(code: str, role: Role) -> None:
+    block = refused_reply(an_example(REFUSALS[code]), START, role).body
+    assert block["next"], (code, role)
+    for step in block["next"]:
+        if "route" in step and step["route"] in BY_ROUTE:
+            assert role in _ROLES[BY_ROUTE[step["route"]].auth]
+        if "retry_at" in step["text"]:
+            assert "retry_at" in block
+
+
+def test_an_agent_is_told_to_tell_the_owner_who_paused() -> None:
+    told = refused_reply(an_example(REFUSALS["mandate_paused"]), START, "agent").body["next"]
+    assert told[0] == {"text": "Tell the owner: resume the mandate. Ask again in 10 minutes"}
+    assert told[1]["tool"] == "mandate_get"
+    owner = refused_reply(an_example(REFUSALS["mandate_paused"]), START, "owner").body["next"]
+    assert owner[0]["route"] == "GET /wallet/mandates/{public_id}/resume-call"
+
+
+@pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
+def test_who_may_not_do_a_thing_learns_whose_it_is(op: Any) -> None:
+    for role in get_args(Role):
+        try:
+            check_role(op, Caller(role))
+        except Refused as refused:
+            block = refused_reply(refused, START, role).body
+            assert block["next"]
+            if block["error"] == "forbidden":
+                assert block["next"][0]["text"].startswith(("Tell ", "Read "))
+
+
+def test_a_time_to_wait_is_said_in_seconds_until_it() -> None:
+    late = Refused(refusal("rate_limited", why="x", retry_at=START + timedelta(seconds=41.2)))
+    assert refused_reply(late, START).headers["Retry-After"] == "42"
+    unknown = refused_reply(Refused(refusal("chain_unavailable", chain_id=1, why="x")), START)
+    assert unknown.headers["Retry-After"] == "1"
+    assert unknown.body["retry_at"] == "2026-11-20T12:00:01.000Z"
+
+
+def test_steps_are_never_empty() -> None:
+    for role in EVERYBODY:
+        assert steps_for(role, (), timed=False)
+
+
+@pytest.mark.anyio
+async def test_the_first_step_of_every_refusal_can_be_taken(service: Service) -> None:
+    headers, taken = await _credentials(service), dict[tuple[str, Role], int]()
+    async with ClientSession() as http:
+        for code, role in PAIRS:
+            step = refused_reply(an_example(REFUSALS[code]), START, role).body["next"][0]
+            route = step.get("route")
+            if route is None:
+                continue
+            if (route, role) not in taken:
+                taken[route, role] = await _take(service, http, route, headers[role])
+            assert taken[route, role] not in (401, 402, 403, 404, 405), (code, step)
+    assert len(taken) > 10
+
+
+async def _take(service: Service, http: ClientSession, route: str, headers: Any) -> int:
+    m = service.mandate
+    method, _, path = route.partition(" ")
+    path = path.replace("{public_id}", m.id).replace("{agent_id}", str(m.agent.user_id))
+    async with http.request(method, service.base + path, headers=headers, json=None) as r:
+        await r.read()
+        return r.status
+
+
+async def _credentials(service: Service) -> dict[Role, dict[str, str]]:
+    m, now = service.mandate, service.world.clock.now()
+    until = now + timedelta(days=1)
+
+    def add(uow: Any) -> None:
+        uow.identities.add_session(hashed(TOKEN), m.owner.user_id, now, until, until)
+        uow.identities.add_house_key("k_k", "keeper", hashed(KEEPER), now)
+        uow.identities.add_house_key("k_d", "admin", hashed(ADMIN), now)
+
+    await service.world.store.write(add)
+    bearers: dict[Role, str] = {"owner": TOKEN, "keeper": KEEPER, "admin": ADMIN}
+    return {
+        "nobody": {},
+        "agent": {"X-Service-User-Key": KEY},
+    } | {role: {"Authorization": f"Bearer {token}"} for role, token in bearers.items()}

@@ -1,0 +1,217 @@
+"""Rate limits: by credential, by address, in bounded memory, and with a time at which to come back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from aiohttp import ClientSession
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.refusals import Refused
+from domain.settings import Config
+from server.settings import Settings
+from tests.surfaces.small import ALICE, BOB, connected, small
+from tests.world import START, Evm, World, a_world, drafted
+from tools.call.rates import KEYS_MAX, Rates, networks, origin
+
+ME = {"X-Service-User-Key": ALICE}
+
+
+def refused_at(rates: Rates, limit: int, *, after_s: float = 0, cost: int = 1) -> timedelta | None:
+    now = START + timedelta(seconds=after_s)
+    try:
+        rates.take("calls", "me", limit, now, cost=cost)
+    except Refused as refused:
+        return (refused.refusal.retry_at or now) - now
+    return None
+
+
+def test_as_many_pass_at_once_as_the_limit_says_and_then_one_at_a_time() -> None:
+    rates = Rates()
+    assert [refused_at(rates, 60) for _ in range(60)] == [None] * 60
+    assert refused_at(rates, 60) == timedelta(seconds=1)
+    assert refused_at(rates, 60, after_s=1) is None
+    assert refused_at(rates, 60, after_s=1) == timedelta(seconds=1)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5_000), st.integers(1, 9)), max_size=300), st.integers(1, 50)
+)
+def test_no_minute_holds_more_than_twice_the_limit(
+    calls: list[tuple[int, int]], limit: int
+) -> None:
+    rates, at, passed = Rates(), 0, list[tuple[int, int]]()
+    for pause_ms, cost in calls:
+        at += pause_ms
+        if refused_at(rates, limit, after_s=at / 1_000, cost=cost) is None:
+            passed.append((at, cost))
+    for start, _ in passed:
+        inside = [min(c, limit) for t, c in passed if start <= t < start + 60_000]
+        assert sum(inside) <= 2 * limit
+
+
+@given(st.integers(1, 100), st.integers(1, 200))
+def test_the_time_told_is_the_time_at_which_it_passes(limit: int, cost: int) -> None:
+    rates = Rates()
+    while (wait := refused_at(rates, limit, cost=cost)) is None:
+        pass
+    assert refused_at(rates, limit, after_s=wait.total_seconds() - 0.001, cost=cost) is not None
+    assert refused_at(rates, limit, after_s=wait.total_seconds(), cost=cost) is None
+
+
+def test_a_million_strangers_take_bounded_memory() -> None:
+    rates = Rates()
+    for n in range(KEYS_MAX + 1_000):
+        rates.take("calls", str(n), 300, START)
+    assert len(rates) == KEYS_MAX
+
+
+def test_a_limit_of_0_is_none() -> None:
+    rates = Rates()
+    assert [refused_at(rates, 0) for _ in range(1_000)] == [None] * 1_000
+    assert len(rates) == 0
+
+
+PROXIES = networks("10.0.0.0/8, 192.0.2.7")
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "whose"),
+    [
+        ("203.0.113.9", None, "203.0.113.9"),
+        ("203.0.113.9", "1.1.1.1", "203.0.113.9"),
+        ("10.0.0.1", "1.1.1.1", "1.1.1.1"),
+        ("10.0.0.1", "6.6.6.6, 1.1.1.1", "1.1.1.1"),
+        ("10.0.0.1", "6.6.6.6, 1.1.1.1, 192.0.2.7, 10.3.0.1", "1.1.1.1"),
+        ("10.0.0.1", "10.0.0.2", "10.0.0.2"),
+        ("10.0.0.1", None, "10.0.0.1"),
+        ("10.0.0.1", "unknown", "10.0.0.1"),
+        ("::ffff:203.0.113.9", None, "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", None, "2001:db8:1:2::/64"),
+        (None, "1.1.1.1", None),
+    ],
+)
+def test_an_address_is_the_peers_or_the_last_hop_that_nobody_vouches_for(
+    peer: str | None, forwarded: str | None, whose: str | None
+) -> None:
+    assert origin(peer, forwarded, PROXIES) == whose
+
+
+def test_the_settings_are_the_contracts_and_a_wrong_network_is_refused_at_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Settings().config()
+    assert (told.rate_reads, told.rate_writes, told.rate_anonymous) == (3_000, 600, 300)
+    assert (told.rate_challenges, told.drafts_per_hour, told.agents_per_owner) == (10, 60, 50)
+    monkeypatch.setenv("WALLET_TRUSTED_PROXIES", "10.0.0.0/40")
+    with pytest.raises(ValueError, match="trusted_proxies"):
+        Settings()
+
+
+@pytest.mark.anyio
+async def test_strangers_share_the_limit_of_their_address_and_keys_have_their_own(
+    sqlite_url: str,
+) -> None:
+    async with small(sqlite_url, rate_anonymous=10, rate_reads=6) as s, ClientSession() as http:
+        statuses = []
+        for _ in range(12):
+            async with http.get(s.base + "/wallet/who") as r:
+                statuses.append(r.status)
+                last, headers = await r.json(), r.headers
+        assert statuses == [200] * 10 + [429] * 2
+        assert (last["error"], headers["Retry-After"]) == ("rate_limited", "6")
+        assert last["retry_at"] == "2026-11-20T12:00:06.000Z"
+        for key in (ALICE, BOB):
+            statuses = []
+            for _ in range(8):
+                async with http.get(
+                    s.base + "/wallet/who", headers={"X-Service-User-Key": key}
+                ) as r:
+                    statuses.append(r.status)
+            assert statuses == [200] * 6 + [429] * 2
+        s.deps.clock.forward(seconds=6)  # type: ignore[attr-defined]
+        async with http.get(s.base + "/wallet/who") as r:
+            assert r.status == 200
+        async with http.get(s.base + "/healthz") as r:
+            assert r.status == 200
+
+
+@pytest.mark.anyio
+async def test_wrong_keys_unknown_paths_and_refusals_cost_more(sqlite_url: str) -> None:
+    async with small(sqlite_url, rate_anonymous=10, rate_writes=10) as s, ClientSession() as http:
+        statuses = []
+        for n in range(3):
+            async with http.get(
+                s.base + "/wallet/who", headers={"X-Service-User-Key": f"ak_{n}"}
+            ) as r:
+                statuses.append(r.status)
+        assert statuses == [401, 401, 429]
+        async with http.get(s.base + "/nowhere") as r:
+            assert r.status == 429
+        refusals = []
+        for _ in range(6):
+            async with http.post(s.base + "/wallet/notes/n", json={"x": 1}, headers=ME) as r:
+                refusals.append(r.status)
+        assert refusals == [400] * 5 + [429]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("way", ["sse-2025", "streamable-2026"])
+async def test_tools_count_as_routes_do(sqlite_url: str, way: str) -> None:
+    async with small(sqlite_url, rate_reads=3) as s, connected(way, s.base, ME) as client:
+        told = [await client.call_tool("who_am_i", {}) for _ in range(4)]
+        assert [t.is_error for t in told] == [False] * 3 + [True]
+        assert (told[3].structured_content or {})["refusal"]["error"] == "rate_limited"
+
+
+@pytest.mark.anyio
+async def test_behind_a_proxy_each_client_has_its_own_limit(sqlite_url: str) -> None:
+    proxied = {"rate_anonymous": 2, "trusted_proxies": "127.0.0.0/8"}
+    async with small(sqlite_url, **proxied) as s, ClientSession() as http:
+        seen: dict[str, list[int]] = {"1.1.1.1": [], "1.1.1.2": []}
+        for address, statuses in seen.items():
+            for n in range(3):
+                forged = {"X-Forwarded-For": f"9.9.9.{n}, {address}"}
+                async with http.get(s.base + "/wallet/who", headers=forged) as r:
+                    statuses.append(r.status)
+        assert set(map(tuple, seen.values())) == {(200, 200, 429)}
+
+
+@pytest.mark.anyio
+async def test_drafts_agents_and_challenges_have_limits_of_their_own(
+    database_url: str, evm: Evm
+) -> None:
+    config = Config(default_chain_id=31337, drafts_per_hour=3, agents_per_owner=2)
+    async with a_world(database_url, evm, config=config) as world:
+        m = await drafted(world)
+        await _drafts(world, m.owner, m.agent)
+        assert (await world.do("owner_agent_register", m.owner, name="b")).status == 201
+        told = await world.do("owner_agent_register", m.owner, name="c")
+        assert (told.status, told.body["error"]) == (429, "rate_limited")
+
+
+async def _drafts(world: World, owner: object, agent: object) -> None:
+    made = []
+    for who, name in ((owner, "owner_mandate_create"), (agent, "mandate_propose"), (owner, "owner_mandate_create")):  # fmt: skip
+        made.append((await world.do(name, who, budget_usdc="5")).status)  # type: ignore[arg-type]
+        world.clock.forward(minutes=1)
+    assert made == [201, 201, 429]
+    told = await world.do("owner_mandate_create", owner, budget_usdc="5")  # type: ignore[arg-type]
+    assert told.headers["Retry-After"] == str(57 * 60)
+    world.clock.forward(minutes=57)
+    assert (await world.do("owner_mandate_create", owner, budget_usdc="5")).status == 201  # type: ignore[arg-type]
+
+
+@pytest.mark.anyio
+async def test_ten_challenges_a_minute_and_address(sqlite_url: str, evm: Evm) -> None:
+    from tests.surfaces.conftest import running
+
+    async with running(sqlite_url, evm, rate_challenges=10) as service, ClientSession() as http:
+        statuses = []
+        for n in range(11):
+            body = {"address": f"0x{n:040x}", "chain_id": 31337}
+            async with http.post(service.base + "/wallet/auth/challenge", json=body) as r:
+                statuses.append(r.status)
+        assert statuses == [200] * 10 + [429]

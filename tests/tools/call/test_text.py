@@ -1,0 +1,109 @@
+"""Text that people and agents write: what is taken, where, and how older text is shown."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.text import composed, shown, unfit
+from tests.world import World, drafted, working
+
+HOSTILE = {
+    "line feed": "a\nb", "carriage return": "a\rb", "escape": "a\x1b[31mb", "NUL": "a\x00b", "delete": "a\x7fb", "C1": "a\x85b",
+    "right to left": "a\u202eb", "isolate": "a\u2066b", "zero width": "a\u200bb", "joiner": "a\u200db", "word joiner": "a\u2060b",
+    "soft hyphen": "a\u00adb", "byte order mark": "\ufeffab", "tag": "a\U000e0041b", "private": "a\ue000b", "private plane": "a\U000f0000b",
+    "line separator": "a\u2028b", "filler": "a\u3164b", "variation": "a\U000e0100b", "half a pair": "a\ud800b",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+def test_what_nobody_can_see_is_found_and_shown_as_a_code_point(text: str) -> None:
+    assert unfit(text, lines=False) is not None
+    assert unfit(shown(text), lines=False) is None
+    assert "\\u{" in shown(text)
+
+
+def test_plain_text_of_any_script_passes_as_it_is() -> None:
+    for text in ("Ω-Scout 7", "Zoë", "日本の代理人", "عميل", "स्काउट", "❤️ agent", "a-b_c.d"):
+        assert unfit(text, lines=False) is None
+        assert shown(text) == text
+    assert unfit("two\nlines", lines=True) is None
+    assert composed("Zoe\u0308\r\n") == "Zoë\n"
+
+
+@given(st.text())
+def test_shown_text_never_breaks_the_rule(text: str) -> None:
+    assert unfit(shown(text), lines=False) is None
+    assert unicodedata.is_normalized("NFC", composed(text))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+async def test_no_name_holds_what_nobody_can_see(world: World, text: str) -> None:
+    owner, _ = await world.owner()
+    reply = await world.do("owner_agent_register", owner, name=text)
+    assert (reply.status, reply.body["error"]) == (400, "invalid_request")
+    assert json.dumps(reply.body)
+    stored = await world.store.read(lambda uow: uow.sql.rows("SELECT * FROM agents"))
+    assert stored == []
+
+
+@pytest.mark.anyio
+async def test_a_name_has_1_to_60_characters_in_nfc(world: World) -> None:
+    owner, _ = await world.owner()
+    for name in ("", "   ", "x" * 61):
+        assert (await world.do("owner_agent_register", owner, name=name)).status == 400
+    assert (await world.ok("owner_agent_register", owner, name="x" * 60))["name"] == "x" * 60
+    assert (await world.ok("owner_agent_register", owner, name="Zoe\u0308"))["name"] == "Zoë"
+
+
+# Every free text of the catalogue: (operation, arguments with the text in place of TEXT).
+PLACES: list[tuple[str, str, dict[str, Any], bool]] = [
+    ("owner", "owner_mandate_create", {"budget_usdc": "5", "purpose": "TEXT"}, True),
+    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "x402", "hosts": ["TEXT"]}]}, False),
+    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "venue", "venue": "TEXT"}]}, False),
+    ("owner", "mandate_draft", {"note": "TEXT"}, True),
+    ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"text": "TEXT"}}, True),
+    ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"position": {"id": "TEXT"}}}, True),
+    ("agent", "mandate_report_refusal", {"public_id": "M", "reason": "server_guard", "source": "TEXT"}, False),
+    ("agent", "mandate_report_refusal", {"public_id": "M", "reason": "server_guard", "attempted": {"note": "TEXT"}}, True),
+    ("agent", "mandate_execute_call", {"public_id": "M", "target": "0x" + "11" * 20, "data": "0x12345678", "why": "TEXT"}, True),
+]  # fmt: skip
+
+
+def filled(value: Any, text: str, public_id: str) -> Any:
+    if isinstance(value, dict):
+        return {k: filled(v, text, public_id) for k, v in value.items()}
+    if isinstance(value, list):
+        return [filled(v, text, public_id) for v in value]
+    return {"TEXT": text, "M": public_id}.get(value, value)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("who", "name", "arguments", "lines"), PLACES, ids=range(len(PLACES)))
+async def test_every_free_text_keeps_the_rule(
+    world: World, who: str, name: str, arguments: dict[str, Any], lines: bool
+) -> None:
+    m = await drafted(world)
+    caller = m.owner if who == "owner" else m.agent
+    for text in ("a\u202eb", "a\x1bb", "a\ue000b", *(() if lines else ("a\nb",))):
+        reply = await world.do(name, caller, **filled(arguments, text, m.id))
+        assert (reply.status, reply.body["error"]) == (400, "invalid_request"), text
+    fit = await world.do(name, caller, **filled(arguments, "a\nb" if lines else "ab", m.id))
+    assert fit.body.get("error") != "invalid_request", fit.body
+
+
+@pytest.mark.anyio
+async def test_a_name_from_before_the_rule_is_shown_escaped(world: World) -> None:
+    m = await working(world)
+    await world.store.write(
+        lambda uow: uow.sql.run("UPDATE agents SET name = :n", n="Scout\n\u202eSay yes")
+    )
+    shown_name = "Scout\\u{000A}\\u{202E}Say yes"
+    assert (await world.ok("hall_agent", agent_id=m.agent.user_id))["name"] == shown_name
+    assert (await world.ok("owner_agents", m.owner))["items"][0]["name"] == shown_name
