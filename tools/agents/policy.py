@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from domain.agents.policy import Policy, changes
+from domain.agents.policy import FIELD_BYTES, JSON_FIELDS, LOG_BYTES, Policy, changes, shown, size
 from domain.money import ZERO, Usdc
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid, refusal
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
@@ -19,7 +19,9 @@ Bps = Annotated[int | None, Field(ge=0, le=10_000)]
 
 
 class PolicyIn(OneAgent):
-    """The whole policy; what is left out is unset, and `accepts_mandates` false (spec 4.2)."""
+    """The whole policy; what is left out is unset, and `accepts_mandates` false (spec 4.2). A JSON
+    field holds at most 16 KiB.
+    """
 
     assets: Any = None
     venues: Any = None
@@ -56,16 +58,16 @@ class PolicyOut(Gives):
     accepts_mandates: bool
     updated_at: str | None
     policy: dict[str, Any] = Field(description="the same fields as one value, as a PUT takes them")
-    changes: list[dict[str, Any]]
+    changes: list[dict[str, Any]] = Field(
+        description="{changed_at, changes: {field: {from, to, cut?}}}; cut gives the bytes of a "
+        "value that is not shown for its size"
+    )
     changed: bool | None = None
 
 
 def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, Any]:
     policy = uow.policies.get(agent_id)
-    log = [
-        {"changed_at": timestamp(at), "changes": dict(c)}
-        for at, c in uow.policies.changes(agent_id)
-    ]
+    log = shown(uow.policies.changes(agent_id), LOG_BYTES)
     updated = policy.updated_at if policy else None
     told = (policy or Policy()).as_json()
     return {
@@ -89,6 +91,9 @@ def write_policy(uow: UnitOfWork, ask: Ask[PolicyIn, None]) -> Reply:
     """Replace the whole policy; an unchanged save writes nothing."""
     agent = own_agent(uow, ask.caller, ask.asked.agent_id, lock=True)
     asked = ask.asked
+    for name in JSON_FIELDS:
+        if size(getattr(asked, name)) > FIELD_BYTES:
+            raise invalid(name, f"at most {FIELD_BYTES} bytes of JSON")
     for name in ("per_tx_cap_usdc", "total_cap_usdc"):
         value = getattr(asked, name)
         if value is not None and value < ZERO:

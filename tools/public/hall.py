@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import Field
 
+from domain.agents.policy import OPEN_LOG_BYTES, shown, size
 from domain.money import Usdc
 from domain.reads.hall import mandate_row
 from domain.reads.windows import chart, together
@@ -15,7 +18,16 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import AgentId, Cursor, Limit, Page
 from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
+from tools.call.wire import wire
 from tools.keeper.rollup import computed, standings
+
+# No open answer grows beyond 64 KiB (contract 1); a chart of 400 days takes 28 KiB at most.
+PAGE_BYTES: Final = 60_000
+MANDATES_BYTES: Final = 20_000
+
+
+Row = TypeVar("Row")
+
 
 Sort = Literal["days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working"]
 
@@ -59,7 +71,9 @@ class HallAgentOut(Gives):
     operator_stake_usdc: str | None
     operator_stake_reason: str
     self_reported: dict[str, Any]
-    mandates: list[dict[str, Any]]
+    mandates: list[dict[str, Any]] = Field(
+        description="newest first, as many as fit; mandates_total counts all"
+    )
     chart: dict[str, Any]
     paper: list[dict[str, Any]]
     policy_changes: list[dict[str, Any]]
@@ -87,8 +101,17 @@ def hall(uow: UnitOfWork, ask: Ask[HallIn, None]) -> Reply:
     """A page of agents; costs the same however many there are."""
     a = ask.asked
     found = uow.hall.page(a.sort, after=a.cursor, limit=a.limit + 1, accepting=a.accepting)
-    more = hall_after(a.sort, found[a.limit - 1]) if len(found) > a.limit else None
-    return Reply(200, {"items": [dict(r.body) for r in found[: a.limit]], "next_cursor": more})
+    shown_ = fitting([dict(r.body) for r in found[: a.limit]], PAGE_BYTES)
+    more = hall_after(a.sort, found[len(shown_) - 1]) if len(found) > len(shown_) else None
+    return Reply(200, {"items": shown_, "next_cursor": more})
+
+
+def fitting(rows: Sequence[Row], most: int) -> list[Row]:
+    """The first rows whose JSON fits into `most` bytes together, and one in any case."""
+    sizes = accumulate(size(wire(row)) + 2 for row in rows)
+    return [
+        row for n, (row, end) in enumerate(zip(rows, sizes, strict=True)) if end <= most or not n
+    ]
 
 
 def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
@@ -99,14 +122,13 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
     known = standings(uow, agent.agent_id, ahead=True)
     totals = together(s.days for s in known)
     told = dict(computed(uow, agent, known, totals, ask).body)
-    told["mandates"] = [mandate_row(s) for s in known]
+    newest = sorted(known, key=lambda s: (s.mandate.created_at, s.mandate.public_id), reverse=True)
+    told["mandates"] = fitting([mandate_row(s) for s in newest], MANDATES_BYTES)
     told["chart"] = chart(totals, told["as_of"][:10])
     # Results on paper have a place of their own, so that none can be taken for a measured one.
     told["paper"] = []
-    told["policy_changes"] = [
-        {"changed_at": timestamp(at), "changes": dict(c)}
-        for at, c in uow.policies.changes(agent.agent_id)
-    ]
+    log = uow.policies.changes(agent.agent_id)
+    told["policy_changes"] = shown(log, OPEN_LOG_BYTES)
     return Reply(200, told)
 
 
@@ -127,7 +149,8 @@ OPERATIONS: Final = (
     Operation(
         name="hall_list",
         title="Read the Hall",
-        summary="Agents with their measured results in fixed windows, by one fact.",
+        summary="Agents with their measured results in fixed windows, by one fact; a page ends where "
+        "64 KiB are full.",
         auth="open",
         route=("GET", "/wallet/hall"),
         takes=HallIn,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -216,6 +217,37 @@ async def test_one_agent_is_read_up_to_its_newest_row(both: World) -> None:
     again = await both.ok("hall_agent", agent_id=agent.user_id)
     assert again == shown
     assert (await both.do("hall_agent", agent_id="u_nobody")).body["error"] == "not_found"
+
+
+async def test_no_open_answer_of_the_hall_outgrows_64_kib(world: World) -> None:
+    owner, agent = await an_agent(world)
+    for n in range(10):
+        given = {f: [f"{n}{'é' * 8_000}"] for f in ("assets", "venues", "networks", "hold_ratio")}
+        await world.ok(
+            "owner_agent_policy_put", owner, agent_id=agent.user_id, accepts_mandates=True, **given
+        )
+    of = await a_record(world, agent, owner)
+    for _ in range(80):
+        await seeded(world, agent, owner, world.deps.ids.short("m_"))
+    world.clock.forward(days=500)
+    await mark(world, of, "1000000000000", "0")
+    for _ in range(60):
+        await world.ok("owner_agent_register", owner, name="字" * 60)
+    await refresh_stale(world.deps)
+    one = await world.ok("hall_agent", agent_id=agent.user_id)
+    assert len(json.dumps(one, ensure_ascii=False).encode()) < 65_536
+    assert (one["mandates_total"], len(one["mandates"]) < 81) == (81, True)
+    assert len(one["policy_changes"]) == 10
+    page = await world.ok("hall_list", limit=200)
+    assert len(json.dumps(page, ensure_ascii=False).encode()) < 65_536
+    assert page["next_cursor"] is not None
+    seen, cursor = [], None
+    while True:
+        page = await world.ok("hall_list", limit=200, cursor=cursor)
+        seen += [r["agent_id"] for r in page["items"]]
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert len(seen) == len(set(seen)) == 61
 
 
 async def test_agents_are_sorted_by_one_fact(world: World) -> None:
