@@ -93,7 +93,6 @@ class Ticks:
         await self.roll_up()
 
     # -- transfers and the Hall
-    # ------------------------------------------------------------------------------
 
     async def roll_up(self) -> None:
         """Bring the Hall's rows up to date."""
@@ -128,7 +127,6 @@ class Ticks:
         uow.chainlog.set_inbound_read(chain.chain_id, high)
 
     # -- the chain reader
-    # ------------------------------------------------------------------------------------
 
     async def read_chain(self, reader: Reader) -> None:
         """Read on until there is nothing new."""
@@ -205,7 +203,6 @@ class Ticks:
         )
 
     # -- the keeper
-    # ------------------------------------------------------------------------------------------
 
     async def keep(self) -> None:
         """Refresh vaults, mark them, stop at the line, settle."""
