@@ -361,6 +361,16 @@ REFUSALS: Final = _registry(
         next=(_TERMS,),
     ),
     Kind(
+        code="draft_unclear",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="The note behind this draft was not understood whole, and nobody has corrected it.",
+        next=(
+            NextStep("Say in typed fields what is meant", None, "PUT /wallet/mandates/{public_id}"),
+        ),
+    ),
+    Kind(
         code="withdraw_locked",
         status=409,
         who_fixes="nobody",

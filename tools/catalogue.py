@@ -9,7 +9,17 @@ from tools.acting import execute, reconcile, reports
 from tools.agents import activity, auctions, balances, offers, policy, registry, transfers
 from tools.call.operation import Operation
 from tools.keeper import settlement
-from tools.mandates import approvals, calls, drafts, reading, sponsorship, statements, terms, vault
+from tools.mandates import (
+    approvals,
+    calls,
+    drafts,
+    notes,
+    reading,
+    sponsorship,
+    statements,
+    terms,
+    vault,
+)
 from tools.public import deposits, hall, markets
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -23,6 +33,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *hall.OPERATIONS,
     *markets.OPERATIONS,
     *deposits.OPERATIONS,
+    *notes.OPERATIONS,
     *drafts.OPERATIONS,
     *reading.OPERATIONS,
     *terms.OPERATIONS,

@@ -93,6 +93,7 @@ class MandateAttributes:
     status: StatusName
     paused: bool
     proposed_by_agent_id: str | None
+    needs_review: bool
     created_at: Timestamp
     signed_at: Timestamp | None
     ends_at: Timestamp | None
@@ -177,6 +178,7 @@ class Mandate:
     frame: TermsFrame | None = None
     signed: Signed | None = None
     legacy_caps: Mapping[str, Any] = field(default_factory=dict)
+    needs_review: bool = False
 
     @property
     def floor(self) -> Usdc:
@@ -259,6 +261,7 @@ class Mandate:
             status=self.status.value,
             paused=self.paused,
             proposed_by_agent_id=self.proposed_by_agent_id,
+            needs_review=self.needs_review,
             created_at=self.created_at,
             signed_at=self.signed_at,
             ends_at=self.ends_at,

@@ -1,6 +1,4 @@
-"""Drafts: from a purpose note, from typed fields, corrected, assigned, proposed, accepted,
-cancelled.
-"""
+"""Drafts: from typed fields, corrected, assigned, proposed, accepted, cancelled."""
 
 from __future__ import annotations
 
@@ -10,23 +8,19 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.ledger.state import EMPTY
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import MAX_HORIZON_DAYS, Mandate, Status
 from domain.mandates.markets import from_config, named, resolve, validate_targets
-from domain.mandates.purpose.draft import parse_note
 from domain.mandates.states import Action, moved
 from domain.mandates.targets import DEFAULT_TARGETS, Target
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
-from domain.rules.case import Book
 from domain.rules.exposure import exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.case import load_book
 from tools.call.fields import AgentId, Lines, OneMandate, PublicId
-from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
-from tools.call.wire import wire
+from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 
 NOTE_MAX: Final = 2_000
 
@@ -73,33 +67,10 @@ class Correct(Terms):
     public_id: PublicId
 
 
-class Note(Takes):
-    """A purpose note in plain words."""
-
-    note: Lines = Field(
-        max_length=NOTE_MAX,
-        description="what the money is for, how much, how long, in plain words",
-        examples=["500 USDC for lending, at most 50 per trade, 30 days"],
-    )
-    save: bool = Field(default=False, description="store the draft; needs an owner session")
-
-
 class Assign(OneMandate):
     """Designate the agent."""
 
     agent_id: AgentId
-
-
-class DraftOut(Gives):
-    """What a note was understood as."""
-
-    draft: dict[str, Any]
-    clauses: list[dict[str, Any]]
-    exposure: dict[str, Any]
-    understood: list[dict[str, Any]]
-    assumed: list[dict[str, Any]]
-    saved: bool
-    public_id: str | None
 
 
 class MandateOut(Gives):
@@ -236,9 +207,10 @@ def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Propose) -> 
     )
 
 
-def _blank(
+def blank(
     ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Propose
 ) -> Mandate:
+    """A draft of nobody's terms yet: `applied` fills it in."""
     return Mandate(
         public_id,
         owner_id,
@@ -263,15 +235,23 @@ def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, Any]:
 
 def create(uow: UnitOfWork, ask: Ask[Terms, None]) -> Reply:
     """Create a draft from typed fields."""
-    m = _new(uow, ask, ask.caller.user_id or "", ask.caller.address or "", ask.asked)
+    m = new_draft(uow, ask, ask.caller.user_id or "", ask.caller.address or "", ask.asked)
     return Reply(201, shown(uow, ask, m))
 
 
-def _new(
-    uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str, owner_address: str, terms: Terms
+def new_draft(
+    uow: UnitOfWork,
+    ask: Ask[Any, Any],
+    owner_id: str,
+    owner_address: str,
+    terms: Terms,
+    *,
+    needs_review: bool = False,
 ) -> Mandate:
+    """Store a new draft; `needs_review` where a note was not understood whole."""
     _not_too_many(uow, ask, owner_id)
-    m = applied(uow, ask, _blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms), terms)
+    m = applied(uow, ask, blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms), terms)
+    m = replace(m, needs_review=needs_review)
     uow.mandates.add(m)
     return m
 
@@ -297,7 +277,7 @@ def propose(uow: UnitOfWork, ask: Ask[Propose, None]) -> Reply:
     m = applied(
         uow,
         ask,
-        _blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, ask.asked),
+        blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, ask.asked),
         ask.asked,
     )
     m = replace(m, proposed_by_agent_id=ask.caller.user_id)
@@ -309,7 +289,8 @@ def correct(uow: UnitOfWork, ask: Ask[Correct, None]) -> Reply:
     """Replace a draft's terms; terms that were asked for before are void."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
     moved(m, Action.CORRECT)
-    changed = applied(uow, ask, m, ask.asked)
+    # Typed fields say what was meant, whatever a note left open.
+    changed = replace(applied(uow, ask, m, ask.asked), needs_review=False)
     uow.mandates.save(changed)
     return Reply(200, shown(uow, ask, changed))
 
@@ -385,64 +366,10 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
     return Reply(200, shown(uow, ask, changed))
 
 
-def _closed(ask: Ask[Any, Any]) -> dict[str, str]:
-    """Why a market cannot be named in a draft on the default chain, by market id."""
-    markets, closed = from_config(ask.config.markets), {}
-    for market in markets:
-        try:
-            resolve([market.id], markets, ask.config.default_chain_id)
-        except Refused as no:
-            closed[market.id] = no.refusal.detail["fields"][0]["msg"]
-    return closed
-
-
-def draft(uow: UnitOfWork, ask: Ask[Note, None]) -> Reply:
-    """Read a purpose note; store nothing unless an owner asks for it."""
-    names = {x.id: x.name for x in from_config(ask.config.markets)}
-    read = parse_note(ask.asked.note, now=ask.now, market_names=names, closed=_closed(ask))
-    terms = Terms.model_validate(dict(read.terms) | {"purpose": ask.asked.note})
-    caller = ask.caller
-    if ask.asked.save and caller.role == "nobody":
-        raise Refused(refusal("unauthenticated", needs="an owner session, to save a draft"))
-    if ask.asked.save and caller.role != "owner":
-        raise Refused(refusal("forbidden", why="saving a draft needs an owner session"))
-    if ask.asked.save:
-        m = _new(uow, ask, caller.user_id or "", caller.address or "", terms)
-    else:
-        m = applied(uow, ask, _blank(ask, "", "", "", terms), terms)
-    book = Book(m, EMPTY, ask.now, ask.config, ask.switches)
-    told = {
-        "draft": wire(m.attributes()) | {"public_id": m.public_id or None},
-        "clauses": clauses(m, ask.switches),
-        "exposure": exposure(book),
-        "understood": [{"term": u.term, "value": u.value, "text": u.text} for u in read.understood],
-        "assumed": [{"term": a.term, "value": a.value, "why": a.why} for a in read.assumed],
-        "saved": ask.asked.save,
-        "public_id": m.public_id or None,
-    }
-    return Reply(201 if ask.asked.save else 200, told)
-
-
 _BAD: Final = ("invalid_number", "not_found", "agent_not_accepting", "invalid_address")
 
 
 OPERATIONS: Final = (
-    Operation(
-        name="mandate_draft",
-        title="Read a purpose note",
-        summary="Turn a purpose note in plain words into a draft, with what was understood "
-        "and what was assumed. Stores nothing unless an owner saves it.",
-        auth="open",
-        route=("POST", "/wallet/mandates/draft"),
-        takes=Note,
-        gives=DraftOut,
-        handler=draft,
-        writes=True,
-        weight=HEAVY,
-        on_mcp=True,
-        statuses={200: "The draft, not stored", 201: "The draft, stored"},
-        refusals=("unauthenticated", "forbidden"),
-    ),
     Operation(
         name="owner_mandate_create",
         title="Create a draft",

@@ -77,6 +77,7 @@ def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
         )
         return Reply(200, _terms_body(uow, ask, m, data, chain.digest(data), m.signed.version))
     moved(m, Action.SIGN)
+    _clear(m)
     on_file = address_on_file(uow, ask, m)
     fresh = replace(m, agent_address=on_file)
     _signable(fresh, chain)
@@ -99,6 +100,12 @@ def _terms_body(
         "terms_version": version,
         "exposure": worst,
     }
+
+
+def _clear(m: Mandate) -> None:
+    """Refuse terms that a note left open until their owner says in typed fields what is meant."""
+    if m.needs_review:
+        raise Refused(refusal("draft_unclear"))
 
 
 def _signable(m: Mandate, chain: Chain) -> None:
@@ -147,6 +154,7 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
     if m.status is not Status.DRAFT:
         raise Refused(refusal("mandate_signed", status=m.status.value))
     status = moved(m, Action.SIGN)
+    _clear(m)
     if m.frame is None or stale(m, ask.now):
         raise Refused(refusal("terms_expired"))
     if address_on_file(uow, ask, m) != m.agent_address:
@@ -216,7 +224,7 @@ OPERATIONS: Final = (
         handler=read_terms,
         writes=True,
         idempotent=True,
-        refusals=("not_found", "wrong_status", "not_configured", "conflict"),
+        refusals=("not_found", "wrong_status", "not_configured", "conflict", "draft_unclear"),
     ),
     Operation(
         name="owner_sign",
@@ -234,6 +242,7 @@ OPERATIONS: Final = (
             "not_found",
             "mandate_signed",
             "wrong_status",
+            "draft_unclear",
             "terms_expired",
             "invalid_signature",
             "conflict",

@@ -1,46 +1,36 @@
-"""The purpose-note parser: plain words into terms, by fixed patterns; what it is not sure of it
-says.
+"""A purpose note into terms: what is understood, what is assumed, what is unclear and what is
+about something else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from domain.mandates.purpose.statements import NEVER, NOT_ALWAYS, Said, statements
-from domain.money import BPS, Usdc
+from domain.mandates.purpose import vocabulary as v
+from domain.mandates.purpose.claims import FEE_KIND, TERM_OF, Basis, Claim
+from domain.mandates.purpose.statements import Reading, Statement, Unread, read
+from domain.money import Usdc
 
 NOTE_MAX: Final = 2_000
-
-
 TX_BPS: Final = 1_000
-
-
 DAY_BPS: Final = 3_000
-
-
-PRESET: Final[Mapping[str, Any]] = {
-    "budget_usdc": "500.000000", "stop_floor_bps": 2000, "horizon_days": 30,
-    "payout_rule": {"kind": "share_of_verified_gain", "bps": 1000}, "approval_above_usdc": None, "on_floor": "keep",
-    "target_bps": None,
-}  # fmt: skip
-
-
-TARGET_MAX_BPS: Final = 1_000_000
-
-
-ASK_ALWAYS: Final = "0.000001"
-
-
+PRESET: Final[Mapping[str, Any]] = MappingProxyType({
+    v.BUDGET: "500.000000", v.FLOOR: 2000, v.DAYS: 30, v.FEE: {"kind": FEE_KIND, "bps": 1000}, v.ASK: None, v.ON_FLOOR: "keep",
+    v.AIM: None,
+})  # fmt: skip
+_ASSUMED: Final = Usdc.parse(PRESET[v.BUDGET])
+_AMOUNTS: Final = frozenset({v.BUDGET, v.TX, v.DAY})
+DEFAULT_MARKETS: Final = ({"kind": "vault"}, {"kind": "x402", "hosts": []})
 SILENT: Final = "the note does not say"
 
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """A term that the note states; `text` is the fragment that states it."""
+    """A term that a clause states; `text` is the clause's own words."""
 
     term: str
     value: Any
@@ -57,12 +47,39 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True)
+class CouldBe:
+    """What an unclear clause may mean; `value` is None where no value can be told."""
+
+    term: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A clause of which nothing was taken, and why."""
+
+    text: str
+    why: str
+    could_be: tuple[CouldBe, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
-    """What a note comes to: the fields of a create body."""
+    """What a note comes to: the fields of a create body, and an account of every clause with a
+    figure in it.
+    """
 
     terms: Mapping[str, Any]
     understood: tuple[Understood, ...]
     assumed: tuple[Assumed, ...]
+    unclear: tuple[Unclear, ...]
+    unrelated: tuple[str, ...]
+    steps: int
+
+    @property
+    def needs_review(self) -> bool:
+        """True where the owner has to say what was meant before anything is signed."""
+        return bool(self.unclear)
 
 
 def parse_note(
@@ -74,176 +91,169 @@ def parse_note(
 ) -> Draft:
     """Read a purpose note; total and deterministic.
 
-    Shapes: `market_names` is market id to name, `closed` market id to why it cannot be used.
+    Shapes: `market_names` is market id to name, `closed` market id to why it cannot be used. What is beyond the first `NOTE_MAX`
+    characters is not read, and then nothing is.
     Units: amounts in the result are 6-decimal strings.
-    Source: spec 4.1 (deterministic parser), contract 3 (Standard preset).
+    Source: spec 4.1 (deterministic parser), contract 3 (Standard preset, purpose notes).
     """
-    reading = statements(note[:NOTE_MAX], now=now, market_names=market_names, closed=closed)
-    settling = _Settling(reading.said, reading.left_over)
     if len(note) > NOTE_MAX:
-        settling.assume("purpose", None, f"only the first {NOTE_MAX} characters are read")
-    return settling.draft()
+        reading = Reading(
+            unread=[Unread(note[:NOTE_MAX], f"the note is longer than {NOTE_MAX} characters", 0)]
+        )
+    else:
+        reading = read(note, today=now.astimezone(UTC).date(), market_names=market_names)
+    return _Settling(reading, closed).draft()
 
 
 @dataclass(slots=True)
 class _Settling:
-    """What was said, on its way to terms: each term is understood, or assumed with its reason."""
+    """Statements on their way to terms: what contradicts itself, or leans on something unsure, falls
+    back to the preset.
+    """
 
-    said: Mapping[str, list[Said]]
-    left_over: list[str]
-    understood: list[Understood] = field(default_factory=list)
-    assumed: list[Assumed] = field(default_factory=list)
+    reading: Reading
+    closed: Mapping[str, str]
+    doubts: dict[str, str] = field(default_factory=dict)
+    basis: Basis = field(default_factory=lambda: Basis(_ASSUMED, False, False, {}))
+    claims: list[tuple[Statement, Claim]] = field(default_factory=list)
 
     def draft(self) -> Draft:
-        budget = Usdc.parse(self.term("budget_usdc", lambda v: str(Usdc(v))))
-        named = any(u.term == "budget_usdc" for u in self.understood)
-        measured = _Settling(
-            _measured(self.said, budget, named), self.left_over, self.understood, self.assumed
+        """The draft, once no claim is in doubt that was not before."""
+        for one in self.reading.unread:
+            for term in (*one.terms, *(TERM_OF[p.action] for p in one.parts)):
+                self.doubts.setdefault(term, f"“{_short(one.text)}” is unclear")
+        # Each round only adds doubts, of which there are as many as terms.
+        while True:
+            self.measure()
+            found = self.contradictions()
+            if not found:
+                return self.told()
+            self.doubts.update(found)
+
+    def measure(self) -> None:
+        """Every statement's claim, on the budget as far as that is sure."""
+        said = self.reading.statements
+        caps = any(s.action in ("tx", "tx_share", "tx_thing", "tx_or") for s in said)
+        self.basis = Basis(_ASSUMED, False, caps, self.closed)
+        budgets = {self.basis.claim(s).value for s in said if TERM_OF[s.action] == v.BUDGET}
+        if v.BUDGET not in self.doubts and len(budgets) == 1 and None not in budgets:
+            self.basis = Basis(Usdc.parse(budgets.pop()), True, caps, self.closed)
+        self.claims = [(s, self.basis.claim(s)) for s in said]
+
+    def contradictions(self) -> dict[str, str]:
+        """Terms, not in doubt before, whose statements do not go together, and why."""
+        found: dict[str, str] = {}
+        first: dict[str, Any] = {}
+        only = any(" only" in f" {s.text.lower()}" for s, c in self.claims if c.term == v.MARKETS)
+        for _, claim in self.claims:
+            # Said twice, an amount may be one for each of two things.
+            again = claim.term in first and claim.term in _AMOUNTS
+            same = first.setdefault(claim.term, claim.value) == claim.value and not again
+            if claim.why:
+                found[claim.term] = claim.why
+            elif not same and (claim.term != v.MARKETS or only):
+                found.setdefault(claim.term, "the note speaks of it twice")
+        new = {term: why for term, why in found.items() if term not in self.doubts}
+        return new or self.disorder()
+
+    def disorder(self) -> dict[str, str]:
+        """Caps that are not 0 < per action <= per day <= budget, where they are not in doubt."""
+        caps = {c.term: c.value for _, c in self.claims if c.term in (v.TX, v.DAY)}
+        stated = {t: Usdc.parse(value) for t, value in caps.items() if t not in self.doubts}
+        if len(stated) == 2 and stated[v.TX] > stated[v.DAY]:
+            return dict.fromkeys(stated, "the cap per action is above the cap per day")
+        over = [term for term, amount in stated.items() if amount > self.basis.budget]
+        if over and self.basis.named:
+            return dict.fromkeys([*over, v.BUDGET], "a cap is above the budget")
+        why = f"it is above the budget that is assumed, {self.basis.budget} USDC"
+        return dict.fromkeys(over, why)
+
+    # -- the answer
+
+    def told(self) -> Draft:
+        understood: list[tuple[int, Understood]] = []
+        unclear = [
+            (u.start, Unclear(u.text, u.why, self.could(u.terms, u.parts)))
+            for u in self.reading.unread
+        ]
+        for statement, claim in self.claims:
+            why = claim.why or self.doubts.get(claim.term, "")
+            if why:
+                could = tuple(
+                    CouldBe(claim.term, value) for value in claim.could_be or (claim.value,)
+                )
+                unclear.append((statement.start, Unclear(statement.text, why, could)))
+            else:
+                understood.append(
+                    (statement.start, Understood(claim.term, claim.value, statement.text))
+                )
+        stated = [u for _, u in sorted(understood, key=lambda x: x[0])]
+        assumed: list[Assumed] = []
+        terms = self.terms(stated, assumed)
+        told = tuple(u for _, u in sorted(unclear, key=lambda x: x[0]))
+        return Draft(
+            terms,
+            tuple(stated),
+            tuple(assumed),
+            told,
+            tuple(s.text for s in self.reading.unrelated),
+            self.reading.steps,
         )
-        return measured.on(budget)
 
-    def on(self, budget: Usdc) -> Draft:
-        """The draft, once the budget stands and nothing is a share of it any more."""
-        per_day, per_tx = self.caps(budget)
-        terms: dict[str, Any] = {
-            "budget_usdc": str(budget), "per_tx_cap_usdc": str(per_tx), "daily_cap_usdc": str(per_day),
-            "stop_floor_bps": self.term("stop_floor_bps", int),
-            "horizon_days": self.term("horizon_days", int),
-            "target_bps": self.term("target_bps", int),
-            "payout_rule": self.term("payout_rule", lambda v: {"kind": "share_of_verified_gain", "bps": v}),
-            "approval_above_usdc": self.approval(),
-            "on_floor": self.term("on_floor", str),
-        }  # fmt: skip
-        markets = self.markets()
-        if markets:
-            terms["markets"] = markets
-        else:
-            why = (
-                f"{SILENT} what to use instead"
-                if self.said.get("markets")
-                else f"{SILENT}: it names no market"
-            )
-            self.assume("allowed_targets", [{"kind": "vault"}, {"kind": "x402", "hosts": []}], why)
-        if self.left_over:
-            listed = ", ".join(f'"{t}"' for t in self.left_over[:5]) + (
-                " and more" if len(self.left_over) > 5 else ""
-            )
-            self.assume("purpose", None, f"not read as any term: {listed}")
-        return Draft(terms, tuple(self.understood), tuple(self.assumed))
-
-    def know(self, term: str, value: Any, text: str) -> None:
-        self.understood.append(Understood(term, value, text))
-
-    def assume(self, term: str, value: Any, why: str) -> None:
-        self.assumed.append(Assumed(term, value, why))
-
-    def term(self, term: str, make: Callable[[Any], Any]) -> Any:
-        """One value of a term: as stated, or the preset with the reason."""
-        said = self.said.get(term, [])
-        why = _doubt(said) if said else f"{SILENT}; the Standard preset"
-        if why:
-            self.assume(term, PRESET[term], why)
-            return PRESET[term]
-        value = make(said[0].value)
-        self.know(term, value, said[0].text)
-        return value
-
-    def approval(self) -> str | None:
-        """When to ask: in doubt always, but where the note only says that always is too much."""
-        term, said = "approval_above_usdc", self.said.get("approval_above_usdc", [])
-        if not said:
-            self.assume(term, None, f"{SILENT}; the agent acts on its own")
-            return None
-        why = _doubt(said)
-        if why and all(s.value == NOT_ALWAYS for s in said):
-            self.assume(term, None, why)
-            return None
-        if why:
-            self.assume(term, ASK_ALWAYS, f"{why}, so the owner is always asked")
-            return ASK_ALWAYS
-        value = None if said[0].value == NEVER else str(Usdc(said[0].value))
-        self.know(term, value, said[0].text)
-        return value
-
-    def caps(self, budget: Usdc) -> tuple[Usdc, Usdc]:
-        """(per day, per action) with 0 < per action <= per day <= budget; what contradicts itself
-        is said.
+    def could(self, terms: Iterable[str], parts: Sequence[Statement]) -> tuple[CouldBe, ...]:
+        """What an unread clause may mean: what its parts would say alone, and the terms that
+        its words speak of.
         """
-        per_day, no_day = self.cap("daily_cap_usdc", budget)
-        per_tx, no_tx = self.cap("per_tx_cap_usdc", budget)
-        if per_day is not None and per_tx is not None and per_tx > per_day:
-            per_tx, no_tx = None, "the note's cap per action is above its cap per day"
-        preset = f"{SILENT}; the Standard preset, kept inside the other caps"
-        if per_day is not None:
-            self.know("daily_cap_usdc", str(per_day), self.said["daily_cap_usdc"][0].text)
-        else:
-            per_day = min(budget, max(budget.share_down(DAY_BPS), per_tx or Usdc(1)))
-            self.assume("daily_cap_usdc", str(per_day), no_day or preset)
-        if per_tx is not None:
-            self.know("per_tx_cap_usdc", str(per_tx), self.said["per_tx_cap_usdc"][0].text)
-        else:
-            per_tx = min(max(budget.share_down(TX_BPS), Usdc(1)), per_day)
-            self.assume("per_tx_cap_usdc", str(per_tx), no_tx or preset)
-        return per_day, per_tx
+        found = []
+        for part in parts:
+            claim = self.basis.claim(part)
+            found += [CouldBe(claim.term, value) for value in claim.could_be or (claim.value,)]
+        named = {c.term for c in found}
+        found += [CouldBe(term, None) for term in terms if term not in named]
+        return tuple(c for at, c in enumerate(found) if c not in found[:at])
 
-    def cap(self, term: str, budget: Usdc) -> tuple[Usdc | None, str]:
-        """(the cap as stated, why it is not taken as it stands)."""
-        said = self.said.get(term, [])
-        why = _doubt(said)
-        if said and not why and said[0].value > budget.micros:
-            why = f'"{said[0].text}" is above the budget'
-        return (None, why) if why or not said else (Usdc(said[0].value), "")
+    def terms(self, stated: Sequence[Understood], assumed: list[Assumed]) -> dict[str, Any]:
+        """The fields of the create body; what is not stated is assumed, with the reason."""
+        values = {u.term: u.value for u in stated if u.term != v.MARKETS}
 
-    def markets(self) -> list[str]:
-        said = self.said.get("markets", [])
-        out = [s for s in said if s.why]
-        wanted = [s for s in said if not s.why and s.value not in {o.value for o in out}]
-        found = list(dict.fromkeys(s.value for s in wanted))
-        if found:
-            self.know("markets", found, "; ".join(dict.fromkeys(s.text for s in wanted)))
-        if out:
-            self.assume("markets", found, "; ".join(s.why for s in out))
-        return found
+        def term(name: str, preset: Any, silent: str = "; the Standard preset") -> Any:
+            if name in values:
+                return values[name]
+            assumed.append(
+                Assumed(
+                    name,
+                    preset,
+                    f"{self.doubts[name]}; the Standard preset"
+                    if name in self.doubts
+                    else SILENT + silent,
+                )
+            )
+            return preset
 
-
-def _doubt(said: Sequence[Said]) -> str:
-    """Why these statements do not give one value; empty where they do."""
-    why = next((s.why for s in said if s.why), "")
-    if not why and len({repr(s.value) for s in said}) > 1:
-        texts = list(dict.fromkeys(s.text for s in said))
-        return "the note says " + " and ".join(f'"{t}"' for t in texts[:3])
-    return why
-
-
-def _measured(said: Mapping[str, list[Said]], budget: Usdc, named: bool) -> dict[str, list[Said]]:
-    """Every share as an amount, and the stop line's and the target's amount as a share; all of
-    them hang on the budget.
-    """
-    unsure = (
-        "" if named else f"it is measured on a budget that the note does not name, {budget} USDC"
-    )
-    return {
-        term: [_on_budget(term, one, budget, unsure) for one in told] for term, told in said.items()
-    }
-
-
-def _on_budget(term: str, said: Said, budget: Usdc, unsure: str) -> Said:
-    if term == "target_bps" and said.value is not None:
-        aim = max(1, said.value * BPS // budget.micros) if said.measured else said.value
-        why = (
-            ""
-            if aim <= TARGET_MAX_BPS
-            else f'"{said.text}" is above the largest target, 100 times the budget'
+        budget = Usdc.parse(term(v.BUDGET, PRESET[v.BUDGET]))
+        inside = "; the Standard preset, kept inside the other caps"
+        per_tx = Usdc.parse(values[v.TX]) if v.TX in values else None
+        least = per_tx or Usdc(1)
+        per_day = Usdc.parse(
+            term(v.DAY, str(min(budget, max(budget.share_down(DAY_BPS), least))), inside)
         )
-        return Said(said.text, aim, said.why or why or (unsure if said.measured else ""))
-    if not said.measured:
-        return said
-    if term == "stop_floor_bps":
-        side, amount = said.value
-        lost = amount if side == "lost" else budget.micros - amount
-        why = "" if 0 <= lost <= budget.micros else f'"{said.text}" is not inside the budget'
-        # Rounded towards stopping earlier.
-        return Said(said.text, lost * BPS // budget.micros, why or unsure)
-    value = budget.share_down(said.value).micros
-    why = "" if 0 < value <= budget.micros else f'"{said.text}" is not a share of the budget'
-    return Said(said.text, max(1, value - said.less_micros), why or unsure)
+        per_tx = Usdc.parse(
+            term(v.TX, str(min(max(budget.share_down(TX_BPS), Usdc(1)), per_day)), inside)
+        )
+        terms: dict[str, Any] = {v.BUDGET: str(budget), v.TX: str(per_tx), v.DAY: str(per_day)}
+        for name in (v.FLOOR, v.DAYS, v.AIM, v.FEE, v.ON_FLOOR):
+            terms[name] = term(name, PRESET[name])
+        terms[v.ASK] = term(v.ASK, PRESET[v.ASK], "; the agent acts on its own")
+        markets = list(dict.fromkeys(m for u in stated if u.term == v.MARKETS for m in u.value))
+        if markets:
+            terms[v.MARKETS] = markets
+        else:
+            why = self.doubts.get(v.MARKETS, SILENT)
+            assumed.append(
+                Assumed("allowed_targets", list(DEFAULT_MARKETS), f"{why}; the default targets")
+            )
+        return terms
+
+
+def _short(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

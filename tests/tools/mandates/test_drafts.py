@@ -68,12 +68,72 @@ async def test_a_note_that_names_a_market_nobody_can_use_yet_is_read_and_told(wo
     ):
         told = await world.do("mandate_draft", NOBODY, note=f"$500 in {name}")
         assert told.status == 200
-        assert [a["why"] for a in told.body["assumed"] if a["term"] == "markets"] == [
-            f'"{name}" cannot be used: {why}'
-        ]
+        (clause,) = told.body["unclear"][-1:]
+        assert (told.body["needs_review"], clause["text"]) == (True, f"in {name}")
+        assert why in clause["why"]
         assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402"]
     told = await world.do("mandate_draft", NOBODY, note="$500 in Open Venue")
     assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402", "venue"]
+
+
+async def test_every_clause_of_a_note_is_told_where_it_went(world: World) -> None:
+    told = await world.ok(
+        "mandate_draft",
+        NOBODY,
+        note="Budget 700 USDC. Never act without asking me. The venue charges a 0.1% fee.",
+    )
+    assert told["understood"] == [
+        {"term": "budget_usdc", "value": "700.000000", "text": "Budget 700 USDC"}
+    ]
+    (clause,) = told["unclear"]
+    assert clause["text"] == "Never act without asking me"
+    assert clause["could_be"] == [{"term": "approval_above_usdc", "value": "0.000001"}]
+    assert told["unrelated"] == [{"text": "The venue charges a 0.1% fee"}]
+    assert (told["needs_review"], told["draft"]["needs_review"]) == (True, True)
+    assert "approval_above_usdc" in {a["term"] for a in told["assumed"]}
+
+
+async def test_an_unclear_draft_gives_out_no_terms_until_its_owner_has_put_fields(
+    world: World,
+) -> None:
+    owner, wallet = await world.owner()
+    agent, _ = await world.agent(owner)
+    note = "Budget 500 USDC. Never act without asking me."
+    kept = (await world.do("mandate_draft", owner, note=note, save=True)).body
+    on = {"public_id": kept["public_id"]}
+    read = await world.ok("mandate_get", owner, **on)
+    assert read["mandate"]["needs_review"] is True
+    assigned = await world.do("owner_mandate_assign", owner, **on, agent_id=agent.user_id)
+    assert assigned.status == 200
+    for refused in (
+        await world.do("owner_terms", owner, **on),
+        await world.do("owner_sign", owner, **on, signature="0x" + "11" * 65),
+    ):
+        assert (refused.status, refused.body["error"]) == (409, "draft_unclear")
+        assert refused.body["next"][0]["route"] == "PUT /wallet/mandates/{public_id}"
+    corrected = await world.ok(
+        "owner_mandate_correct",
+        owner,
+        **on,
+        budget_usdc="500",
+        approval_above_usdc="0.000001",
+        agent_id=agent.user_id,
+        chain_id=CHAIN_ID,
+    )
+    assert corrected["mandate"]["needs_review"] is False
+    terms = await world.ok("owner_terms", owner, **on)
+    signature = wallet.sign_typed(terms["typed_data"])
+    assert (await world.do("owner_sign", owner, **on, signature=signature)).status == 200
+
+
+async def test_a_note_understood_whole_is_signed_as_it_was_read(world: World) -> None:
+    owner, _ = await world.owner()
+    agent, _ = await world.agent(owner)
+    kept = (await world.do("mandate_draft", owner, note="500 USDC for 14 days", save=True)).body
+    assert (kept["needs_review"], kept["unclear"]) == (False, [])
+    on = {"public_id": kept["public_id"]}
+    await world.do("owner_mandate_assign", owner, **on, agent_id=agent.user_id)
+    assert (await world.do("owner_terms", owner, **on)).status == 200
 
 
 @pytest.mark.parametrize(

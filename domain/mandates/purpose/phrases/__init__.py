@@ -1,0 +1,36 @@
+"""The phrases that are read, by what they say: the whole of what a note can state.
+
+A phrase holds at most one figure. Every word of a clause has to stand in a phrase, negation
+included; a phrase that could mean two things stands under two actions, or under one that says so.
+Notation: `automaton`; a phrase goes on in lines that are set in deeper. Figures are MONEY (a
+currency is named), NUM (a mere number), PCT, BPS, SPAN, DATE; MARKET is a listed market, and W any
+word that does nothing to a meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from domain.mandates.purpose.phrases import agent, around, budget, caps, length, stopping
+
+_DEEPER: Final = " " * 12
+ACTIONS: Final[Mapping[str, str]] = {
+    **budget.PHRASES,
+    **caps.PHRASES,
+    **stopping.PHRASES,
+    **agent.PHRASES,
+    **length.PHRASES,
+    **around.PHRASES,
+}
+
+
+def lines(text: str) -> list[str]:
+    """The phrases of one action."""
+    out: list[str] = []
+    for line in text.strip("\n").splitlines():
+        if line.startswith(_DEEPER):
+            out[-1] += " " + line.strip()
+        elif line.strip():
+            out.append(line.strip())
+    return out

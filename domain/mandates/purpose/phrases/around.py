@@ -1,0 +1,158 @@
+"""What stands around the terms: other things with figures (`other`), talk without a term,
+words that lead on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+PHRASES: Final[Mapping[str, str]] = {
+    "other": """
+        <o_det>? <o_thing> W{0,3} ( <o_verb> ) ( about | around | roughly | some | a | an | near |
+            at | at about | approximately | up to | as much as | between | nearly | almost ){0,2} (
+            MONEY | NUM | PCT | BPS | SPAN | DATE ) ( <o_tail> ){0,5}
+        ( there is | there's | expect | note that there is | mind | be aware of | be aware that
+            there is | note ) ( a | an | about | around | some )? ( MONEY | PCT | BPS ) ( <o_thing>
+            | fee ) ( at the venue | on the exchange | there | on top | per <act> | on each <act> |
+            on every <act> | for each <act> | by the venue )?
+        <o_det>? <o_coin> ( is | trades | trades at | is trading | costs | stands | is at | was at
+            | sits at | was | is trading near | trades near | trades around | trades for | is worth
+            | closed at | is priced at | is around | is near | went | rose | fell | dropped ) (
+            about | around | at | near | roughly | for | at about | at around | by | up | down
+            ){0,2} ( MONEY | PCT ) ( <o_tail> ){0,4}
+        the price of <o_coin> ( is | was | stands at | is at | is about | is around ) ( about |
+            around | at | near | roughly )? MONEY ( <o_tail> ){0,4}
+        ( my | her | his | their | our ) ( <o_person> | <o_owned> ) W{0,3} ( is | was | costs |
+            costs me | pays | earns | has | had | gets | got | lost | made | spent | spends | turns
+            | lives | is about | comes to | makes | owes | owes me | bought | sold | runs ) ( about
+            | around | on | at | over | roughly | some | a | for | up | nearly ){0,2} ( MONEY | NUM
+            | PCT | SPAN | DATE ) ( <o_tail> | W ){0,5}
+        ( my | her | his | their | our ) ( <o_person> | <o_owned> ) W{0,3} ( is | was ) on DATE
+        i ( am | 'm ) ( NUM | SPAN ) ( years )? old
+        ( today is | it is | it's | today's date is | the date is ) ( the )? DATE
+        i ( earn | make | owe | get paid | pay ) ( about | around | roughly )? MONEY ( <o_tail> |
+            in rent | in taxes | at work | at my job | for rent ){0,4}
+        ( last | this | the last | the past ) ( year | month | week | time ) ( it | i | we |
+            <o_coin> | the market | the bot | my bot | another bot | he | she | they | an agent |
+            another agent | my friend ) ( lost | made | earned | spent | gained | was | paid | fell
+            | rose | dropped ) ( about | around | up | down | by | over )? ( MONEY | PCT | NUM ) (
+            <o_tail> | W ){0,4}
+    """,
+    "talk": """
+        keep me ( posted | updated | informed | in the loop ) ( W ){0,3} ( <per_day> | every week |
+            weekly | every few days )?
+        ( let me know | tell me | write me ) ( when you are done | when it is done | when you're
+            done | how it goes | how it went | what you did | what you bought | what you find |
+            when it's done | when you finish )
+        ( the gas is on me | gas is on me | i pay the gas | i pay for gas | i will pay the gas |
+            i'll pay for gas )
+        ( do not | don't | never ) ( buy | do | touch | use ) anything ( illegal | shady | dodgy |
+            weird | fishy | adult )
+        keep ( it | things ) ( safe | simple | boring | quiet | short | calm )
+        keep ( a | an ) ( eye | log | record | diary | journal ) ( on | of )? ( W ){0,5}
+        keep ( good | clean | clear | careful | tidy )? ( records | notes | logs ) ( of )? ( W
+            ){0,5}
+        ( send me | write me | give me | send | i want | post ) ( a | an )? ( short | brief | quick
+            )? ( report | summary | update | note | overview ) ( <per_day> | every week | each week
+            | weekly | once a day | once a week | every month | monthly | every evening | every
+            morning | at the end | each evening | each morning )?
+        report ( back )? ( to me )? ( <per_day> | every week | each week | weekly | once a day |
+            once a week | every evening | every morning )?
+        ( no questions asked | no rush | no hurry | no problem | no pressure | no surprises please
+            | no surprises | not a big deal | do not panic | don't panic | never mind the noise |
+            do not rush | don't rush )
+        ( do not | don't | never ) ( do anything | be ) ( stupid | silly | risky | reckless | crazy
+            | greedy | foolish | illegal )
+        ( be | stay | please be ) ( careful | safe | patient | cautious | smart | conservative |
+            nice ) ( with ( my | the | our ) money )? ( please )?
+        be careful ( about | with ) ( losses | risk | risks | fees )
+        ( low | minimal | little ) risk ( only | please )?
+        ( do not | don't ) ( chase | gamble | overtrade )
+    """,
+    "lead": """
+        ( please | also | and also | then | make sure to | make sure you | make sure that | make
+            sure that you | be sure to | remember to | remember that | note that | i want you to |
+            i would like you to | i'd like you to | you should | the agent should | it should | you
+            | the agent | additionally | finally | further | furthermore | moreover | in addition |
+            as well as | with | plus | next | but | but please | and please | and make sure to |
+            kindly | importantly | of course | always | i want the agent to | i'd like the agent to
+            | i would like the agent to | let the agent | let it | let the bot | have the agent | i
+            want my agent to | do it | do this | run it | run this | let's start small : | let's
+            start small | leave it there | leave it in | keep it there | keep it in there | hold it
+            | hold it there | as for limits : | the agent can | the agent may | you can | you may |
+            it can | it may | i will let you | just | simply | my agent should | my agent can | the
+            bot should | the bot can | the bot must | and then | so please | in short : | in short
+            | overall : | in total : | yes | ok | okay | so | hi | hello | hey | thanks | thank you
+            )
+        ( here is the plan | here's the plan | the plan | plan | here are the limits | here are the
+            rules | here are my rules | here are my limits | my conditions | my budget rules | the
+            conditions | the details | the setup | setup | limits | rules | terms | mandate | task
+            | caps | conditions | instructions | constraints | details | settings | summary |
+            parameters | the limits | the rules | the terms | my limits | my rules | my terms | our
+            terms | mandate terms | hard limits | risk limits | guardrails | budget and limits |
+            limits are | the limits are | spending limits | caps are | risk | money | guard rails |
+            boundaries | ground rules | the deal | deal ) ( : )
+        ( keep it simple | let's keep it simple | simple | here is what i want | here's what i want
+            | what i want | my wishes | your job | the job | your mandate | the mandate | your task
+            | this is the deal | okay so | in short ) :
+        ( run | work | trade | let it run | start )
+        ( hello | hi agent | hello agent | dear agent | whatever you do | whatever happens | all in
+            all | bottom line | as a rule | in general | generally ) ( : )?
+        ( and | also )? ( remember | note ) :
+        ( for this job | for this | for that | a mandate | for the job | for this task | in this
+            job | my wish | my plan ) ( : )?
+        ( trade like a pro | spend it wisely | be smart ) :
+    """,
+    "must": """
+        ( you must | you have to | the agent must | the agent has to | it must | it has to | you
+            need to | the agent needs to | i need the agent to | i need you to | the bot must |
+            make sure to | make sure you | be sure to | always )
+    """,
+    "about": """
+        ( on | for | to | towards ) W{1,8}
+        for ( me | us )
+        ( to <pverb> ) ( W | and ){0,8}
+    """,
+    "manner": """
+        ( thanks | thank you | please | cheers | many thanks | thanks a lot | from now on |
+            starting today | starting now | from today | from today on | as agreed | as discussed |
+            ok | okay | no exceptions | without exception | no exceptions please | at all times |
+            at any time | ever | for sure | of course | period | under any circumstances | no
+            matter what )
+        ( wisely | carefully | slowly | conservatively | prudently | sensibly | responsibly |
+            safely | steadily | well )
+        ( , not more | no more | and no more | and not more | not a cent more | for now | to
+            begin with | at the start )
+    """,
+    "purpose": """
+        ( please | i want you to | i would like you to | i'd like you to | your task is to | your
+            job is to | the task is to | the job is to | the goal is to | you should | you are to |
+            help me | help me to | i want to | we want to | i need to | i need you to | i want an
+            agent to | i'd like an agent to | i'd like the agent to | i want the agent to | i would
+            like the agent to | i'd like my agent to | we want an agent to | the agent needs to |
+            my agent should | my agent will | let my agent | i want my agent to | i need an agent
+            to | i am looking for an agent to | the agent should | the agent will | the agent is to
+            | it should | let the agent | let it | use it to | use this to | use the money to | use
+            the budget to | use them to | have the agent | i'd like to | i would like to | we need
+            to | to | and | an agent to | this is to | this budget is to | the purpose is to |
+            purpose : | task : | goal : | job : | purpose : to | task : to )? <pverb> ( W | and | ,
+            ){0,14}
+        ( for | this is for | it is for | it's for | purpose : | task : | goal : | job : ) ( W
+            ){1,8}
+    """,
+    "wish": """
+        ( i want to | i'd like to | i would like to | we want to | i only want to | we'd like to |
+            i'm going to | i am going to | we will | i will | i'll | i can | we can | i could | i
+            am happy to | i'm happy to | i am ready to | i'm ready to | i'm prepared to | i am
+            prepared to | i plan to | we plan to | i intend to | i am willing to | i'm willing to )
+    """,
+    "link": """
+        ( with | plus | but | so | but please | and please | as well as | along with | together
+            with | so please )
+    """,
+    "closing": """
+        , ( no more | not more | and no more | nothing else | that is all | that's all | that's it
+            | not a cent more | not a penny more )
+    """,
+}

@@ -1,0 +1,263 @@
+"""Caps per action and per day; `_or` is the second cap of `no more than A per trade or B per
+day`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+PHRASES: Final[Mapping[str, str]] = {
+    "tx": """
+        ( and | with | <you> | you <may> | <you> <may> )? ( <spendv> | risk )? <max>? <amt>
+            <maxtail>? ,? <per_act> <maxtail>?
+        ( <you> | <you> <may> | you )? ( <not> ) ( ( <spendv> | risk ) ( more than | over | above )
+            | go over | exceed | go above ) <amt> ( ( in | on | for | with ) )? <per_act>
+        ( per | each | every | any | any one | any single ) ( single | individual | one )? <act> (
+            cap | limit | max | maximum | budget | size | spend | amount | allowance | ceiling |
+            size limit | spend limit | spending limit | maximum size ){0,1} ( <is> | <max> | is
+            <max> | can be <max> | may be <max> | must be <max> | should be <max> | at | stays
+            under | must stay under | should stay under | must not exceed | should not exceed | may
+            not exceed | cannot exceed | can't exceed | shall not exceed | must not be more than |
+            should be under | must be under | may cost <max> | can cost <max> | may cost at most |
+            may be worth <max> | can be worth <max> | is allowed <max> | should take <max> | may
+            take <max> | may use <max> | can use <max> | gets <max> | should use <max> | must use
+            <max> | may spend <max> | can spend <max> | up to | is capped at | is limited to | may
+            use up to | must stay below | should stay below | must be below | can't be more than |
+            cannot be more than | should not be more than | shouldn't be more than | may not be
+            more than | should cost <max> | must cost <max> | can go up to | may go up to | to be
+            <max> | must not cost more than | should not cost more than | shouldn't exceed |
+            mustn't exceed | capped at | limited to | never more than | never above | never over )?
+            <amt> <maxtail>?
+        ( trades | transactions | payments | purchases | orders | actions | a trade | a transaction
+            | a payment | a purchase | an order | an action | any trade | any payment | any
+            purchase | any transaction | single trades | individual trades ) ( can't be | cannot be
+            | can not be | must not be | may not be | should not be | shouldn't be | mustn't be |
+            are never | must never be | should never be | must never exceed | must not exceed |
+            should not exceed | may not exceed | should never exceed | can't exceed | cannot exceed
+            ) ( larger than | bigger than | more than | above | over | greater than | higher than
+            )? <amt>
+        ( trades | transactions | payments | purchases | orders | actions | a trade | a transaction
+            | a payment | a purchase ) ( <over> ) <amt> ( is | are ) ( not allowed | forbidden |
+            not ok | not okay | never allowed | prohibited | not permitted | off limits ) (
+            <per_act> )?
+        ( keep | make ) ( trades | purchases | orders | payments | transactions ) ( small | tiny |
+            modest | short ) : <max>? <amt> ( at most | max | maximum | or less | each | tops )?
+        ( do not | don't | never ) let ( it | the agent | the bot ) ( <spendv> ) ( more than | over
+            ) <amt> ( in | on | for )? <per_act>
+        ( spending | spend ) ( limit | cap ) ( of | : )? <amt> <per_act>
+        ( i | we ) ( allow | permit | accept ) <max>? <amt> <per_act>
+        no ( single | one | individual )? <act> ( is | are | may be | should be | can be | must be
+            | to be | may exceed | should exceed | can exceed | over | above | larger | bigger |
+            exceeding | more | to exceed | of more | goes | may go | should go | shall exceed |
+            must exceed | should cost | may cost | costing | shall be | worth ) ( larger | bigger |
+            more | greater | higher )? ( than | over | above )? <amt>
+        ( max | maximum | largest | biggest | highest | the max | the maximum | the largest | my
+            max ) ( single | individual | allowed )? <act> ( size | amount | value | spend | cost
+            )? <is>? <amt>
+        ( max | maximum | the max | the maximum ) ( spend | amount | size | cost | limit | spending
+            )? <per_act> <is>? <amt>
+        ( <act> | single <act> | individual <act> ) ( size | amount )? ( cap | limit | ceiling |
+            size ) <is>? ( max )? <amt>
+        ( single <act> | individual <act> | <act> size | <act> amount ) ( max | maximum ) <is>?
+            <amt>
+        ( trades | actions | transactions | purchases | orders | payments | swaps | bets | single
+            <act> | individual <act> | <act> size | <act> sizes ) ( capped at | limited to | of at
+            most | of up to | of no more than | up to | under | no larger than | no bigger than |
+            max | at most | never above | never over | must be under | must stay under | should
+            stay under | must not exceed | should not exceed | no more than ) <amt> ( each | apiece
+            | per trade )?
+        ( cap | limit | caps | limits | spending cap | spending limit | spend limit | spend cap | a
+            cap | a limit | the cap | the limit | set the cap | set a cap | set a limit | set the
+            limit | ceiling | hard cap | hard limit ) ( <per_act> ) <is>? <amt>
+        ( a | the | my | with a | set a | set the | caps of | cap of | limit of | limits of |
+            limits : | caps : | a limit of | a cap of )? <amt> ( cap | limit | max | maximum |
+            ceiling ) ( <per_act> | for each <act> | on each <act> | on single <act> | for single
+            <act> | on every <act> | on individual <act> | on <act> )
+        ( caps | limits | cap | limit ) ( of | : | are | at | = ) <amt> <per_act>
+        ( a | the | my | with a | set a | set the | my | our )? ( per )? ( <act> ) ( cap | limit |
+            budget | spending limit | spend limit ) <is>? <amt>
+        ( a | the | my | with a | set a | set the | my | our )? ( per <act> ) ( max | maximum )
+            <is>? <amt>
+        ( a | the | my | with a | set a | set the )? ( per )? ( <act> ) ( cap | limit | maximum ) (
+            of | to | at ) <amt>
+        ( a | an | the | with a | with an )? <amt> ( per )? ( <act> ) ( cap | limit | max | maximum
+            | size limit )
+        ( cap | limit | keep | restrict ) ( each | every | any | all | individual | single | the |
+            my )? ( single | individual )? <act> ( size | sizes )? ( to | at | under | below |
+            within | at or below | at or under | to at most | to a maximum of | to no more than |
+            to max | down to at most | smaller than ) ( most )? <amt> ( each | apiece | max | or
+            less | at most )?
+        ( make | place | do | take | execute ) ( no | only ) <act> ( over | above | bigger than |
+            larger than | of up to | up to | of at most | below | under | of more than ) <amt>
+        ( never | do not | don't ) ( make | place | do | open | execute | approve | take | send |
+            put through ) ( a | any | a single | any single )? <act> ( over | above | bigger than |
+            larger than | of more than | exceeding | that is more than | that costs more than |
+            worth more than | for more than ) <amt>
+        ( in | with | using ) ( <act> | chunks | tranches | steps ) of ( at most | up to | no more
+            than | max | maximum ) <amt> ( each )?
+        <max> <amt> each
+        the most ( <you> )? ( <may> )? ( ever )? ( <spendv> | risk ) ( in | on | per | for ) ( one
+            | a | a single | any | any one | any single | each )? <act> is <amt>
+        ( <you> )? ( must | should | may | can ) ( not | never ) ( <spendv> ( more than | over ) |
+            exceed ) <amt> ( in | on | for )? <per_act>
+        no ( trades | purchases | payments | orders | transactions | actions ) ( over | above |
+            larger than | bigger than | of more than | exceeding | worth more than ) <amt>
+        ( don't | do not | never ) ( make | do | place | take ) any ( trade | purchase | payment |
+            order | transaction | buy | buys | trades | purchases ) ( over | above | larger than |
+            bigger than | of more than | exceeding ) <amt>
+        ( nothing | no <act> ) ( over | above ) <amt> <per_act>
+        ( set )? ( the | a | my )? ( cap | limit | maximum ) <per_act> ( to | at ) <amt>
+        ( with | using )? ( <spendv> ) no more than <amt> ( in | on | for ) ( any | each | one | a
+            single ) <act>
+        ( single | per trade | each ) ( maximum | max ) <is>? <amt>
+        ( <spendv> )? <max>? <amt> ( each | apiece | a piece ) ( at most | max | maximum | tops |
+            or less )
+        ( <spendv> )? <max> <amt> ( each | apiece | a piece )
+        ( <you> | <you> <may> )? ( <not> ) ( <spendv> | go ) ( more than | over | above ) <amt> (
+            on | for | in ) ( one | any | a | a single | any one | each ) <act>
+        ( i'll | i will | we'll | we ) ( allow | permit | accept ) ( up to | at most )? <amt>
+            <per_act>
+        for ( each | every | any ) <act> ( spend | use | pay ) ( no more than | at most | up to |
+            max ) <amt>
+        ( make | do | take | place | send | buy ) ( <max> ) <amt> <per_act>
+        ( make | do | take | place ) no ( single )? <act> ( above | over | larger than | bigger
+            than | of more than ) <amt>
+        ( <act> | trades | purchases | orders ) ( under | below | of at most | of up to ) <amt> (
+            each | apiece | per <act> )
+        ( never | not ) ( above | over | more than ) <amt> <per_act>
+        ( as a rule | rule | the rule is ) : ( never | no more than | not ) ( above | over | more
+            than )? <amt> <per_act>
+        ( your | my | the ) ( max | maximum | limit | cap ) <per_act> <is>? <amt>
+        ( each | every | any ) ( single )? <act> ( under | below | at most | up to ) <amt>
+        ( a | any ) <act> ( may | can | must | should ) not ( be )? ( larger | bigger | more |
+            higher | greater ) than <amt>
+        ( limit | cap | keep ) ( each | every | any ) <act> ( to | at | under ) <amt>
+    """,
+    "tx_share": """
+        ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
+        ( <spendv> )? PCT ( max | maximum | at most | tops | or less ) <per_act>
+        ( <spendv> )? PCT ( <budget_of> ) ( max | maximum | at most )? <per_act>
+        ( <spendv> )? PCT ( <budget_of> ) ( cap | limit ) <per_act>
+        <per_act> ( <max> | at most | up to | is <max> | cap : | limit : | cap | limit | : ) PCT (
+            <budget_of> )?
+        <per_act> PCT <budget_of>
+        ( cap | limit | keep ) ( each | every | any | all | single )? <act> ( to | at | under |
+            below | at most )? PCT ( <budget_of> )
+        ( <not> ) ( <spendv> | put | risk ) ( more than | over ) PCT <budget_of> ( in | on | into |
+            for )? <per_act>
+        <per_act> ( must | should | may | can ) ( not exceed | be at most | use at most | be no
+            more than | use up to | be up to ) PCT <budget_of>
+        no ( single )? <act> ( over | above | larger than | bigger than | of more than | may exceed
+            | should exceed | exceeding | can exceed | may be more than | should be more than ) PCT
+            <budget_of>
+        ( max | maximum ) ( <act> size | per <act> | size per <act> | <act> ) <is>? PCT <budget_of>
+        ( make | do | take | place ) no ( single )? <act> ( above | over | larger than | bigger
+            than | of more than ) PCT <budget_of>
+        ( use | spend | trade | put ) PCT <budget_of> <per_act> ( at most | max | maximum | or less
+            )
+        <max>? PCT <budget_of> <per_act> ( at most | max )
+    """,
+    "tx_or": """
+        ( or | nor ) ( more than | over )? <amt> ( in total )? ( <per_act> )
+        ( or | nor ) ( more than | over )? <amt> ( on | for | in ) ( one | a | any | a single )
+            <act>
+    """,
+    "day": """
+        ( and | with | at | <you> <may> )? ( <spendv> | risk )? <max>? <amt> <maxtail>? ,? ( in
+            total | total | overall )? <per_day> ( <maxtail> | in total | overall | total )?
+        ( <you> | <you> <may> | you )? ( <not> ) ( ( <spendv> ) ( more than | over | above ) |
+            exceed | go over | go above ) <amt> ( in total | total )? ( in | on )? <per_day>
+        <per_day> ( cap | limit | max | maximum | budget | spend | spending | total | allowance |
+            spend limit | spending limit | spend cap | spending cap | ceiling | amount ){0,1} (
+            <is> | <max> | is <max> | is capped at | is limited to | must not exceed | should not
+            exceed | may not exceed | cannot exceed | can't exceed | shall not exceed | stays under
+            | must stay under | should stay under | no more than | you can spend | you may spend |
+            spend at most | spend up to | spend no more than | can be <max> | may be <max> | should
+            be <max> | capped at | limited to | must be <max> | must stay below | never more than |
+            shouldn't exceed | mustn't exceed | it may spend | it may spend up to | you may spend
+            up to | you can spend up to | the agent may spend up to | the agent can spend up to |
+            use at most | use no more than | use up to | never above | never over )? <amt> ( in
+            total )? <maxtail>?
+        ( a | the | my | with a | set a | set the | our )? ( max | maximum | hard | strict )? (
+            daily | day | per day | every day | each day | total daily ) ( spend | spending |
+            trading )? ( cap | limit | max | maximum | budget | spend | spending | total |
+            allowance | ceiling | amount | volume cap ) <is>? ( max | at most | up to )? <amt> (
+            max | maximum | in total )?
+        ( max | maximum | the max | the maximum ) ( daily | total daily ) ( spend | spending |
+            amount | total | volume )? <is>? <amt>
+        ( max | maximum | the max | the maximum ) ( spend | spending | amount | total )? <per_day>
+            <is>? <amt>
+        ( cap | limit | caps | limits | spending cap | spending limit | spend limit | spend cap | a
+            cap | a limit | the cap | the limit | set the cap | set a cap | set a limit | set the
+            limit | ceiling | hard cap | hard limit | budget | total | spend | spending | allowance
+            ) <per_day> <is>? <amt>
+        ( a | the | my | with a | set a | set the | caps of | cap of | limit of | limits of |
+            limits : | caps : | a limit of | a cap of )? <amt> ( cap | limit | max | maximum |
+            ceiling | budget | allowance | total | spend ) ( <per_day> | on each day | for each day
+            | for the day | on daily spend | on daily spending )
+        ( caps | limits | cap | limit ) ( of | : | are | at | = ) <amt> <per_day>
+        ( a | an | the | with a | with an )? <amt> ( daily | day | per day ) ( cap | limit | max |
+            maximum | budget | allowance | spend | spending limit | spend limit | total )
+        ( cap | limit | keep | restrict | hold ) ( daily spending | spending | daily spend | the
+            daily spend | the daily total | daily totals | the daily spending | total daily
+            spending | it | the total | the agent | my daily spend | daily trading | total spending
+            | activity | each day's spending | daily costs ) ( to | at | under | below | within |
+            to at most | to a maximum of | to no more than ) <amt> <per_day>
+        ( cap | limit | keep | restrict | hold ) ( daily spending | daily spend | the daily spend |
+            the daily total | daily totals | the daily spending | total daily spending | my daily
+            spend | each day's spending | daily totals ) ( to | at | under | below | within | to at
+            most | to a maximum of | to no more than ) <amt>
+        ( daily | each day's | a day's ) ( spending | spend | total | totals | purchases | trades )
+            ( must | should | may | can )? ( not exceed | stay under | stay below | be at most |
+            never exceed | add up to at most ) <amt>
+        no more than <amt> ( should | may | can | is to | must )? ( be spent | leave | go out | be
+            used | be traded | be moved ) <per_day>
+        spend <amt> ( or less )? <per_day>
+        the most ( <you> )? ( <may> )? ( ever )? <spendv> ( in | on | per | for ) ( one | a | a
+            single | any | any one | any single | each )? day is <amt>
+        ( <you> )? ( must | should | may | can ) ( not | never ) ( <spendv> ( more than | over ) |
+            exceed ) <amt> ( in | on )? <per_day>
+        ( do not | don't | never ) let ( it | the agent | the bot ) ( <spendv> ) ( more than | over
+            ) <amt> ( in | on | for )? <per_day>
+        ( i | we ) ( allow | permit | accept ) <max>? <amt> <per_day>
+        ( spending | spend ) ( limit | cap ) ( of | : )? <amt> <per_day>
+        ( spend it slowly : | spread it out : | slowly : | pace yourself : ) <amt> <per_day>
+        ( no day | no single day ) ( over | above | with more than | may exceed | should exceed |
+            can exceed ) <amt>
+        ( no | not a single ) ( day | days ) ( over | above | with more than ) <amt>
+        ( <spendv> )? <max> <amt> ( goes out | is spent | may go out | may be spent | leaves | can
+            be spent ) <per_day>
+        ( i'll | i will | we'll | we ) ( allow | permit | accept ) ( up to | at most )? <amt>
+            <per_day>
+        for <amt> <per_day> ( at most | max | tops | or less )
+        ( <my> )? ( allowance | spending | spend ) ( is | : ) <amt> <per_day>
+        ( your | my | the ) ( max | maximum | limit | cap ) <per_day> <is>? <amt>
+        ( limit | cap | keep ) ( each | every | the | any ) day ( to | at | under ) <amt>
+    """,
+    "day_share": """
+        ( <spendv> )? <max> PCT ( <budget_of> )? <per_day>
+        ( <spendv> )? PCT ( max | maximum | at most | tops | or less ) <per_day>
+        ( <spendv> )? PCT ( <budget_of> ) ( max | maximum | at most )? <per_day>
+        <per_day> ( <max> | at most | up to | is <max> | cap : | limit : | cap | limit | cap of |
+            limit of | : ) PCT ( <budget_of> )?
+        <per_day> PCT <budget_of>
+        ( a | the )? ( daily | per day ) ( cap | limit | max | budget ) <is>? PCT ( <budget_of> )?
+        ( <not> ) ( <spendv> ) ( more than | over ) PCT <budget_of> ( in | on )? <per_day>
+        ( use | spend | trade | put )? PCT <budget_of> <per_day> ( at most | max | maximum | or
+            less )
+    """,
+    "day_or": """
+        ( or | nor ) ( more than | over )? <amt> ( in total )? ( <per_day> )
+    """,
+    "tx_thing": """
+        ( and | with | at | for | <you> | <you> <may> )? ( <spendv> )? <max>? <amt> <maxtail>? per
+            W <maxtail>?
+        ( each | every | any | one | a ) W ( may | can | should | must ) cost ( <max> )? <amt>
+            <maxtail>?
+        per W ( <max> | : | cap | limit )? <amt> <maxtail>?
+    """,
+    "budget_or": """
+        ( or | nor ) ( more than | over )? <amt> ( in total | altogether | overall | in all )
+    """,
+}

@@ -1,0 +1,147 @@
+"""How long, what for, where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+PHRASES: Final[Mapping[str, str]] = {
+    "span": """
+        ( for | over | within | during | lasting | lasts | last | run for | runs for | running for
+            | valid for | good for | over the course of | across | throughout | it runs for | keep
+            it running for | run this for | run it for | live for | works for | active for | should
+            run for | should last | must last | will last | will run for | use it over | spread
+            over | to be used over | for a total of | for a period of | over a period of | for a
+            duration of ) ( the | these | this )? ( next | coming | following | full | first |
+            whole | entire | a period of | exactly | a total of )? SPAN ( only | in total | long |
+            from now | from today | starting now | starting today | total )?
+        SPAN ( horizon | period | mandate | run | term | duration | long | in total | only |
+            timeframe | time frame | window | time horizon | trial | from now | from today |
+            starting now | starting today | trial run | total | of runtime | max )?
+        ( a | an | the | with a | for a | set a | on a ) SPAN ( horizon | period | mandate | run |
+            term | duration | timeframe | time frame | window | time horizon | trial | trial run |
+            test | experiment | trial period )
+        ( the | a | my | total | with a | set a | set the )? ( duration | horizon | period | term |
+            time | length | timeframe | time frame | runtime | time horizon | time limit | lifetime
+            | how long | run time | run | mandate length | mandate period | running time | window |
+            deadline ) ( <is> | : | of )? SPAN ( from now | from today | long | in total )?
+        ( ends | end | end it | stop it | finish | it ends | ending | expire | expires | it expires
+            | expiring | done | wrap up | stops | finished | terminate | terminates | it stops |
+            wind down | return the money | give it back | stop trading | the mandate ends | the
+            mandate expires ) ( after | in | within ) SPAN
+        ( it should be over in | it should be over after | be done in | be done within | be
+            finished in | it is over after | should be over in ) SPAN
+        ( it | this | the mandate | the budget | the job | the task | the deal | you | the
+            agreement | the agent | this mandate ) ( is for | lasts | runs | runs for | ends in |
+            ends after | is valid for | should last | should run for | has | have | should run |
+            will run for | is good for | covers | expires in | expires after | must last | is to
+            last ) SPAN
+        ( give it | you have | you've got | it has | we have | the agent has ) SPAN ( for this | in
+            total | to do it | to do this )?
+        ( hold | keep it | leave it | keep it there | leave it there | stay | hold it | hold them )
+            for ( at most )? SPAN
+        ( it's | it is | this is ) a SPAN ( test | trial | run | experiment | mandate | job )
+        ( run | work | trade | do ) ( this | it )? for SPAN
+        ( this | it ) ( is | should be ) for SPAN
+    """,
+    "week": """
+        ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
+            next | the coming | one full | a full | a single | the following ) week
+        ( a | one ) week ( long | only | in total | from now | from today )?
+        ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
+            ( <is> | : )? ( a | one ) week
+        a one week ( run | period | trial | mandate | horizon )
+    """,
+    "fortnight": """
+        ( for | over | within | during | lasting | run for | across )? ( a | one | the next | the
+            coming | one full ) fortnight
+    """,
+    "month": """
+        ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
+            next | the coming | one full | a full | a single | the following ) month
+        ( a | one ) month ( long | only | in total | from now | from today )?
+        ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
+            ( <is> | : )? ( a | one ) month
+    """,
+    "year": """
+        ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
+            next | the coming | one full | a full ) year
+        ( a | one ) year ( long | only | in total | from now | from today )?
+        ( duration | horizon | period | term | time | length | timeframe ) ( <is> | : )? ( a | one
+            ) year
+    """,
+    "until": """
+        ( until | till | til | through | up until | up to and including | lasting until | lasts
+            until | valid until | running until | run until | runs until | good until | good
+            through | keep going until | from now until | from today until | from now to | starting
+            now until | from now through | ending | ends | end | ends on | end on | ending on | it
+            ends | it ends on | ending by | expires | expires on | expiring | expiring on | expire
+            on | it expires on | it runs until | it lasts until | not beyond | not after | no later
+            than | by | to be finished by | finish by | end by | done by | stop on | stop trading
+            on | end date | end date : | end date is | ends : | until : | the mandate ends on | the
+            mandate runs until | the mandate ends | the deal runs until | the deal ends on | this
+            runs until | the agreement runs until | this ends on | this is until | work until |
+            works until | works through | trade until | go on until | continue until | you have
+            until | the agent works until | keep trading until | finish before the end of | active
+            until | and ends on | the end date is | deadline | deadline : | deadline is | the
+            deadline is | close out by | wrap up by | with an end date of | ending at | end : | it
+            should end on | should end on | should run until | must end by | must end on | last
+            until ) ( the )? DATE ( at the latest | included | inclusive | inclusively )?
+        ( run | runs | trade | work | valid | active | it runs | go )? from ( today | now ) ( until
+            | till | to | through ) ( the )? DATE
+        ( this | the | our )? ( agreement | mandate | deal | job | task | contract | arrangement |
+            run ) ( ends | end | is over | expires | runs | is good | is valid | lasts | stops ) (
+            on | until | till | by | at )? ( the )? DATE
+        ( you | we | the agent ) ( have | has ) until ( the )? DATE
+        and ( ends | stops | ends on ) DATE
+        ( end | ending | ends ) ( on | at ) ( the )? DATE
+        keep ( working | going | trading | running ) until ( the )? DATE
+    """,
+    "before": """
+        ( until before | ends before | ending before | end before | done before | finish before |
+            before ) ( the )? DATE
+    """,
+    "aim": """
+        ( <aimw> ) ( for )? ( a | an )? ( total | overall | target )? ( return | gain | profit |
+            growth )? ( of )? PCT ( return | gain | profit | growth | total return )? ( in total |
+            overall | altogether )?
+        ( the | a | my | with a | our )? ( target | goal | objective | profit target | return
+            target | target return | target gain | target profit | gain target | aim ) ( <is> | : |
+            is a gain of | is a return of | is a profit of | is to make | is to gain )? PCT ( gain
+            | return | profit | growth )? ( in total | overall )?
+        ( a | with a | the )? PCT ( target | goal | return target | profit target | gain target |
+            target return )
+        aim to ( make | earn | gain | return | grow it by ) PCT ( in total | overall )?
+    """,
+    "aim_money": """
+        ( <aimw> ) ( for )? ( a | an )? ( total | overall )? ( return | gain | profit ) of MONEY
+        ( <aimw> ) for MONEY ( of )? ( profit | gain | gains | in profit )
+        aim to ( make | earn | gain ) MONEY
+    """,
+    "markets": """
+        ( please )? ( only | just )? ( trade | use | buy | invest in | put it in | put it into |
+            put it all in | put it all into | invest it in | deploy it in | put the money in | put
+            the money into | put everything in | put everything into | work in | stick to | trade
+            in | trade on | lend on | lend in | deposit into | deposit in | supply to | invest the
+            money in | use only | trade only | invest only in | only invest in | only use | only
+            trade | work with | supply it to | lend it on | place it in | earn on | earn yield on |
+            earn yield in | earn interest on | run on | stay in ) ( only | just )? MARKET ( only )?
+        ( allowed )? ( market | markets | venue | venues | targets | target ) ( : | = | is | are |
+            allowed : )? ( only )? MARKET ( only )?
+        ( in | into | on | to | with | via | through | using | for ) ( only )? MARKET ( only )?
+        ( to | to be | and )? ( put it | put | invest | trade | use | lend | buy | deposit |
+            invested | used | lent | deposited | supply | work | put to work ) ( in | into | on |
+            with | to )? ( only )? MARKET ( only )?
+        ( i want you to | i would like you to | i'd like you to | i want to | i'd like to | your
+            job is to | the agent should | you should | help me ) ( trade | use | buy | invest in |
+            work in | trade in | trade on | lend on | lend in | deposit into ) ( only )? MARKET (
+            only )?
+        MARKET only
+        only MARKET
+        MARKET
+        ( you | the agent | it ) ( may | can | should | must ) ( only )? ( use | trade | invest in
+            | work in | trade in | trade on | deposit into | work with ) ( only )? MARKET ( only )?
+        ( keep | hold ) ( it | everything | my money | the money | the funds | funds ) in ( only )?
+            MARKET ( only )?
+    """,
+}

@@ -1,0 +1,304 @@
+"""What phrases are made of: ways to say a limit, a day, an action, the agent, asking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+MACROS: Final[Mapping[str, str]] = {
+    "amt": """
+        MONEY | NUM
+    """,
+    "share": """
+        PCT | BPS
+    """,
+    "val": """
+        MONEY | NUM | PCT | BPS
+    """,
+    "is": """
+        is | of | at | to | : | = | is : | is set to | set to | set at | - | should be | will be |
+        must be | is at | shall be
+    """,
+    "act": """
+        trade | trades | action | actions | transaction | transactions | tx | txs | txn | purchase
+        | purchases | order | orders | payment | payments | buy | move | call | swap | swaps |
+        deposit | request | query | read | transfer | bet | bets | operation | invoice | item |
+        article | paper | report | dataset | lookup | search | sale | file | picture | image | book
+        | ticket | flight | domain | subscription | click | credit | delivery | product | licence |
+        license | photo | page | result | document | placement | rebalance | video | song | map |
+        chart | clip | lead | session | podcast | room | seat | service | template | study | survey
+        | stock photo | booking | feed | alert | recipe | download | email | message | contact | ad
+        | placement | trip | visit
+    """,
+    "per_act": """
+        ( per | a | an | each | every | any | / | for each | on each | for every | on every | for
+        any | on any ) ( single | individual )? <act> | ( in | on | for ) ( one | a | a single |
+        any one | any single | a given | any given ) <act> | at a time | at one time | at once | in
+        one go | each time | apiece
+    """,
+    "per_day": """
+        ( per | a | each | every | any | / | in a | in one | in any | on a | on any | in any one |
+        on any one | for any | within a ) ( single | given | calendar )? day | daily | over a day
+    """,
+    "max": """
+        at most | at the most | max | maximum | a max of | a maximum of | max of | maximum of | up
+        to | no more than | not more than | never more than | not over | never over | not above |
+        never above | no higher than | not exceeding | a limit of | limit of | a cap of | cap of |
+        capped at | limited to | only | limit | cap | : | just | up to a maximum of | up to max |
+        under a cap of | with a cap of | with a limit of | with a maximum of | with a max of |
+        limit is | cap is | your limit is | the limit is | my limit is | the cap is | your cap is |
+        limits are | caps are | cap it at | keep it to | keep it under | limit it to | hold it to |
+        cap this at | allowed to spend | of which at most | of that at most | a maximum of | with
+        at most | no higher than | ( the | my | your | our | a | its )? ( spending | spend | hard |
+        overall )? ( limit | limits | cap | caps | allowance | maximum ) ( is | are | : | of | at |
+        = ) | spending : | spend : | allowance : | as a rule never above | never above | never over
+        | for at most | for up to | for no more than | no more than | not over | limit yourself to
+        | limit itself to | stick to at most
+    """,
+    "maxtail": """
+        max | maximum | at most | tops | at the most | or less | cap | limit | as a limit | as a
+        cap | as a maximum | as the maximum | allowance
+    """,
+    "not": """
+        never | do not | don't | dont | must not | mustn't | may not | can not | cannot | can't |
+        should not | shouldn't | will not | won't | not to | not | never ever | it must not | it
+        must never | must never | should never | may never | it should not | it should never | it
+        can not | it cannot | it can't | the agent must not | the agent must never | the agent
+        should not | the agent should never | the agent may not | the agent cannot | the agent
+        can't | you must not | you must never | you should not | you may not | you cannot | you
+        can't | you should never | i don't want <you> to | i do not want <you> to | we don't want
+        <you> to | we do not want <you> to | you are not allowed to | you're not allowed to | it is
+        not allowed to | the agent is not allowed to | try not to | please never | it won't | the
+        agent won't | you won't | it will never | the agent will never | do not ever | don't ever
+    """,
+    "may": """
+        may | can | could | is allowed to | are allowed to
+    """,
+    "you": """
+        you | the agent | the bot | it | my agent | my bot | agent | your agent | this bot | this
+        agent | your bot | our agent | the assistant
+    """,
+    "spendv": """
+        spend | spends | use | trade | invest | put in | pay | move | commit | deploy | transact |
+        put | swap | donate | send
+    """,
+    "spending": """
+        spending | using | trading | investing | paying | moving | committing | deploying
+    """,
+    "my": """
+        the | my | our | your | its | this | that
+    """,
+    "budget_of": """
+        of ( <my> | <my> total | <my> initial | <my> starting | <my> whole )? ( budget | money |
+        capital | funds | total | amount | starting capital | initial budget | mandate | it )
+    """,
+    "over": """
+        above | over | beyond | exceeding | more than | greater than | larger than | bigger than |
+        higher than | that is more than | costing more than | costing over | of more than | worth
+        more than | of over | in excess of | upwards of
+    """,
+    "money_noun": """
+        balance | value | budget | account | vault | portfolio | worth | total | pot | fund | funds
+        | money | capital | mandate | total value | account value | account balance | vault balance
+        | equity | portfolio value | vault value | total balance | total worth | value of the
+        portfolio | value of the vault | balance of the vault | value of the account | value of the
+        mandate | value of my account | value of everything | total value of the vault | overall
+        value
+    """,
+    "subj": """
+        it | we | you | i | ( the | my | our | its | your )? <money_noun>
+    """,
+    "halt": """
+        ( shut it down | shut down | shut everything down | switch it off | turn it off | stop |
+        please stop | you stop | the agent stops | it stops | halt | quit | shut down | cease |
+        pause ) ( it | everything | all | all trading | trading | the agent | the bot | all
+        activity | working | it all | spending | the mandate | immediately | completely | and stop
+        )? | pull the plug | stop out | call it off | wind it down | quit trading | shut down
+        everything | shut everything down | stop the agent | stop the bot | stop all of it | stop
+        the trading | stop trading altogether | it has to stop | you have to stop | it must stop |
+        the agent must stop | the agent has to stop | you must stop | must stop trading | the agent
+        must stop trading
+    """,
+    "when": """
+        if | when | once | as soon as | whenever | in case | the moment | should | after
+    """,
+    "fall": """
+        ( falls | fall | drops | drop | goes | go | dips | dip | sinks | sink | is | are | gets |
+        get | declines | decline | slips | ever falls | ever drops | ever goes | has fallen | has
+        dropped | were to fall | were to drop | goes down | falls down | drops down | ever dips |
+        goes all the way ) | we're | it's | you're | i'm | we are
+    """,
+    "below": """
+        below | under | beneath | to below | to under | lower than
+    """,
+    "lose": """
+        lose | loses | lost | has lost | have lost | is down | are down | is down by | are down by
+        | drops by | drop by | falls by | fall by | drops | drop | falls | fall | goes down | go
+        down | goes down by | we're down | it's down | you're down | i'm down | we've lost | it's
+        lost | you've lost | it has lost over | we are down by | it's down by | we're down by |
+        loses over | declines by | has fallen | has dropped | has fallen by | has dropped by | ever
+        loses | have gone down | 's down | loses a total of | shrinks by | sheds | 're down | down
+        by | is down over | are down over
+    """,
+    "by_more": """
+        by | more than | over | by more than | by over | at least | in total | a total of
+    """,
+    "ofbud": """
+        ( <budget_of> | in total | overall | altogether | in all | total | from the start | from
+        <my> start )
+    """,
+    "loss_noun": """
+        loss | losses | drawdown | draw down | dd | downside | overall loss | total loss | total
+        losses | overall losses | overall drawdown | total drawdown
+    """,
+    "close_all": """
+        ( close | sell | liquidate | exit | unwind | sell off | close out ) ( everything | all | it
+        all | all ( of )? ( <my> )? ( open )? positions | ( <my> )? ( open )? positions | every
+        position | all open trades | all holdings | everything open | out )
+    """,
+    "keep_all": """
+        ( keep | hold | leave | hold on to ) ( all )? ( <my> )? ( open )? ( positions | holdings )
+        ( open | as they are | untouched | alone | as is )? | ( do not | don't | never ) ( sell |
+        close | liquidate ) ( anything | <my> positions | any positions | positions | open
+        positions | any position )
+    """,
+    "line": """
+        stop line | floor | stop loss | stop | stop level | line
+    """,
+    "at_line": """
+        ( at | on reaching | upon reaching | on hitting | when hitting ) ( the | my )? <line> | (
+        if | when | once | whenever ) ( ( it | we | you | the ( budget | balance | value | mandate
+        | account ) ) ( hits | hit | reaches | reach | gets to | get to | falls to | touches ) (
+        the | my ) <line> | ( the | my ) <line> ( is hit | is reached | is touched | hits |
+        triggers | is triggered | is crossed ) )
+    """,
+    "gain": """
+        ( of | from | on )? ( ( the | any | all | your | my | its | net | verified | realized |
+        realised | total | made | every | our ) )* ( profit | profits | gain | gains | earnings |
+        winnings | upside | verified gain ) ( you make | it makes | made | the agent makes | it
+        earns | you generate | generated | you earn | that you make | it generates | earned )? | (
+        of | from | on ) ( whatever | any | the | all ) ( profit | profits | gain | gains ) ( you
+        make | it makes | you earn | there is | you generate | are made | is made ) | of ( whatever
+        | what | all | everything | anything ) ( you | the agent | it ) ( earn | earns | make |
+        makes | gain | gains ) ( me | us | for me )?
+    """,
+    "fee_noun": """
+        fee | fees | commission | cut | share | agent fee | agent's fee | performance fee | success
+        fee | profit share | share of profit | share of profits | share of the profit | share of
+        the profits | reward | agent's share | agent's cut | fee for the agent | payout | fee for
+        you | your fee | the agent's fee | trading fee for the agent | agents share | profit share
+        for the agent
+    """,
+    "ask": """
+        ( ask | check with | check in with | consult | confirm with | come to | call | ping |
+        message | consult with | text | phone | email | write to ) ( me | us ) ( first | again |
+        beforehand )? | ask ( me | us )? ( first )? for ( my | an | explicit | our )? ( approval |
+        permission | confirmation | ok | okay | consent | go ahead | sign off ) | ( get | obtain |
+        seek | request | require | need ) ( my | an | our | explicit )? ( approval | permission |
+        confirmation | ok | okay | consent | go ahead | sign off ) ( first )? | ask ( first )? |
+        you need my ( approval | permission | ok ) | you must ask ( me )? ( first )? | ask for
+        approval | i want to be asked | i want to approve | let me approve | wait for my ( approval
+        | ok | okay ) | ( get | obtain | seek | need ) ( approval | permission | a yes | an ok |
+        confirmation | the ok | the go ahead ) from me ( first )? | have me approve | let me
+        confirm | run it by me | get a yes from me | have my yes | i must say yes | tell me and
+        wait
+    """,
+    "objw": """
+        for | before | about | on | if | when | whenever | any | anything | everything | every |
+        each | all | a | an | the | single | you | it | that | is | are | costs | cost | goes |
+        want | to | spend | spends | trade | trades | first | amount | amounts | something | making
+        | placing | doing | paying | moving | spending | purchase | purchases | payment | payments
+        | transaction | transactions | action | actions | order | orders | transfer | transfers |
+        buying | buy | pay | going | of | one | sending | with | swap | swaps | move | moves |
+        executing | individual | approving | would | will | costing | worth | size | sizes | doing
+        | it's | committing | do | does | make | makes | buying | send | sends | book | booking
+    """,
+    "thing": """
+        ( anything | everything | any | all | every | each | a | an | the | one | single |
+        individual | amounts | amount | spending | something | <act> ){1,3} ( that | which )? ( is
+        | are | costs | cost | goes | of | worth | costing | it's )?
+    """,
+    "needs": """
+        needs | need | requires | require | must have | has to have | should have | will need | is
+        subject to | are subject to | needs to have | must get | must wait for | waits for | wait
+        for | only with | only after
+    """,
+    "approval": """
+        ( my | an | our | explicit | owner | the owner's | manual )? ( approval | ok | okay |
+        permission | confirmation | consent | sign off | go ahead | say so )
+    """,
+    "aimw": """
+        aim | aiming | shoot | go | target | targeting
+    """,
+    "what": """
+        W{1,8}
+    """,
+    "for_what": """
+        ( ( for | on | to | towards | toward ) ( <what> ) | to trade ( it | with ) | to <pverb> (
+        W{0,8} )? | to work with | worth of <what> | of ( my | our ) money | for this | for you |
+        for <you> | for the job | for this task | for it )
+    """,
+    "pverb": """
+        buy | trade | invest | purchase | find | research | pay | subscribe | order | collect |
+        gather | fetch | scrape | monitor | build | create | write | help | manage | grow | farm |
+        lend | swap | hedge | rebalance | run | work | acquire | source | explore | test | try |
+        train | analyse | analyze | track | watch | download | access | query | look | shop | book
+        | rent | hire | read | support | fund | accumulate | stake | experiment | provide | supply
+        | play | learn | start | do | produce | prepare | make sure | operate | execute | handle |
+        conduct
+    """,
+}
+OTHERS: Final[Mapping[str, str]] = {
+    "o_det": """
+        the | a | an | my | their | its | our | this | that | currently the | right now the | note
+        that the | note that | note : | remember that the | be aware that the | by the way the |
+        btw the | fyi the | also the | average | typical | current | network's
+    """,
+    "o_thing": """
+        gas | gas fee | gas fees | gas cost | gas costs | gas price | network | network fee |
+        network fees | transaction fee | transaction fees | trading fee | trading fees | venue |
+        venue fee | venue's fee | venue fees | exchange | exchange fee | exchange's fee | exchange
+        fees | broker | broker fee | platform | platform fee | protocol | protocol fee | bank |
+        bank fee | slippage | spread | tax | taxes | income tax | capital gains tax | vat | sales
+        tax | tax rate | inflation | interest rate | price | market price | swap fee | swap fees |
+        bridge | bridge fee | withdrawal fee | deposit fee | maker fee | taker fee | funding rate |
+        rent | subscription | subscription fee | api | api subscription | server | hosting |
+        electricity | card | credit card | service fee | listing fee | invoice | delivery |
+        shipping | miner | sequencer
+    """,
+    "o_verb": """
+        charges | charge | costs | cost | takes | take | is | are | was | were | runs | run | adds
+        | asks | bills | comes to | come to | levies | stands at | is at | are at | is about |
+        amounts to | will be | will cost | would be | is currently | are currently | charges me |
+        usually costs | usually is | eats | usually charges | is due | are due | is due on | are
+        due on | went up | rose to | went up to
+    """,
+    "o_tail": """
+        fee | fees | per <act> | each | a day | per day | daily | a week | per week | weekly | a
+        month | per month | monthly | a year | per year | yearly | on each <act> | on every <act> |
+        for each <act> | for every <act> | per swap | today | now | right now | at the moment |
+        these days | currently | this week | this month | last week | last month | last year |
+        yesterday | on top | in fees | in gas | of every <act> | of each <act> | on average | or so
+        | extra | on <act> | on withdrawals | on deposits | on profits | on gains | tomorrow |
+        already | ago | old | years | this year | since | on sales
+    """,
+    "o_coin": """
+        eth | btc | bitcoin | ethereum | ether | sol | solana | gold | silver | oil | the euro |
+        eur | one eth | one btc | the market | the s&p | the dollar | nvidia | tesla | apple | a
+        bitcoin | an eth | doge | eurusd
+    """,
+    "o_person": """
+        sister | brother | friend | wife | husband | mother | father | mom | dad | boss | neighbour
+        | neighbor | colleague | cousin | uncle | aunt | son | daughter | landlord | partner |
+        accountant | kid | kids | children | friends | other agent | other bot | old bot | ex |
+        grandmother | team | company
+    """,
+    "o_owned": """
+        birthday | rent | salary | car | house | phone | laptop | mortgage | invoice | electricity
+        bill | flight | holiday | wedding | sister's birthday | brother's birthday | wife's
+        birthday | mother's birthday | daughter's birthday | son's birthday | friend's birthday |
+        mom's birthday | dad's birthday | account number | other account | savings | bill | flat |
+        insurance | subscription | server | income | pension | loan | tax bill | previous budget |
+        last budget | old budget | other wallet
+    """,
+}

@@ -1,0 +1,238 @@
+"""The stop line: what may be lost (`lost`), what has to be left (`left`), or one of the two
+(`line`, `stop_at`); what happens there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+PHRASES: Final[Mapping[str, str]] = {
+    "lost": """
+        <not> ( <you> )? ( ever )? lose ( more than | over | beyond | in excess of ) <val> <ofbud>?
+        <not> ( <subj> | let it | let the <money_noun> )? ( drop | fall | go down | decline ) ( by
+            )? more than <val> ( <budget_of> )?
+        ( do not | don't | never ) let ( it | me | us | the agent | the bot | the <money_noun> )
+            lose ( more than | over ) <val> <ofbud>?
+        ( i | we ) ( do not | don't | never ) want to lose ( more than | over ) <val> <ofbud>?
+        ( i | we ) ( am | are | 'm )? ( willing to | ready to | prepared to | ok to | okay to | can
+            accept to | can afford to | am ready to ) lose ( up to | at most | no more than | max |
+            a maximum of ) <val> <ofbud>?
+        ( i can lose | i could lose | you can lose | you may lose | it may lose | it can lose | the
+            agent may lose | the agent can lose | we can lose | i'm ok losing | i am ok losing | i
+            accept losing | i'm fine losing | i can afford to lose | i can afford losing ) ( up to
+            | at most | no more than | a maximum of | max ) <val> <ofbud>?
+        ( i | we ) ( can | will )? ( accept | tolerate | take | stomach ) ( a | losses of | a loss
+            of )? ( max | maximum )? ( loss | losses | drawdown )? ( of )? ( up to | at most | no
+            more than | max | maximum ) <val> ( loss | losses | in losses | drawdown )? <ofbud>?
+        <halt> ( and <halt> )? ( <when> ) <subj>? <lose> <by_more>? <val> ( or more )? <ofbud>?
+        <halt> ( <when> ) ( <subj> )? ( has | have | shows | hits | reaches | is at ) ( lost | a
+            loss of | an overall loss of | a total loss of | a drawdown of | losses of ) <by_more>?
+            <val> ( or more )? <ofbud>?
+        ( <when> ) <subj>? <lose> <by_more>? <val> ( or more )? <ofbud>? ,? ( then )? ( please |
+            you must | you should )? <halt>
+        ( <when> ) <subj>? ( has | have | shows | hits | reaches ) ( lost | a loss of | a drawdown
+            of ) <by_more>? <val> ( or more )? <ofbud>? ,? ( then )? ( please )? <halt>
+        <halt> ( <when> ) ( the | my | our | total | overall )? <loss_noun> ( reach | reaches |
+            exceed | exceeds | hit | hits | go over | goes over | is | are | get to | gets to | go
+            above | goes above | is more than | are more than | pass | passes | climb above ) (
+            over | above | more than | at )? <val> <ofbud>?
+        ( <when> ) ( the | my | our | total | overall )? <loss_noun> ( reach | reaches | exceed |
+            exceeds | hit | hits | go over | goes over | is | are | get to | gets to | go above |
+            goes above | is more than | are more than | pass | passes ) ( over | above | more than
+            | at )? <val> <ofbud>? ,? ( then )? ( please )? <halt>
+        <halt> ( at | after | on ) ( a | an )? ( total | overall | max | maximum )? <loss_noun> of
+            <val> <ofbud>?
+        <halt> ( at | after | on ) ( a | an )? <val> ( total | overall )? ( loss | drawdown |
+            losses | down )
+        ( the | a | with a | my | set a )? ( max | maximum | maximal | largest | highest |
+            acceptable | allowed | tolerable | total max | worst | biggest | hard | max allowed |
+            maximum allowed | maximum acceptable | max acceptable | max tolerable | maximum
+            tolerable | max total | maximum total ) ( allowed | acceptable | tolerable )?
+            <loss_noun> ( allowed )? <is>? ( up to | at most )? <val> <ofbud>?
+        ( a | the | with a | set a )? <val> ( max | maximum | max allowed | maximum allowed ) (
+            total | overall )? <loss_noun>
+        <loss_noun> ( limit | cap | max | maximum | tolerance | ceiling ) <is>? <val> <ofbud>?
+        ( a | the | with a | set a | my )? <loss_noun> ( limit | cap | max | maximum | tolerance )
+            ( of | at | is | : )? <val> <ofbud>?
+        ( a | the | with a | set a )? <val> ( total | overall )? <loss_noun> ( limit | cap | max |
+            maximum | tolerance )
+        ( a | the | with a | set a | set the | my | use a | put a | have a )? ( stop loss |
+            stoploss | stop loss limit ) <is>? <share> <ofbud>?
+        ( a | the | with a | set a | my )? ( stop loss | stoploss ) of MONEY
+        ( a | the | with a | set a | use a | have a | put a )? <share> ( stop loss | stoploss )
+        ( lose | losing | lose in total | risk losing | loss of | losses of | drawdown of ) ( no
+            more than | not more than | at most | up to | a maximum of | max | maximum | at maximum
+            | never more than ) <val> <ofbud>?
+        ( limit | cap | keep | hold | restrict ) ( the | my | total | any | overall | our | all |
+            your )? <loss_noun> ( to | at | under | below | within | to at most | to a maximum of |
+            to no more than ) ( most )? <val> <ofbud>?
+        ( total | the | any | overall | my )? <loss_noun> ( must | should | may | can | shall | is
+            to )? ( not exceed | never exceed | stay under | stay below | be at most | never be
+            more than | not be more than | be capped at | be limited to | capped at | limited to |
+            is capped at | are capped at | is limited to | are limited to | of at most | of up to |
+            never above | not above | no higher than | no more than | at most ) <val> <ofbud>?
+        no more than <val> ( may | can | should | must | is to | to )? ( be lost | be at risk of
+            loss | loss | drawdown | in losses | of losses | of loss )
+        ( the | a | my | set a | set the | with a | with the )? stop ( line | level )? <is>? BPS
+        ( a | the | with a )? BPS stop ( line | level )?
+        ( the | a | my | set a | set the | with a )? stop ( line | level )? <is>? <share> ( below |
+            under | beneath ) ( the | my )? ( budget | start | starting value | initial value |
+            starting capital | initial budget | starting balance )
+        <halt> ( <when> ) <subj> ( is | are | falls | drops | goes | gets | 's )? <val> ( below |
+            under ) ( the | my | its )? ( budget | start | starting value | initial value |
+            starting capital | initial budget | starting balance | initial balance | starting point
+            )
+        <halt> ( <when> ) ( more than | over ) <val> ( is | has been | are | have been | gets | of
+            it is | of the budget is | of the money is ) ( lost | gone )
+        ( <when> ) ( more than | over ) <val> ( is | has been | are | have been | gets ) ( lost |
+            gone ) ,? <halt>
+        ( <when> ) ( i | we | you | it ) ( lose | loses | have lost | has lost ) <by_more>? <val>
+            <ofbud>? ,? ( then )? ( please )? ( it's over | it is over | that's it | we're done |
+            we stop | shut it down | pull the plug | call it a day )
+        ( the most | the maximum ) ( i | we | you | it | the agent ) ( can | may | could | want to
+            | am willing to | will | am ready to )? ( lose | afford to lose ) is <val> <ofbud>?
+        ( i | we ) ( am | 'm | are )? ( ok | okay | fine ) with ( losing | a loss of | losses of )
+            ( up to | at most | no more than | max )? <val> ( at most | max | maximum )? <ofbud>?
+        ( i'm | i am | we're | we are ) ( ok | okay | fine | comfortable ) with ( losing | a loss
+            of | losses of ) ( up to | at most | no more than | max ) <val> <ofbud>?
+        ( i'm | i am ) ( ok | okay | fine | comfortable ) with ( losing ) <val> ( at most | max |
+            maximum ) <ofbud>?
+        ( a | any )? ( total | overall )? ( loss | losses | drawdown ) ( of )? ( more than | over |
+            above | beyond | greater than | larger than ) <val> ( is | are ) ( not acceptable |
+            unacceptable | not ok | not okay | not allowed | too much | not tolerable | out of the
+            question | not fine ) ( to me | for me )?
+        ( my | the )? ( pain threshold | loss tolerance | risk tolerance ) is ( a )? <val> ( loss |
+            drawdown )?
+        risk ( at most | no more than | up to | a maximum of | max | only ) <val> ( in total |
+            overall | of the total | of the budget in total | altogether )
+        the most ( i am | i'm | we are | we're ) ( prepared | willing | ready | able ) to lose is
+            <val> <ofbud>?
+        ( i | we ) ( allow | accept | tolerate | permit ) ( a | any )? ( loss | drawdown | losses )
+            of ( up to | at most | no more than )? <val> ( at most | max | maximum )? <ofbud>?
+        ( you are | you're | it is | the agent is | the bot is | we are )? allowed to lose ( up to
+            | at most )? <val> ( at most | max )? <ofbud>?
+        ( i am | i'm | we are | we're ) ( happy | fine | okay | ok | willing ) to lose ( up to | at
+            most | no more than ) <val> <ofbud>?
+        risk ( no more than | at most | up to ) <val> ( overall | in total | of the total |
+            altogether )
+        <halt> at ( a )? <val> ( down | below | under )
+        <loss_noun> ( of )? ( at most | up to | max ) <val>
+        ( you | we | i | it | the agent )? ( may | can | could )? lose <val> ( at most | max |
+            maximum | at the most | tops ) <ofbud>?
+        ( i'd | i would | i'll | i will ) be ( fine | ok | okay | happy ) with losing ( up to | at
+            most )? <val> <ofbud>?
+        ( keep trading | keep going | go on | continue | trade | work ) until ( you | we | it ) (
+            have | has | 've ) lost <val> <ofbud>?
+        <halt> at ( a | an )? <loss_noun> ( of )? <val>
+        ( cut everything | get out of everything | shut down everything | shut everything ) (
+            <when> ) <subj>? <lose> <val>
+        ( i | we ) ( can | could ) afford to lose ( up to )? <val>
+        <halt> ( <when> ) down <by_more>? <val>
+        <halt> ( immediately )? ( <when> ) the loss ( is | gets ) ( more than | over | above )
+            <val>
+        afford to lose ( up to | at most )? <val>
+    """,
+    "lost_all": """
+        ( with )? no ( stop line | stop loss | stoploss | floor )
+        no ( stop line | stop loss | stoploss ) ( needed | please | required | at all )
+        ( there is | there's | set ) no ( stop line | stop loss | stoploss )
+        without ( a | any )? ( stop line | stop loss | stoploss )
+    """,
+    "half_lost": """
+        <not> ( ever )? lose ( more than | over ) half ( ( of )? ( it | ( <my> ) ( budget | money |
+            capital | funds | total ) ) )?
+        <halt> ( <when> ) <subj>? ( loses | lose | lost | has lost | have lost ) half ( ( of )? (
+            it | its value | ( <my> ) ( budget | money | capital | funds | total | value ) ) )?
+        <halt> ( <when> ) half ( ( of )? ( <my> ) ( budget | money | capital | funds | total ) )? (
+            is | has been | are ) ( lost | gone )
+    """,
+    "left": """
+        <halt> ( <when> ) <subj>? <fall> ( <below> | down to | to ) <amt>
+        <halt> ( <when> ) <subj> ( is | gets | becomes | are ) worth ( less than | under | below )
+            <amt>
+        ( <when> ) <subj> ( is | gets | becomes | are ) worth ( less than | under | below ) <amt>
+            ,? ( then )? ( please )? <halt>
+        <halt> ( <when> ) <subj>? ( reaches | hits ) a ( low | minimum | floor ) of <amt>
+        <halt> ( <when> ) <subj>? <fall> ( <below> | down to | to ) PCT <budget_of>
+        <halt> ( <when> ) ( there is | there's | only | there are )? ( less than | under | below )
+            <amt> ( is | are )? ( left | remains | remaining | remain )
+        <halt> ( <when> ) ( only | just ) <amt> ( is | are )? ( left | remains | remaining | remain
+            )
+        <halt> ( <when> ) ( i | we | you | it ) ( have | has ) ( less than | under | only | below )
+            <amt> ( left | remaining )
+        ( <when> ) <subj>? <fall> ( <below> | down to | to ) <amt> ,? ( then )? ( please )? <halt>
+        ( <when> ) <subj>? <fall> ( <below> | down to | to ) PCT <budget_of> ,? ( then )? ( please
+            )? <halt>
+        <halt> ( below | under ) <amt>
+        <halt> ( below | under ) PCT <budget_of>
+        <halt> at PCT <budget_of>
+        <not> ( let )? <subj>? ( ever )? ( go | fall | drop | get | sink | dip | be | going |
+            falling | dropping ) <below> <val> ( <budget_of> )?
+        ( do not | don't | never ) let ( it | the <money_noun> | my <money_noun> | us | things ) (
+            ever )? ( go | fall | drop | get | sink | dip | slip ) <below> <val> ( <budget_of> )?
+        ( <subj> ) ( must | should | may | can | is to | shall | has to ) ( not | never ) ( ever )?
+            ( go | fall | drop | get | sink | dip | be ) <below> <val> ( <budget_of> )?
+        ( <subj> ) ( must | should | has to | is to ) ( stay | remain | be kept | always be |
+            always stay | always remain ) ( above | at or above | over | at least at | at least )
+            <val> ( <budget_of> )?
+        ( keep | hold | maintain ) ( the | my | its )? <money_noun> ( above | at or above | over |
+            at least at ) <val> ( <budget_of> )?
+        ( keep | preserve | protect | retain | maintain ) ( at least | a minimum of | no less than
+            | not less than ) <share> <budget_of>
+        ( the | a | my | with a | set a | set the | put a | put the | use a | have a | hard )?
+            floor ( value | level )? <is>? MONEY
+        ( the | a | my | with a | set a | set the | put a | put the | use a | have a )? floor (
+            value | level )? <is>? NUM
+        ( the | a | my | with a | set a | set the | hard )? floor ( value | level )? <is>? PCT
+            <budget_of>
+        ( a | with a | set a | hard )? MONEY floor
+        ( the | a | my | with a | set a | set the | put the | put a | have a )? ( stop line | stop
+            level ) <is>? ( at )? PCT <budget_of> ( left | remaining )
+        ( <subj> | the vault ) ( must | should | may | can | shall | is to ) ( not | never ) ( ever
+            )? ( be | become ) ( worth )? ( less than | under | below ) <val> ( <budget_of> )?
+        ( make sure | ensure | see to it ) ( that )? ( we | it | you | <subj> ) ( never | do not |
+            don't | doesn't | does not ) ( drop | fall | go | drops | falls | goes | sink ) <below>
+            <val> ( <budget_of> )?
+        ( once | when | if ) <subj> ( is | are ) ( worth )? ( less than | under | below ) <amt> ,?
+            <halt>
+    """,
+    "line": """
+        ( the | a | my | with a | set a | set the | put a | put the | have a | use a )? ( stop line
+            | stop level | stop ) <is>? <amt>
+        ( a | with a )? MONEY stop ( line | level )
+        ( the | a | my | with a | set a | set the )? ( stop loss | stoploss ) ( at | : )? <amt>
+        ( the | a | my | with a | set a | set the | put a | put the | have a | use a )? ( stop line
+            | stop level | stop ) <is>? PCT ( <budget_of> )?
+        ( the | a | my | with a | set a | set the | hard )? floor ( value | level )? <is>? <share>
+        ( a | with a )? PCT ( stop line | floor | stop level )
+        <halt> at <share>
+        <halt> ( <when> ) <subj>? <fall> ( <below> | down to | to ) <share>
+    """,
+    "stop_at": """
+        <halt> ( at | when it reaches | if it reaches | when it hits | if it hits | once it hits |
+            once it reaches | when we reach | if we hit | when the balance hits | if the balance
+            hits | when the balance reaches ) <amt>
+    """,
+    "close_there": """
+        <at_line> ,? ( then | please )? ( just | simply )? <close_all>
+        <close_all> ,? ( <at_line> | there | then )
+        ( on floor | at floor | at stop | at the floor | at the stop line ) ( : | = )? close
+        <at_line> ,? ( the agent | you | it ) ( should | must | shall | will )? <close_all>
+    """,
+    "keep_there": """
+        <at_line> ,? ( then | please )? ( just | simply )? ( <keep_all> | do nothing | sell nothing
+            | keep holding | keep everything | hold everything | hold | close nothing )
+        ( <keep_all> | do nothing | sell nothing | keep everything | hold everything ) ,? <at_line>
+        ( on floor | at floor | at stop | at the floor | at the stop line ) ( : | = )? keep
+        <at_line> ,? ( the agent | you | it ) ( should | must | shall | will )? <keep_all>
+    """,
+    "close_then": """
+        ( then | there | and then )? ( also )? <close_all> ( then | there | at that point |
+            immediately | too | as well )?
+    """,
+    "keep_then": """
+        ( then | there | and then )? ( but | just | simply )? ( <keep_all> | keep everything | hold
+            everything | sell nothing | close nothing ) ( then | there | at that point )?
+    """,
+}

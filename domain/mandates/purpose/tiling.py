@@ -1,0 +1,263 @@
+"""A sentence tiled with phrases: every word of it in one of them, or in a clause that is not read.
+
+The tiling with the fewest unread words is the reading; two that say different things are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from domain.mandates.purpose import vocabulary as v
+from domain.mandates.purpose.automaton import DEAD, Automaton
+from domain.mandates.purpose.phrases import ACTIONS, lines
+from domain.mandates.purpose.phrases.macros import MACROS, OTHERS
+from domain.mandates.purpose.tokens import MARKET, Token
+
+MAX_PHRASE: Final = 28
+MAX_READINGS: Final = 3
+UNREAD: Final = "unread"
+JOIN: Final = "join"
+IDLE: Final = "idle"
+QUIET: Final = frozenset(
+    {
+        "talk",
+        "lead",
+        "must",
+        "wish",
+        "link",
+        "closing",
+        "purpose",
+        "about",
+        "manner",
+        JOIN,
+        IDLE,
+        UNREAD,
+    }
+)
+AMOUNTS: Final = frozenset(
+    {"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"}
+)
+TIMES: Final = frozenset({"span", "week", "fortnight", "month", "year"})
+# What "you must" makes an order of, not a limit: "you must spend 50 USDC a day".
+SPENDS: Final = frozenset({"budget", "tx", "day", "tx_share", "day_share"})
+# What may follow "I want to": of the rest the writer would be the one who does it.
+WISHED: Final = frozenset({"budget", "lost", "day", "tx"})
+MEASURED: Final = frozenset({"lost", "left", "tx_share", "day_share", "tx", "day", "half_lost"})
+SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
+NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
+# Places of a sentence: OPEN is its start, and what is behind a joining word; SAID is behind a
+# statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement.
+OPEN, SAID, FOR, LOOSE = "open", "said", "for", "loose"
+_BEHIND: Final = {"lead": OPEN, "must": OPEN, "wish": OPEN, "purpose": FOR, "talk": SAID}
+_SAME: Final = {
+    "budget_bare": "budget",
+    "budget_of": "budget",
+    "budget_cap": "budget",
+    "tx_thing": "tx",
+}
+_Price = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a sentence and the action of its phrase; JOIN, IDLE or UNREAD have none."""
+
+    action: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way to tile a sentence up to a place; `said` is what tells it from another."""
+
+    pieces: tuple[Piece, ...] = ()
+    said: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The automaton, and the action of each of its phrases."""
+
+    automaton: Automaton
+    actions: tuple[str, ...]
+
+
+@lru_cache(1)
+def grammar() -> Grammar:
+    """The phrases, compiled once."""
+    phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
+    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS})
+    return Grammar(built, tuple(action for action, _ in phrases))
+
+
+def is_word(token: Token) -> bool:
+    """True for a word of the note, as against a figure, a market or a stop."""
+    return token.kind[:1].isalpha() and token.kind.islower()
+
+
+class Tiling:
+    """All cheapest tilings of one sentence that say different things; `steps` counts the work."""
+
+    def __init__(self, known: Grammar, tokens: Sequence[Token]):
+        self.known, self.tokens = known, tokens
+        self.steps = len(tokens)
+        self._best: list[dict[str, tuple[_Price, list[Path]]]] = [{} for _ in tokens]
+        self._best.append({})
+        self._best[0][OPEN] = ((0, 0), [Path()])
+        clause_ends = self._clause_ends()
+        for at in range(len(tokens)):
+            if self._best[at]:
+                self._leave(at, clause_ends[at])
+        self.readings = self._cheapest()
+
+    def figure(self, piece: Piece) -> Token | None:
+        """The one figure, or the markets, of a phrase."""
+        tokens = self.tokens[piece.start : piece.end]
+        return next((t for t in tokens if t.is_figure or t.kind == MARKET), None)
+
+    def _clause_ends(self) -> list[int]:
+        """For each place the next joining word, or the end."""
+        ends = [len(self.tokens)] * (len(self.tokens) + 1)
+        for at in range(len(self.tokens) - 1, -1, -1):
+            ends[at] = at if self.tokens[at].kind in v.JOINS else ends[at + 1]
+        return ends
+
+    def _leave(self, at: int, clause_end: int) -> None:
+        """Every way on from a place."""
+        found = self._phrases(at)
+        kind = self.tokens[at].kind
+        for way, (price, paths) in list(self._best[at].items()):
+            if kind in v.JOINS or (way in (FOR, SAID) and kind == ":"):
+                self._reach(OPEN, price, paths, Piece(JOIN, at, at + 1))
+            for end, action in found:
+                to = self._behind(way, action, at, end, paths)
+                if to:
+                    self._reach(to, price, paths, Piece(action, at, end))
+            if way == OPEN and clause_end > at:
+                idle = self._is_idle(at, clause_end)
+                unread, said_nothing = price
+                length = clause_end - at
+                dearer = (
+                    (unread, said_nothing + length) if idle else (unread + length, said_nothing)
+                )
+                self._reach(LOOSE, dearer, paths, Piece(IDLE if idle else UNREAD, at, clause_end))
+
+    def _phrases(self, at: int) -> list[tuple[int, str]]:
+        """(end, action) of every phrase that starts here."""
+        automaton, actions = self.known.automaton, self.known.actions
+        state, out = automaton.start, []
+        for place in range(at, min(len(self.tokens), at + MAX_PHRASE)):
+            token = self.tokens[place]
+            self.steps += 1
+            state = automaton.step(
+                state, token.kind, token.kind not in v.RESERVED and is_word(token)
+            )
+            if state == DEAD:
+                break
+            ends = automaton.accepts[state]
+            out += [(place + 1, action) for action in dict.fromkeys(actions[e] for e in ends)]
+        return out
+
+    def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
+        """Which place a phrase leads to, or an empty text where it cannot stand here."""
+        if action in QUIET:
+            return self._behind_quiet(way, action, paths)
+        kind = self.tokens[at].kind
+        barred = (
+            way == LOOSE
+            or (way == FOR and kind not in v.CONNECTS)
+            or (action == "budget_bare" and (way != OPEN or not _may_be_bare(paths[0])))
+            or (action in SPENDS and any(_last(p) == "must" for p in paths))
+            or (action not in WISHED and any(_last(p) == "wish" for p in paths))
+            or (action == "tx_thing" and any(t.kind in v.NO_ACTS for t in self.tokens[at:end]))
+            or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
+            or (action == "budget_cap" and not (way == FOR or all(map(_behind_purpose, paths))))
+            or (action in ("other", "ask_always", "ask_never") and way != OPEN)
+            # "100 USDC a week" is an amount in a time, not an amount and a time.
+            or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
+            or (
+                action in ("tx_or", "day_or", "budget_or")
+                and not all(self._negated(p) for p in paths)
+            )
+            or (action in ("close_then", "keep_then") and not any(map(_sets_floor, paths)))
+        )
+        return "" if barred else SAID
+
+    def _behind_quiet(self, way: str, action: str, paths: list[Path]) -> str:
+        if action == "link":
+            return OPEN if way == SAID else ""
+        if action in ("manner", "closing"):
+            return SAID if way == SAID else ""
+        if action == "about":
+            fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
+            return SAID if way == SAID and fits else ""
+        return _BEHIND[action] if way == OPEN else ""
+
+    def _negated(self, path: Path) -> bool:
+        """True behind a cap that is said as what must not be: there "or" adds a second one."""
+        last = path.pieces[-1]
+        tokens = self.tokens[last.start : last.end]
+        return last.action in ("tx", "day", "tx_thing", "budget") and any(
+            t.kind in NEGATED for t in tokens
+        )
+
+    def _is_idle(self, start: int, end: int) -> bool:
+        """True for words that say nothing of a term and bend nothing."""
+        return all(is_word(t) and t.kind not in v.RESERVED for t in self.tokens[start:end])
+
+    def _reach(self, way: str, price: _Price, paths: list[Path], piece: Piece) -> None:
+        """Note that a place can be reached, if no dearer than before and if it says more."""
+        there = self._best[piece.end].get(way)
+        if there is not None and there[0] < price:
+            return
+        kept = there[1] if there is not None and there[0] == price else []
+        for path in paths:
+            said = path.said if piece.action in QUIET else (*path.said, self._saying(piece))
+            if len(kept) < MAX_READINGS and all(said != k.said for k in kept):
+                kept.append(Path((*path.pieces, piece), said))
+        self._best[piece.end][way] = (price, kept)
+
+    def _saying(self, piece: Piece) -> tuple[str, int]:
+        figure = self.figure(piece)
+        action = _SAME.get(piece.action, piece.action)
+        return action, figure.start if figure else -1
+
+    def _cheapest(self) -> list[Path]:
+        ends = list(self._best[-1].values())
+        least = min(price for price, _ in ends)
+        found: dict[tuple[tuple[str, int], ...], Path] = {}
+        for price, paths in ends:
+            if price == least:
+                for path in paths:
+                    found.setdefault(path.said, path)
+        return list(found.values())
+
+
+def _may_be_bare(path: Path) -> bool:
+    """A mere amount is the budget at the start of a sentence or behind something read, not behind
+    words without a sense.
+    """
+    return all(p.action not in (IDLE, UNREAD) for p in path.pieces[-2:])
+
+
+def _sets_floor(path: Path) -> bool:
+    return bool(path.said) and path.said[-1][0] in SETS_FLOOR
+
+
+def _last(path: Path) -> str:
+    """The action of the last piece."""
+    return path.pieces[-1].action if path.pieces else ""
+
+
+def _leans_on_a_budget(path: Path) -> bool:
+    """True where "of 500 USDC" tells what the figure before it is a part of."""
+    return bool(path.said) and path.said[-1][0] in MEASURED
+
+
+def _behind_purpose(path: Path) -> bool:
+    """True behind what the money is for, and a comma."""
+    return [p.action for p in path.pieces[-2:]] == ["purpose", JOIN]

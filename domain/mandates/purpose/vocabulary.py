@@ -1,0 +1,185 @@
+"""Words by what they do to a clause: which speak of a term, which change a meaning, which speak
+of something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+BUDGET: Final = "budget_usdc"
+TX: Final = "per_tx_cap_usdc"
+DAY: Final = "daily_cap_usdc"
+FLOOR: Final = "stop_floor_bps"
+DAYS: Final = "horizon_days"
+FEE: Final = "payout_rule"
+ASK: Final = "approval_above_usdc"
+ON_FLOOR: Final = "on_floor"
+AIM: Final = "target_bps"
+MARKETS: Final = "markets"
+
+
+def words(text: str) -> frozenset[str]:
+    """A list of words, written as one text."""
+    return frozenset(text.split())
+
+
+# "5 USDC per agent" caps no action; "5 USDC per article" does.
+NO_ACTS: Final = words(
+    "agent agents bot bots position positions market markets asset assets token tokens coin coins "
+    "share shares unit units user users person head account accounts wallet wallets chain "
+    "strategy strategies project projects team teams season contract contracts side leg pair "
+    "pairs symbol venue site country city point percent kilo km mile liter litre pound sell cycle "
+    "round period phase stage quarter half owner side lot tranche rata se capita annum diem mille"
+)
+# Nouns of other things that money may well be for: they may stand in a purpose.
+_BELONGINGS: Final = "laptop car house phone flight holiday wedding bill flat server hosting api"
+SOFT: Final = words(
+    _BELONGINGS + " "
+    "price prices platform protocol network exchange exchanges insurance subscription friends "
+    "people customers clients kids children shipping electricity customer client inflation "
+    "temperature others"
+)
+# A clause with one of these speaks of these terms; unread it is unclear.
+SPEAKS: Final[Mapping[str, tuple[str, ...]]] = {
+    word: terms
+    for terms, text in (
+        ((BUDGET,), "budget budgets allowance budgeted"),
+        (
+            (BUDGET, TX, DAY),
+            "cap caps capped limit limits limited maximum max ceiling unlimited limitless",
+        ),
+        ((TX,), "per-trade"),
+        ((DAY,), "daily"),
+        (
+            (FLOOR,),
+            "stop stops stopping stopped halt floor lose loses losing loss losses drawdown stoploss"
+            " risk risking reserve",
+        ),
+        ((FLOOR, ON_FLOOR), "keep keeps keeping"),
+        ((ON_FLOOR,), "close sell liquidate unwind exit selling closing"),
+        ((FEE,), "fee fees commission commissions profit profits gain gains payout reward"),
+        (
+            (ASK,),
+            "ask asks asking asked approve approves approved approval approvals approving confirm "
+            "confirmation permission consent consult"
+            " autonomous autonomously authorize authorization authorise authorisation sign-off",
+        ),
+        (
+            (DAYS,),
+            "until till deadline expire expires expiry forever indefinitely horizon duration",
+        ),
+        ((AIM,), "aim target goal double apy apr"),
+    )
+    for word in text.split()
+}
+# These speak of a term only beside a figure.
+LEANS: Final[Mapping[str, tuple[str, ...]]] = {
+    word: terms
+    for terms, text in (
+        (
+            (BUDGET,),
+            "total altogether overall spend invest give use fund deposit allocate money capital have trade",
+        ),
+        ((TX,), "each apiece single once"),
+        ((DAY,), "day"),
+        (
+            (FLOOR,),
+            "fall falls drop drops down left below under leave preserve safe untouched aside lost falling dropped",
+        ),
+        ((FEE,), "share cut percentage"),
+        ((ASK,), "check ok okay notify tell warn alert"),
+        ((DAYS,), "days weeks week month months year years end ends by before"),
+        ((AIM,), "make earn return yield grow"),
+    )
+    for word in text.split()
+}
+ACTS: Final = words(
+    "trade trades action actions transaction transactions tx purchase purchases order orders "
+    "payment payments buy swap swaps call request query transfer bet operation move position"
+)
+EACH: Final = words("per a an each every any / single one")
+# The note takes something back, or does not mean it: nothing of it is read.
+TAKEN_BACK: Final = words(
+    "kidding joke joking joked ignore disregard forget scratch nevermind opposite example eg "
+    "hypothetical hypothetically suppose supposing pretend imagine previous previously "
+    "instructions actually correction sorry oops mistake mistaken cancel typo lol haha translate "
+    "sarcasm false untrue lie sarcastic fake hmm undecided unsure instead dreams wish wished "
+    "wishes quote quoted anymore changed revised reconsidered superseded void obsolete outdated "
+    "formerly used-to april-fools reverse reversed contrary swap-them roleplay jailbreak override "
+    "overridden"
+)
+# What was said does not hold always, or not alone: the sentence it stands in is not read, nor
+# the one before it.
+BENDS: Final = words(
+    "except unless otherwise but or however although though excluding besides excepting apart "
+    "aside only not instead whereas while maybe perhaps possibly probably either neither nor "
+    "never no if when whenever else alternatively yet still nope"
+)
+# At the start of a sentence these bend the sentence before it.
+EXCEPTS: Final = words(
+    "except unless otherwise but or however although though excluding besides excepting apart "
+    "only instead alternatively else yet whereas not-if unlike"
+)
+# So do these in a sentence of at most so many words: "Not on weekends.", "Maybe 800."
+SHORT: Final = {
+    "not": 4,
+    "never": 2,
+    "no": 1,
+    "nope": 4,
+    "maybe": 5,
+    "perhaps": 5,
+    "probably": 5,
+    "possibly": 5,
+}
+ABBREVIATED: Final = words("max min approx incl excl")
+# Words that cannot stand in a free place: they bend, count, name a time, another person or
+# another thing.
+OTHER: Final = words(
+    _BELONGINGS + " "
+    "gas network venue venue's venues exchange exchanges exchange's broker platform protocol bank "
+    "slippage spread tax taxes vat inflation price prices priced rent salary mortgage invoice "
+    "subscription miner miners sister brother friend friend's friends wife husband mother father "
+    "mom dad boss neighbour neighbor colleague cousin uncle aunt son daughter landlord birthday "
+    "accountant yesterday ago historically fees-of shipping income pension loan electricity "
+    "insurance savings weather-forecast temperature born age aged old kids children sister's "
+    "brother's wife's husband's boss's landlord's bob bob's alice alice's another others somebody "
+    "someone anybody anyone everybody he she him his her hers they them their theirs people "
+    "customers customer client clients competitor competitors"
+)
+_MORE: Final = words(
+    "not no never none nothing neither nor cannot can't don't dont doesn't didn't won't wouldn't "
+    "shouldn't isn't aren't wasn't mustn't couldn't haven't hasn't without avoid avoiding n't if "
+    "unless except when while until till but or only than maybe perhaps probably possibly instead "
+    "otherwise though although however after before because once whenever during since least most "
+    "more less fewer over under above below per each every any all both half twice double triple "
+    "quarter quarterly third thirds tenth fifth few couple several dozen dozens hundreds "
+    "thousands millions many much some-of monday tuesday wednesday thursday friday saturday "
+    "sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays weekend weekends "
+    "weekday weekdays january february march april june july august september october november "
+    "december jan feb mar apr jun jul aug sep sept oct nov dec today tomorrow tonight yesterday "
+    "now later soon day days week weeks weekly month months monthly year years yearly annual "
+    "annually hour hours hourly minute minutes fortnight daily night morning evening midnight "
+    "first second then also hundred thousand million grand billion percent bps usdc usd dollars "
+    "dollar bucks cents euro euros zero nil same different which whose that's where unlike ignore "
+    "up down about around roughly approximately almost nearly exactly plus minus times remaining "
+    "rest remainder left leftover excluding including include exclude already still yet last next "
+    "arbitrum optimism polygon solana mainnet sepolia testnet uniswap compound curve hyperliquid "
+    "binance coinbase kraken gmx dydx polymarket kalshi lido pendle yearn robinhood should must "
+    "may might could would can will shall was were had has been said says say told thinks spent "
+    "lent borrowed owe owes two three four five six seven eight nine ten eleven twelve thirteen "
+    "fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy "
+    "eighty ninety"
+)
+RESERVED: Final = frozenset(SPEAKS) | TAKEN_BACK | BENDS | (OTHER - SOFT) | (_MORE - SOFT)
+# Number words that are no figure of their own: a clause with one of them and unread is unclear.
+VAGUE: Final = words(
+    "half twice double triple quarter third few couple several dozen dozens hundreds thousands "
+    "millions billion hundred thousand million grand"
+)
+JOINS: Final = words(", and & + ( ) - then /,")
+STOPS: Final = frozenset(".!?;\n•·*…")
+CONNECTS: Final = words(
+    "with using for at up over within spending no max maximum never until till during on by not "
+    "capped limited don't do through under"
+)
