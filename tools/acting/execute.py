@@ -16,12 +16,16 @@ from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book
 from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until, remaining
+from domain.rules.reverts import ASKS_THE_OWNER, pulled, reverts
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
 from tools.call.case import Facts, chain_of, load_book, named_chain, vault_now
 from tools.call.fields import Address, HexData, Lines, OneMandate
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply
+
+GAS_MARGIN_PERCENT: Final = 30
+EXECUTE_GAS: Final = 700_000
 
 
 class Execute(OneMandate):
@@ -30,7 +34,10 @@ class Execute(OneMandate):
     target: Address
     data: HexData
     approve_amount: Usdc = Field(
-        default=ZERO, description="USDC the target may pull in this call, as a decimal string"
+        default=ZERO,
+        description="USDC the target may pull in this call, as a decimal string. Needed for every "
+        "call that takes USDC out of the vault: for deposit(assets, receiver) it is assets; leave "
+        "it out for withdraw and redeem",
     )
     approval_id: str | None = Field(
         default=None, max_length=64, description="an approved item, when the owner had to be asked"
@@ -55,7 +62,14 @@ class ExecuteOut(Gives):
     value: str | None = None
     decoded: dict[str, Any] | None = None
     checks: list[dict[str, Any]] | None = None
-    simulation: dict[str, Any] | None = None
+    simulation: dict[str, Any] | None = Field(
+        default=None,
+        description="what the chain said of the call: {ok, revert, gas}; null where it could not "
+        "be asked, which no refusal follows from",
+    )
+    gas: int | None = Field(
+        default=None, description="a gas limit to send it with; null where it is not known"
+    )
     approval_id: str | None = None
     action_hash: str | None = Field(
         default=None, description="names this action to mandate_reconcile"
@@ -108,13 +122,18 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     held = next((r.amount for r in book.reservations if r.action_hash == key), ZERO)
     wanted = Wanted(target, selector_of(asked.data), asked.approve_amount, held)
     checks = action_checks(book, wanted)
-    decoded = _decoded(m, wanted) | {"call": chain.explain_call(asked.data)}
+    pulls = pulled(asked.data)
+    decoded = _decoded(m, wanted) | {
+        "call": chain.explain_call(asked.data),
+        "pulls_usdc": None if pulls is None else str(pulls),
+    }
     simulation = _simulated(ask.facts.simulation)
     if asked.dry_run:
         return _dry(book, wanted, checks, key, decoded, simulation)
     for check in checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
+    _refuse_revert(ask, checks, asking=needs_approval(book, wanted.amount))
     if m.vault_address is None:
         raise Refused(
             refusal("wrong_status", status=m.status.value, action="acting through its vault")
@@ -124,6 +143,7 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     approved = _approval(uow, ask, book, wanted, key, decoded)
     if isinstance(approved, Reply):
         return approved
+    _refuse_revert(ask, checks, asking=False)
     until = ask.now + timedelta(seconds=ask.config.reservation_s)
     approval_id = approved.approval_id if approved else None
     uow.reservations.put(
@@ -134,11 +154,33 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
         "decoded": decoded,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
+        "gas": _gas(ask.facts.simulation),
         "approval_id": approval_id,
         "action_hash": key,
         "reserved_until": timestamp(until),
     }
     return Reply(200, body)
+
+
+def _refuse_revert(ask: Ask[Execute, ExecuteFacts], checks: list[Check], *, asking: bool) -> None:
+    """Refuse what the chain says would revert; `asking`: the owner is asked before it can pass.
+
+    Errors: the code of the vault's error, else `would_revert`.
+    """
+    told = ask.facts.simulation
+    if told is None or told.ok:
+        return
+    if asking and told.revert is not None and told.revert.name == ASKS_THE_OWNER:
+        return
+    pulls = pulled(ask.asked.data)
+    raise Refused(reverts(told.revert, checks, pulls=pulls, approved=ask.asked.approve_amount))
+
+
+def _gas(told: Simulation | None) -> int | None:
+    """A gas limit with a margin; probes are given more than an estimate finds (chain.md)."""
+    if told is None or told.gas is None:
+        return None
+    return max(told.gas * (100 + GAS_MARGIN_PERCENT) // 100, EXECUTE_GAS)
 
 
 def _decoded(m: Mandate, wanted: Wanted) -> dict[str, Any]:
@@ -257,7 +299,9 @@ OPERATIONS: Final = (
         name="mandate_execute_call",
         title="Get calldata to act",
         summary="Checked calldata of the vault's execute(target, data, approveAmount) for you to "
-        "sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks.",
+        "sign and send. Above the owner's approval amount it answers pending_approval instead. "
+        "dry_run=true shows the checks. Calldata that would revert is refused, and nothing is "
+        "reserved for it.",
         auth="agent",
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
         takes=Execute,
@@ -284,6 +328,7 @@ OPERATIONS: Final = (
             "over_daily_cap",
             "over_budget",
             "below_stop_line",
+            "would_revert",
             "owner_declined",
             "approval_expired",
             "rate_limited",
