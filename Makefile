@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench conformance inspector clients venue-clients fuzz conform contracts lint lock clean
+.PHONY: setup check test demo bench lives conformance inspector clients venue-clients fuzz conform contracts lint lock clean
 
 setup: $(STAMP)
 
@@ -36,6 +36,10 @@ demo: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+# Random lives against the real vault; LIVES_SEED=n plays the same ones again.
+lives: setup
+	$(BIN)/pytest -q -x -s tests/lives
 
 # Other people's checkers and clients against ours; Node 20 with npm fetches them, from a lock.
 conformance: setup

@@ -148,6 +148,10 @@ class Chain(Protocol):
         """Read many vaults at one block; keys are the addresses as given."""
         ...
 
+    async def block(self, number: int) -> BlockStamp | None:
+        """A block's number, hash and time; None where the chain has none of that number."""
+        ...
+
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, or None when the chain has not seen it; a revert is
         explained.

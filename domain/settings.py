@@ -24,6 +24,7 @@ class Config:
     reservation_s: int = 600
     refusals_per_day: int = 60
     mark_fresh_s: int = 900
+    claim_ttl_s: int = 900
     transfer_fails_after_s: int = 86_400
     # Calls a minute; 0 is no limit. What `server.settings` gives is contract 1's.
     rate_reads: int = 0

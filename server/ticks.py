@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
 from chain.evm import EvmChain
 from chain.inbound import BLOCKS_A_CALL, inbound
 from chain.reader import Cursor, Read, Reader, Reorged
-from domain.facts import BlockStamp, VaultLog, VaultState
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
-from domain.ledger.fold import reversal_payload
+from domain.facts import BlockStamp, VaultLog
 from domain.mandates.mandate import Mandate, Status
-from domain.money import Usdc
 from domain.refusals import Refused
-from domain.rules.case import Book
-from domain.rules.stop_line import at_stop_line
 from domain.times import timestamp
 from server.wiring import Wired
+from storage.rows.chainlog import Cursor as KeptCursor
 from storage.rows.chainlog import Staged
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller, Reply
 from tools.call.run import run
 from tools.call.switches import switches
-from tools.keeper.intake import Desk, ingest, row_of, taken_away
+from tools.keeper.claims import end_claims
+from tools.keeper.intake import Desk, ingest
+from tools.keeper.marks import mark_vaults
+from tools.keeper.reorgs import compensate
 from tools.keeper.rollup import refresh_stale
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
@@ -187,16 +186,17 @@ class Ticks:
                 uow.chainlog.stage(chain.chain_id, _staged(g))
         blocks = [(b.number, b.hash) for b in told.blocks]
         uow.chainlog.remember_blocks(chain.chain_id, blocks, told.head.number - reader.window)
+        desk = self._desk(uow, now)
+        high = min(told.head.number - chain.confirmations, told.cursor.block)
+        logs = [_log_of(s) for s in uow.chainlog.take_staged(chain.chain_id, high)]
+        low = 0 if kept is None else min(_deep(kept, chain), kept.block) + 1
         recheck = kept.recheck_to if kept else None
-        deep = told.head.number - chain.confirmations
-        logs = [
-            _log_of(s)
-            for s in uow.chainlog.take_staged(chain.chain_id, min(deep, told.cursor.block))
-        ]
-        desk = Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
-        if recheck is not None:
-            _compensate(uow, desk, chain, logs, told.blocks)
-            recheck = None if told.cursor.block >= recheck else recheck
+        known = {v.lower() for v in uow.chainlog.vaults(chain.chain_id)}
+        compensate(
+            uow, desk, chain.chain_id, range(low, high + 1), logs, None if recheck else known
+        )
+        if recheck is not None and told.cursor.block >= recheck:
+            recheck = None
         ingest(uow, desk, chain.chain_id, logs)
         uow.chainlog.set_cursor(
             chain.chain_id, told.cursor.block, told.cursor.hash, told.head.number, recheck, now
@@ -225,61 +225,22 @@ class Ticks:
                 lambda uow: uow.mandates.refreshed([m.public_id for m in mandates], now)
             )
             raise
-        low = await self.deps.store.write(lambda uow: self._marked(uow, mandates, states, now))
+        low = await self.deps.store.write(
+            lambda uow: mark_vaults(uow, self._desk(uow, now), mandates, states)
+        )
         if low:
             await self._at_the_line(chain, [m for m in mandates if m.public_id in low])
+        await end_claims(self.deps, chain, mandates)
         for m in mandates:
             state = states.get(m.vault_address or "")
             if state is not None and due(m, state) and self.deps.keeper is not None:
                 await self._once("settle", m.public_id, self._settle)
 
-    def _marked(
-        self,
-        uow: UnitOfWork,
-        mandates: Sequence[Mandate],
-        states: Mapping[str, VaultState],
-        now: datetime,
-    ) -> set[str]:
-        """Store a keeper's mark of each vault whose worth changed, and when it was read; gives
-        those at the stop line.
-        """
-        at_line: set[str] = set()
-        uow.mandates.refreshed([m.public_id for m in mandates], now)
-        for m in mandates:
-            state = states.get(m.vault_address or "")
-            if state is None or not state.exists or m.status is not Status.WORKING:
-                continue
-            marked = {
-                "cash": str(state.cash),
-                "positions": str(state.positions),
-                "floor": str(state.floor),
-            }
-            last = uow.ledger.state(m.public_id).whole_mark
-            low = state.cash + state.positions <= state.floor and bool(state.total_deposited)
-            same = last is not None and all(_same(last.get(n), v) for n, v in marked.items())
-            fresh = (
-                last is not None
-                and _age_s(str(last["at"]), now) < self.deps.config.mark_fresh_s / 2
-            )
-            if same and fresh and not low:
-                continue
-            row = NewEvent(
-                kind=Kind.NOTE,
-                reported_by=Reporter.KEEPER,
-                occurred_at=now,
-                chain_id=m.chain_id,
-                payload={"marked": {**marked, "block": state.block.number}},
-            )
-            uow.ledger.append(m.public_id, row, event_id=self.deps.ids.short("ev_"), now=now)
-            after = uow.ledger.state(m.public_id)
-            if low and at_stop_line(
-                Book(m, after, now, self.deps.config, switches(uow, self.deps.defaults))
-            ):
-                at_line.add(m.public_id)
-        return at_line
+    def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
+        return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
 
     async def _at_the_line(self, chain: EvmChain, mandates: Sequence[Mandate]) -> None:
-        """Stop what stood at its line on two fresh marks in a row; in dry run only say what would
+        """Stop what stood below its line on two fresh marks in a row; in dry run only say what would
         be done (spec 4.5).
         """
         dry = await self.deps.store.read(
@@ -288,7 +249,7 @@ class Ticks:
         for m in mandates:
             if dry or self.deps.keeper is None:
                 log.warning(
-                    "%s stands at its stop line; %s",
+                    "%s stands below its stop line; %s",
                     m.public_id,
                     "dry run" if dry else "no keeper key is set",
                 )
@@ -330,12 +291,9 @@ class Ticks:
         )
 
 
-def _same(kept: Any, told: str) -> bool:
-    return kept is not None and Usdc(int(kept)) == Usdc.parse(told)
-
-
-def _age_s(at: str, now: datetime) -> int:
-    return int((now - datetime.fromisoformat(at)).total_seconds())
+def _deep(kept: KeptCursor, chain: EvmChain) -> int:
+    """The last block whose logs were deep enough at the last step."""
+    return kept.block if kept.head is None else kept.head - chain.confirmations
 
 
 def _staged(g: VaultLog) -> Staged:
@@ -353,45 +311,3 @@ def _log_of(s: Staged) -> VaultLog:
     b = s.body
     stamp = BlockStamp(s.block_number, s.block_hash, datetime.fromisoformat(b["at"]))
     return VaultLog(b["name"], b["address"], b["mandate"], b["args"], s.tx_hash, s.log_index, stamp)
-
-
-def _compensate(
-    uow: UnitOfWork,
-    desk: Desk,
-    chain: EvmChain,
-    logs: Sequence[VaultLog],
-    blocks: Sequence[BlockStamp],
-) -> None:
-    """After a reorganisation deeper than the confirmations: a row whose log is gone is answered by
-    a reversing row.
-    """
-    if not blocks:
-        return
-    low, high = min(b.number for b in blocks), max(b.number for b in blocks)
-    now_there = {(g.tx_hash, g.log_index): g for g in logs}
-    for public_id, event in uow.ledger.chain_rows_above(chain.chain_id, low - 1):
-        if event.block_number is None or event.block_number > high:
-            continue
-        m = uow.mandates.get(public_id)
-        same = now_there.get((event.tx_hash or "", event.log_index or 0))
-        if m is None or (same is not None and _tells_same(event, row_of(same, m))):
-            continue
-        if taken_away(uow, public_id, event.tx_hash or "", event.log_index) is not None:
-            continue
-        payload = reversal_payload(event) | {
-            "text": "The chain was reorganised; this row's log is gone."
-        }
-        row = NewEvent(
-            kind=Kind.NOTE,
-            reported_by=Reporter.CHAIN,
-            occurred_at=desk.now,
-            amount_usdc=None,
-            tx_hash=event.tx_hash,
-            chain_id=chain.chain_id,
-            payload=payload,
-        )
-        uow.ledger.append(public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
-
-
-def _tells_same(event: Event, row: NewEvent | None) -> bool:
-    return row is not None and row.kind is event.kind and row.amount_usdc == event.amount_usdc

@@ -72,7 +72,7 @@ Table(
     ),
     Index(
         "ledger_blocks", "chain_id", "block_number",
-        sqlite_where=text("log_index IS NOT NULL"), postgresql_where=text("log_index IS NOT NULL"),
+        sqlite_where=text("block_number IS NOT NULL"), postgresql_where=text("block_number IS NOT NULL"),
     ),
     Index(
         "one_row_a_log", "public_id", "tx_hash", "log_index", unique=True,

@@ -9,10 +9,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from domain.ledger.events import Event, Reporter
-from domain.ledger.fold import fold
-from domain.ledger.pairing import can_pair
-from domain.ledger.state import EMPTY, LedgerState, from_json
+from domain.ledger.books import EMPTY, Books, after, from_json
+from domain.ledger.events import Event
+from domain.ledger.pairing import can_pair, partner
 from storage.reader import LongReader, long_reader
 from storage.rows.agents import BOTH_SUMS
 from storage.rows.ledger import ALL_IDS, CHECKPOINTS_OF, HEAD, ROWS_OF
@@ -60,7 +59,7 @@ class Walk:
     def __init__(self, public_id: str):
         self.public_id = public_id
         self.seq, self.hash, self.created_at = 0, "", 0
-        self.state: LedgerState | None = EMPTY
+        self.state: Books | None = EMPTY
         self.findings: list[Finding] = []
         self._open: dict[str, dict[int, Event]] = {}
 
@@ -89,26 +88,25 @@ class Walk:
             self.find(f"the row cannot be read: {error}", int(row["seq"]))
             self.state = None
             return
-        partner = self._partner(event)
-        if event.pairs_with != (partner.seq if partner else None):
+        pair = self._partner(event)
+        if event.pairs_with != (pair.seq if pair else None):
             self.find("the row does not name the partner that it must", event.seq)
         if self.state is not None:
-            self.state = fold(self.state, event, partner)
+            self.state = after(self.state, event, pair)
 
     def _partner(self, event: Event) -> Event | None:
         """The pairing rule once more, from memory: the earliest row of the other side that has no
         partner.
         """
-        if event.tx_hash is None or not can_pair(event.kind, event.reported_by, event.payload):
+        if event.tx_hash is None or not can_pair(event):
             return None
         waiting = self._open.setdefault(event.tx_hash, {})
-        other = Reporter.AGENT if event.reported_by is Reporter.CHAIN else Reporter.CHAIN
-        partner = next((e for e in waiting.values() if e.reported_by is other), None)
-        if partner is None:
+        found = partner(event, waiting.values())
+        if found is None:
             waiting[event.seq] = event
         else:
-            del waiting[partner.seq]
-        return partner
+            del waiting[found.seq]
+        return found
 
     def ends(self, seq: int, last_hash: str, created_at: int) -> None:
         """Compare with a stored head."""
@@ -203,7 +201,7 @@ def _checkpoint(walk: Walk, text: str | None) -> None:
         return
     try:
         same = from_json(json.loads(text)) == walk.state
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, KeyError):
         same = False
     if not same:
         walk.find("the checkpoint is not the fold of the rows up to it", walk.seq)

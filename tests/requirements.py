@@ -23,7 +23,7 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
         ("an owner makes a mandate, signs it, funds its vault, pauses, resumes, stops and withdraws by calls he signs himself",
          (T + "test_story.py::test_a_mandate_lives_from_draft_to_withdrawal", T + "test_story.py::test_pausing_and_resuming_follow_the_chain")),
         ("everything derived comes from the ledger on every read", (D + "reads/test_view.py::test_the_read_has_every_part_and_is_json",
-                                                                   D + "ledger/test_ledger.py::test_a_checkpoint_changes_no_answer")),
+                                                                   D + "ledger/test_books.py::test_a_checkpoint_changes_no_answer")),
         ("a stolen agent key or a hostile target takes no more than the terms allow",
          (CONTRACTS + "hostile_agent.py::test_a_hostile_agent_never_beats_its_exposure",)),
     ),
@@ -33,7 +33,7 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
         ("a number of an agent is finite, within 1e12, of six decimals at most", (D + "test_money.py::test_what_is_no_amount_is_refused",
                                                                                   T + "call/test_bad_input.py::test_an_amount_that_is_none_is_refused")),
         ("an unusable stored value reads as 0 and sets data_issue",
-         (D + "ledger/test_ledger.py::test_an_unusable_stored_value_reads_as_nothing_and_says_so", D + "reads/test_view.py::test_no_stored_garbage_makes_a_read_fail")),
+         (D + "ledger/test_books.py::test_an_unusable_stored_value_reads_as_nothing_and_says_so", D + "reads/test_view.py::test_no_stored_garbage_makes_a_read_fail")),
         ("the owner's user id never leaves", (T + "call/test_bad_input.py::test_another_owners_mandate_is_as_if_it_were_not_there",)),
     ),
     "2.2": (
@@ -62,7 +62,7 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
         ("a broken rule is flagged on the row and in rules[], never dropped",
          (D + "rules/test_violations.py::test_a_broken_rule_is_flagged_with_its_clause_and_shows_everywhere", D + "rules/test_violations.py::test_every_code_has_a_case_a_clause_and_a_sentence")),
         ("one log is one row", (STORAGE + "ledger.py::test_a_log_enters_once_whoever_brings_it",)),
-        ("fees fall into their classes, the unclassified apart", (D + "ledger/test_ledger.py::test_fees_are_classed_and_the_unclassified_ones_stay_apart",)),
+        ("fees fall into their classes, the unclassified apart", (D + "ledger/test_books.py::test_fees_are_classed_and_the_unclassified_ones_stay_apart",)),
     ),
     "2.5": (
         ("only a reverted call from the agent's wallet to the vault proves a refused attempt; one row a transaction",
@@ -72,10 +72,10 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
     ),
     "2.6": (
         ("worth, realized, floor, leave-now and its basis", (D + "ledger/test_worked.py::test_a_marked_gain_reserves_the_agent_s_share",
-                                                             D + "ledger/test_worked.py::test_half_a_position_is_sold_and_the_rest_resolved",
+                                                             D + "ledger/test_worked.py::test_half_a_position_is_sold_and_a_told_result_moves_no_measured_figure",
                                                              D + "ledger/test_worked.py::test_fees_stay_in_their_classes_and_lower_what_is_realized")),
-        ("a keeper's mark replaces the agent's", (D + "ledger/test_worked.py::test_the_keeper_s_mark_beats_the_agent_s",
-                                                  D + "ledger/test_ledger.py::test_a_house_mark_beats_the_agent_s_until_the_position_changes")),
+        ("a keeper's mark replaces the agent's", (D + "ledger/test_worked.py::test_a_whole_mark_is_not_moved_by_what_the_agent_says",
+                                                  D + "ledger/test_books.py::test_a_whole_mark_and_the_flows_after_it_are_the_worth")),
         ("the next event is the soonest", (D + "reads/test_view.py::test_the_next_event_is_the_soonest",)),
     ),
     "2.7": (

@@ -1,289 +1,353 @@
-"""The measured record of a mandate, day by day, from what the chain and the keeper say alone."""
+"""The measured book: what the chain and the keeper say, row after row in the order of the chain."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import UTC
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from domain.ledger.events import Event, Kind, Reporter
-from domain.money import Usdc
-from domain.refusals import Refused
+from domain.ledger.kinds import Kind
+from domain.ledger.payloads import (
+    AgentPaid,
+    Control,
+    Deposited,
+    Executed,
+    Marked,
+    Payload,
+    Place,
+    Settled,
+    Stopped,
+    Unwound,
+    Withdrawn,
+)
+from domain.times import day_of
 
-SCALE: Final = 10**18
+DAYS_KEPT: Final = 16
+MINUTES_KEPT: Final = timedelta(hours=25)
+MINUTES_MOST: Final = 1_600  # more than there are in MINUTES_KEPT, so that pruning is rare
 
 
-DUST: Final = 1_000_000
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What is kept of a house row.
+
+    Shapes: `place` is (block, log index), a keeper's mark standing at the end of its block;
+    `amount` in micro-USDC, 0 where the row has none.
+    """
+
+    place: tuple[int, int]
+    event_id: str
+    at: datetime
+    kind: Kind
+    amount: int
+    what: Payload
 
 
-HOUSE: Final = frozenset({Reporter.CHAIN, Reporter.KEEPER})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A position at one market: what it cost, and what it is worth by the last whole mark.
 
+    Units: micro-USDC; without a mark its value is its cost. `back` says that something came back
+    from it since it was marked.
+    """
 
-CLAIMS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
+    place: Place
+    cost: int = 0
+    value: int = 0
+    back: bool = False
+
+    @property
+    def opened(self) -> bool:
+        """True while there is anything in it; what is marked at nothing may yet recover."""
+        return self.value > 0 or (self.cost > 0 and not self.back)
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What one UTC day of a mandate adds up to: a row of the daily roll-ups.
+    """One UTC day: gross spend, and the largest action of it."""
 
-    Units: micro-USDC; `factor` is the return chained over the day's sub-periods, SCALE where
-    nothing was won or lost.
-    Shapes: `start` and `worth` are the measured worth at its begin and its end; the `claimed_*`
-    figures are the agent's.
-    """
-
-    day: str
-    start: int
-    worth: int
-    inflow: int = 0
-    outflow: int = 0
-    factor: int = SCALE
-    trades: int = 0
-    claimed_trades: int = 0
-    claimed_net: int = 0
-    claimed_fees: int = 0
-
-    @property
-    def net(self) -> int:
-        """Worth change - net deposits (contract 8)."""
-        return self.worth - self.start - self.inflow + self.outflow
-
-    def as_json(self) -> list[Any]:
-        """The values in the order of the fields."""
-        return [getattr(self, f.name) for f in fields(self)]
-
-    @classmethod
-    def from_json(cls, told: Sequence[Any]) -> Day:
-        """Read `as_json`'s form back."""
-        return cls(*told)
+    spent: int = 0
+    largest: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """Where the fold of a mandate's rows stands after row `seq`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A whole mark: cash and positions at one block. `flows` are the net flows before it."""
 
-    Shapes: `positions` is the house's latest mark and what was traded after it, at cost; `waiting`
-    is a mark (cash, positions, whether the chain wrote it) of a block that the ledger has not
-    reached; `exited` says that something came back from a position since the latest mark; `void`
-    that what was open is marked at nothing, and may yet recover.
-    `base` is the worth at the begin of the sub-period that runs,
-    `inflow` and `outflow` the flows in it.
-    """
-
-    seq: int = 0
-    day: Day | None = None
-    funded: bool = False
-    cash: int = 0
-    positions: int = 0
-    waiting: tuple[int, int, bool] | None = None
-    exited: bool = False
-    void: bool = False
-    settled: bool = False
-    fee_owed: int = 0
-    base: int = 0
-    inflow: int = 0
-    outflow: int = 0
+    cash: int
+    positions: int
+    floor: int
+    at: datetime
+    block: int
+    flows: int
 
     @property
     def worth(self) -> int:
-        """Cash and positions, without the agent's fee once the settlement has fixed it."""
-        return self.cash + self.positions - self.fee_owed
-
-    def as_json(self) -> dict[str, Any]:
-        """An exact JSON form; the day is a row of its own."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "day"}
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any], day: Day) -> Record:
-        """Read `as_json`'s form back, with the day it stands in."""
-        waiting = told["waiting"]
-        return cls(**{**told, "waiting": None if waiting is None else tuple(waiting), "day": day})
+        """Cash and positions."""
+        return self.cash + self.positions
 
 
-EMPTY: Final = Record()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """When the vault closed, where in the chain, and why."""
+
+    at: datetime
+    block: int
+    log_index: int
+    reason: str | None = None
 
 
-def roll(record: Record, events: Iterable[Event]) -> tuple[Record, list[Day]]:
-    """Fold more rows in; every day they touch, oldest first, the one it stood in included.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The vault's settlement."""
 
-    A row belongs to the UTC day it was stored on, so that a day that is over never changes.
+    at: datetime
+    spent: int
+    returned: int
+    gain: int
+    agent_fee: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Where the vault stands, by the rows of the house alone.
+
+    Units: micro-USDC. Shapes: `days` by UTC day, `minutes` of spend by UTC minute; `largest_ever`
+    and `busiest_ever` are (amount, day) of days no longer kept; `donated` is what left with
+    `withdrawAll` beyond what was booked; `paused_at` and `stopped` are block times.
     """
-    days: dict[str, Day] = {}
-    for event in events:
-        if record.day is not None:
-            days[record.day.day] = record.day
-        record = after(record, event)
-    if record.day is not None:
-        days[record.day.day] = record.day
-    return record, [days[d] for d in sorted(days)]
+
+    rows: int = 0
+    deposits: int = 0
+    withdrawals: int = 0
+    payouts: int = 0
+    spent: int = 0
+    received: int = 0
+    donated: int = 0
+    trades: int = 0
+    positions: Mapping[str, Position] = field(default_factory=dict)
+    days: Mapping[str, Day] = field(default_factory=dict)
+    minutes: Mapping[str, int] = field(default_factory=dict)
+    largest_ever: tuple[int, str | None] = (0, None)
+    busiest_ever: tuple[int, str | None] = (0, None)
+    mark: Mark | None = None
+    earlier: Mark | None = None
+    paused: bool | None = None
+    paused_at: datetime | None = None
+    stopped: Ended | None = None
+    settled: Result | None = None
+
+    @property
+    def flows(self) -> int:
+        """What came in from outside, less what went out for good."""
+        return self.deposits - self.withdrawals - self.payouts
+
+    @property
+    def cash(self) -> int | None:
+        """Chain cash (contract 5), the agent's unpaid fee with it; None before the first row of
+        money.
+        """
+        if not self.rows:
+            return None
+        return self.flows - self.spent + self.received + self.donated
+
+    @property
+    def fee_owed(self) -> int:
+        """What settlement found for the agent and nobody has paid yet."""
+        return max(0, self.settled.agent_fee - self.payouts) if self.settled is not None else 0
+
+    @property
+    def opened(self) -> Mapping[str, Position]:
+        """The open positions; a settlement ends every estimate, its figures are final."""
+        if self.settled is not None:
+            return {}
+        return {k: p for k, p in self.positions.items() if p.opened}
+
+    @property
+    def cost(self) -> int:
+        """Cost of what is open."""
+        return sum(p.cost for p in self.opened.values())
+
+    @property
+    def largest(self) -> tuple[int, str | None]:
+        """The largest single action ever, and its UTC day."""
+        found = [(d.largest, day) for day, d in self.days.items()]
+        return max([self.largest_ever, *found], key=lambda o: o[0])
 
 
-def after(record: Record, event: Event) -> Record:
-    """The record after one more row. An agent's row changes what it claims and nothing that is
-    measured.
+EMPTY: Final = Measured()
+
+
+def step(m: Measured, row: Row) -> Measured:
+    """The book after the next row in the order of the chain."""
+    acts = _STEPS.get(type(row.what))
+    return m if acts is None else acts(m, row, row.what)
+
+
+def undone(m: Measured, row: Row) -> Measured:
+    """The book without a row that is no longer at hand with its neighbours: sums are taken back
+    exactly, and what the row had set is as if nothing had set it.
     """
-    r = _on_day(replace(record, seq=event.seq), event.created_at.astimezone(UTC).date().isoformat())
-    if event.reported_by in HOUSE:
-        r = _caught_up(_measured(r, event))
-        return _today(r, worth=r.worth)
-    return _claimed(r, event) if event.reported_by is Reporter.AGENT else r
+    what = row.what
+    match what:
+        case Executed() | Unwound():
+            return _called(m, row, what, sign=-1)
+        case Deposited() | Withdrawn() | AgentPaid():
+            return _flowed(m, row, sign=-1)
+        case Stopped():
+            return replace(m, stopped=None)
+        case Settled():
+            return replace(m, settled=None)
+        case Control():
+            return replace(m, paused=what.what != "paused", paused_at=None)
+        case Marked():
+            return replace(m, mark=m.earlier, earlier=None)
+    return m
 
 
-def _on_day(r: Record, day: str) -> Record:
-    if r.day is not None and r.day.day >= day:
-        return r
-    return replace(r, day=Day(day, r.worth, r.worth))
+_FLOWS: Final = {Deposited: "deposits", Withdrawn: "withdrawals", AgentPaid: "payouts"}
 
 
-def _today(r: Record, **changes: Any) -> Record:
-    return r if r.day is None else replace(r, day=replace(r.day, **changes))
+def _flowed(m: Measured, row: Row, *, sign: int = 1) -> Measured:
+    name = _FLOWS[type(row.what)]
+    changed: dict[str, Any] = {name: getattr(m, name) + sign * row.amount, "rows": m.rows + sign}
+    return replace(m, **changed)
 
 
-def _add(r: Record, **more: int) -> Record:
-    """Add to the day's sums."""
-    return r if r.day is None else _today(r, **{n: getattr(r.day, n) + v for n, v in more.items()})
+def _withdrawn(m: Measured, row: Row, what: Withdrawn) -> Measured:
+    """Everything leaves but the agent's fee; what nobody had booked is booked as received here."""
+    booked = (m.cash or 0) - m.fee_owed
+    return replace(_flowed(m, row), donated=m.donated + max(0, row.amount - booked))
 
 
-def _claimed(r: Record, event: Event) -> Record:
-    amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
-    if event.kind is Kind.FEE:
-        return _add(r, claimed_fees=amount, claimed_net=-amount)
-    if event.kind is Kind.RESOLVE:
-        return _add(r, claimed_trades=1, claimed_net=amount)
-    return _add(r, claimed_trades=1) if event.kind in CLAIMS else r
-
-
-# -- what the chain and the keeper say
-# ---------------------------------------------------------------------------------
-
-
-def _measured(r: Record, event: Event) -> Record:
-    told, amount = event.payload, event.amount_usdc.micros if event.amount_usdc is not None else 0
-    by_chain = event.reported_by is Reporter.CHAIN
-    if by_chain and isinstance(told.get("reverses"), Mapping):
-        return _reversed(r, told["reverses"])
-    if isinstance(told.get("marked"), Mapping):
-        return replace(
-            r,
-            waiting=(
-                _money(told["marked"].get("cash")),
-                _money(told["marked"].get("positions")),
-                by_chain,
-            ),
-        )
-    if not by_chain:
-        return r
-    if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
-        return _flow(replace(r, funded=True), amount if event.kind is Kind.DEPOSIT else -amount)
-    if event.kind is Kind.PAYOUT:
-        return replace(r, cash=r.cash - amount, fee_owed=max(0, r.fee_owed - amount))
-    if isinstance(told.get("settled"), Mapping):
-        fee = _money(told["settled"].get("agent_fee"))
-        return _closed(replace(r, settled=True, positions=0, waiting=None, fee_owed=fee))
-    if event.kind is Kind.MOVE:
-        return _traded(r, event)
-    return r
-
-
-def _traded(r: Record, event: Event) -> Record:
-    executed = event.payload.get("executed")
-    told = executed or event.payload.get("unwound")
-    if not isinstance(told, Mapping):
-        return r
-    spent, received = _money(told.get("spent")), _money(told.get("received"))
-    r = replace(_exchanged(r, spent - received), exited=r.exited or received > 0)
-    r = _add(r, trades=1) if executed else r
-    return _closed(r) if r.positions == 0 else r
-
-
-def _exchanged(r: Record, spent: int) -> Record:
-    """Cash against positions, at cost until the next mark; what comes back after settlement is
-    cash alone.
-    """
-    return replace(
-        r, cash=r.cash - spent, positions=0 if r.settled else max(0, r.positions + spent)
+def _called(m: Measured, row: Row, what: Executed | Unwound, *, sign: int = 1) -> Measured:
+    spent = what.spent.micros if isinstance(what, Executed) else 0
+    approved = what.approved.micros if isinstance(what, Executed) else 0
+    received = what.received.micros
+    changed = replace(
+        m,
+        rows=m.rows + sign,
+        spent=m.spent + sign * spent,
+        received=m.received + sign * received,
+        trades=m.trades + (sign if isinstance(what, Executed) else 0),
+        positions=_traded(m.positions, what.place, sign * spent, sign * received),
     )
+    if not spent:
+        return changed
+    # Per action the larger of what was approved and what left counts (contract 5).
+    return _spent_on(changed, row.at, sign * spent, max(spent, approved) if sign > 0 else 0)
 
 
-def _caught_up(r: Record) -> Record:
-    """Take a mark when the ledger stands where the chain stood.
-
-    The house marks the newest block, and rows enter the ledger some blocks later: a mark taken at
-    once would count what was bought twice, and what was sold not at all. Nothing is what a probe
-    that does not answer says too: where nothing came back from the positions, only the vault's own
-    log or the settlement makes it a loss.
+def _traded(
+    positions: Mapping[str, Position], place: Place, spent: int, received: int
+) -> Mapping[str, Position]:
+    """What comes back takes the same fraction of cost as of value, rounded down; everything
+    closes.
     """
-    if r.waiting is None or r.settled or r.waiting[0] != r.cash:
-        return r
-    _, positions, proven = r.waiting
-    if not positions and r.positions and not r.exited and not proven:
-        return replace(r, waiting=None)
-    void = positions == 0 and (r.positions > 0 or r.void)
-    return _closed(replace(r, positions=positions, waiting=None, exited=False, void=void))
+    key = place.key
+    old = positions.get(key)
+    if old is None and spent <= 0:
+        return positions
+    p = old or Position(place=place)
+    value, cost = max(0, p.value + spent), max(0, p.cost + spent)
+    if received < 0:
+        value, cost = value - received, cost - received
+    elif received:
+        rest = max(0, value - received)
+        cost, value = (cost * rest // value if value else cost), rest
+    if not value and (not cost or received > 0):
+        return {k: v for k, v in positions.items() if k != key}
+    back = p.back or received > 0
+    return {**positions, key: replace(p, value=value, cost=cost, back=back)}
 
 
-def _reversed(r: Record, row: Mapping[str, Any]) -> Record:
-    """Take back what a reorganisation took off the chain."""
-    kind, told = row.get("kind"), row.get("payload")
-    told = told if isinstance(told, Mapping) else {}
-    amount = _money(row.get("amount_usdc"))
-    if kind in (Kind.DEPOSIT.value, Kind.WITHDRAW.value):
-        return _flow(r, -amount if kind == Kind.DEPOSIT.value else amount)
-    if kind == Kind.PAYOUT.value:
-        return replace(r, cash=r.cash + amount, fee_owed=r.fee_owed + (amount if r.settled else 0))
-    if isinstance(told.get("settled"), Mapping):
-        return replace(r, settled=False, fee_owed=0)
-    called = told.get("executed") or told.get("unwound")
-    if isinstance(called, Mapping):
-        net = _money(called.get("spent")) - _money(called.get("received"))
-        return _exchanged(_add(r, trades=-1) if told.get("executed") else r, -net)
-    return r
+def _spent_on(m: Measured, at: datetime, spent: int, action: int) -> Measured:
+    """Count spend on its UTC day and minute; what comes back never gives cap back."""
+    day, days, minutes = day_of(at), dict(m.days), dict(m.minutes)
+    old, busiest, largest = days.get(day, Day()), m.busiest_ever, m.largest_ever
+    days[day] = Day(old.spent + spent, max(old.largest, action))
+    while len(days) > DAYS_KEPT:
+        first = min(days)
+        gone = days.pop(first)
+        busiest = max(busiest, (gone.spent, first), key=lambda o: o[0])
+        largest = max(largest, (gone.largest, first), key=lambda o: o[0])
+    minute = _minute(at)
+    minutes[minute] = minutes.get(minute, 0) + spent
+    if not minutes[minute]:
+        del minutes[minute]
+    if len(minutes) > MINUTES_MOST:
+        oldest = _minute(datetime.fromisoformat(max(minutes) + "+00:00") - MINUTES_KEPT)
+        minutes = {k: v for k, v in minutes.items() if k >= oldest}
+    return replace(m, days=days, minutes=minutes, busiest_ever=busiest, largest_ever=largest)
 
 
-def _money(value: object) -> int:
-    """A stored amount; one that is unusable reads as 0 (spec 2.1)."""
-    try:
-        return Usdc.parse(value).micros
-    except Refused:
-        return 0
+def _minute(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat()[:16]
 
 
-# -- chained returns
-# ---------------------------------------------------------------------------------------------------
-
-
-def _flow(r: Record, amount: int) -> Record:
-    """Money of the owner comes or goes: no result of the agent's.
-
-    With nothing open worth is known to the last unit, so that a new sub-period begins here. With
-    positions open it is known at the next mark only; until then the flow waits.
-    """
-    r = _add(r, inflow=max(0, amount), outflow=max(0, -amount))
-    if r.positions == 0 and not r.void:
-        r = _closed(r)
-        return replace(r, cash=r.cash + amount, base=r.base + amount)
-    return replace(
-        r,
-        cash=r.cash + amount,
-        inflow=r.inflow + max(0, amount),
-        outflow=r.outflow + max(0, -amount),
+def _marked(m: Measured, row: Row, what: Marked) -> Measured:
+    """A whole mark values all positions together; each takes its part of it."""
+    mark = Mark(
+        cash=what.cash.micros,
+        positions=what.positions.micros,
+        floor=what.floor.micros,
+        at=row.at,
+        block=row.place[0],
+        flows=m.flows,
     )
+    parts = shares({k: p.value or p.cost for k, p in m.positions.items()}, mark.positions)
+    valued = {k: replace(p, value=parts[k]) for k, p in m.positions.items()}
+    kept = {k: replace(p, back=False) if p.value else p for k, p in valued.items() if p.opened}
+    return replace(m, mark=mark, earlier=m.mark, positions=kept)
 
 
-def _closed(r: Record) -> Record:
-    """End the sub-period at a moment when worth is known, and chain its return into the day's.
+def shares(weights: Mapping[str, int], whole: int) -> dict[str, int]:
+    """A whole in parts by weight, rounded down; the last part takes what is over."""
+    total, left = sum(weights.values()), whole
+    parts = {}
+    for n, (key, weight) in enumerate(weights.items(), start=1):
+        parts[key] = left if n == len(weights) else whole * weight // total if total else 0
+        left -= parts[key]
+    return parts
 
-    A flow between two marks may have come before or after what they measure. It is read against
-    the agent: a gain is divided by all that may have been there, a loss by the least; so no flow
-    can raise the record.
-    """
-    gain = r.worth - r.base - r.inflow + r.outflow
-    least = r.base - r.outflow if r.base > r.outflow else r.base
-    bottom = r.base + r.inflow if gain > 0 or r.base <= 0 else least
-    ended = replace(r, base=r.worth, inflow=0, outflow=0)
-    # A gain on dust would chain into any return one likes, and then be shown over real money.
-    if gain == 0 or bottom <= 0 or (gain > 0 and bottom < DUST) or r.day is None:
-        return ended
-    part = max(0, SCALE * (bottom + gain) // bottom)
-    return _today(ended, factor=r.day.factor * part // SCALE)
+
+def _stopped(m: Measured, row: Row, what: Stopped) -> Measured:
+    if m.stopped is not None or what.record_only:
+        return m
+    block, index = row.place
+    return replace(m, stopped=Ended(at=row.at, block=block, log_index=index, reason=what.reason))
+
+
+def _settled(m: Measured, row: Row, what: Settled) -> Measured:
+    result = Result(
+        at=row.at,
+        spent=what.spent.micros,
+        returned=what.returned.micros,
+        gain=what.gain.micros,
+        agent_fee=what.agent_fee.micros,
+    )
+    return replace(m, settled=result)
+
+
+def _controlled(m: Measured, row: Row, what: Control) -> Measured:
+    """A stop revokes the agent too, in the log right behind its own; that is no pause."""
+    paused, stop = what.what == "paused", m.stopped
+    if stop is not None and row.place == (stop.block, stop.log_index + 1):
+        return m
+    return replace(m, paused=paused, paused_at=row.at if paused else None)
+
+
+_STEPS: Final[Mapping[type, Any]] = {
+    Deposited: lambda m, row, what: _flowed(m, row),
+    AgentPaid: lambda m, row, what: _flowed(m, row),
+    Withdrawn: _withdrawn,
+    Executed: _called,
+    Unwound: _called,
+    Marked: _marked,
+    Stopped: _stopped,
+    Settled: _settled,
+    Control: _controlled,
+}
+
+COUNTS: Final = frozenset(_STEPS)

@@ -37,7 +37,7 @@ from domain.ledger.payloads import (
 )
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused
-from domain.times import moment_of
+from domain.times import read as moment_of
 
 
 def read(kind: Kind, stored: object) -> Told:
@@ -143,9 +143,7 @@ def _what(kind: Kind, s: _Stored) -> Payload:
     """The block that is there says what is told, else the row's kind."""
     for name, reader in _BLOCKS.items():
         if s.values.get(name) is not None:
-            inside = s.sub(name)
-            if inside.there:
-                return reader(s, inside)
+            return reader(s, s.sub(name))
     if kind in _BY_KIND:
         return _BY_KIND[kind](s)
     return _said(Noted, s) if kind is Kind.NOTE else _said(Reported, s)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from domain.money import Usdc
 from domain.rules.case import Book
-from domain.rules.worth import agent_fee_reserved, committed, worth
+from domain.rules.worth import agent_fee_reserved, committed, realized, valuation, worth
 from domain.wire import said
 
 WorthSource = Literal["chain_mark", "agent_mark", "cost", "cash"]
@@ -83,12 +83,12 @@ def share(part: Usdc, whole: Usdc) -> Decimal | None:
 
 def worth_source(book: Book) -> WorthSource:
     """What the estimate of worth rests on."""
-    return cast(WorthSource, book.state.worth_source)
+    return valuation(book).source
 
 
 def fees(book: Book) -> Fees:
     """Fees by class and what is left after them."""
-    s = book.state
+    s, paid = book.state.claimed, Usdc(book.measured.payouts)
     at, reserve, put_in = worth(book), agent_fee_reserved(book), committed(book)
     net = None if at is None or reserve is None else at - put_in - reserve
     return Fees(
@@ -98,14 +98,14 @@ def fees(book: Book) -> Fees:
         unclassified=Unclassified(amount=Usdc(s.fee_unclassified), count=s.fee_unclassified_count),
         agent_fee=AgentFee(
             reserved_est=reserve,
-            paid=Usdc(s.payouts),
-            paid_source="chain" if s.payouts else None,
+            paid=paid,
+            paid_source="chain" if paid else None,
         ),
-        realized_total=Usdc(s.fees + s.payouts),
+        realized_total=Usdc(s.fees) + paid,
         net_after_fees_est=NetEstimated(
             value=None if net is None else cents(net),
             source=worth_source(book),
             pct=None if net is None else share(net, put_in),
         ),
-        net_after_fees_realized=NetRealized(value=cents(Usdc(s.realized))),
+        net_after_fees_realized=NetRealized(value=cents(realized(book))),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
-from domain.ledger.measured import Day
+from domain.ledger.record import Day
 from domain.mandates.mandate import Mandate, Status, StatusName
 from domain.money import Usdc
 from domain.reads.windows import (

@@ -208,7 +208,7 @@ class Limits:
 def rolling_24h(book: Book) -> Usdc:
     """Spend of the last 24 hours, to the minute; two caps can meet at midnight (contract 5)."""
     since = (moment(book) - ROLLING).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
-    return Usdc(sum(amount for minute, amount in book.state.minutes.items() if minute >= since))
+    return Usdc(sum(amount for minute, amount in book.measured.minutes.items() if minute >= since))
 
 
 def allowed(book: Book) -> Allowed:
@@ -229,17 +229,17 @@ def allowed(book: Book) -> Allowed:
 
 def source_of(book: Book) -> SpendSource:
     """Where figures of spend come from: the chain alone, or also what only the agent reports."""
-    claimed = any(day.claimed for day in book.state.days.values())
-    return "agent" if claimed or not book.state.chain_rows else "chain"
+    claimed = book.state.claimed.notional or book.state.claimed.pending
+    return "agent" if claimed or not book.measured.rows else "chain"
 
 
 def used(book: Book) -> Used:
     """What is used of each, with where the figure comes from."""
-    s, source = book.state, source_of(book)
+    (most, most_day), source = book.measured.largest, source_of(book)
     return Used(
         budget=UsedAmount(value=committed(book), source="chain", basis="deposits - withdrawals"),
         per_action=UsedOnce(
-            value=Usdc(s.largest[0]), source=source, basis="largest single action", day=s.largest[1]
+            value=Usdc(most), source=source, basis="largest single action", day=most_day
         ),
         per_day=UsedToday(
             value=spent_today(book),
@@ -261,8 +261,7 @@ def used(book: Book) -> Used:
 
 def credits_today(book: Book) -> int:
     """Paid-read credits of the UTC day."""
-    told = book.state.days.get(today(book))
-    return told.credits if told else 0
+    return book.state.claimed.credits.get(today(book), 0)
 
 
 def left(book: Book) -> Left:

@@ -6,19 +6,29 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Literal, cast
 
-from domain.ledger.positions import Reading
 from domain.mandates.mandate import Status
-from domain.money import Usdc
-from domain.reads.fees import WorthSource, worth_source
+from domain.money import ZERO, Usdc
+from domain.reads.fees import WorthSource
+from domain.rules.caps import pending
 from domain.rules.case import Book, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
-from domain.rules.worth import agent_fee_reserved, cash, committed, floor_now, worth
+from domain.rules.stop_line import fresh
+from domain.rules.worth import (
+    Holding,
+    agent_fee_reserved,
+    cash,
+    committed,
+    floor_now,
+    positions_est,
+    realized,
+    realized_source,
+    valuation,
+    worth,
+)
 from domain.times import Timestamp, read
-from domain.wire import LEFT_OUT, said
+from domain.wire import LEFT_OUT, named, said
 
 UNWIND_WINDOW: Final = timedelta(days=3)
-
-MarkSource = Literal["chain_mark", "agent_mark", "cost"]
 
 EventKind = Literal["ends_at", "next_at", "approval_expiry", "settle"]
 
@@ -44,8 +54,28 @@ class NextEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPart:
+    """A part of a position as its agent names it, in the agent's own figures."""
+
+    id: str
+    cost_est: Usdc
+    mark_est: Usdc | None
+    est: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingClaims:
+    """Actions reported with a transaction that no chain row tells of yet."""
+
+    count: int
+    out: Usdc
+    in_: Usdc = field(metadata=named("in"))
+    oldest_at: Timestamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPosition:
-    """A position that is open now, at its newest mark, else at cost."""
+    """A position that the chain tells of, at the newest mark, else at cost."""
 
     id: str
     market: str | None
@@ -53,8 +83,9 @@ class OpenPosition:
     mark: Usdc
     cost: Usdc
     marked_at: Timestamp | None
-    source: MarkSource
+    source: WorthSource
     est: Literal[True] = True
+    parts: tuple[OpenPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +107,14 @@ class Progress:
     worth_est: Usdc | None
     worth_source: WorthSource
     realized: Usdc
+    realized_source: Literal["claimed", "settled"]
     floor: Usdc
     floor_now: Usdc
     cash: Usdc | None
-    cash_est: Usdc | None
     committed: Usdc
     positions_est: Usdc | None
     positions: tuple[OpenPosition, ...]
+    pending_claims: PendingClaims
     fees: Usdc
     agent_fee_reserved: Usdc | None
     leave_now_est: Usdc | None
@@ -98,11 +130,8 @@ class Progress:
 
 def exit_cost(book: Book) -> Usdc | None:
     """Sum of marks x spread_bps, rounded up; None before the first chain row."""
-    return (
-        None
-        if book.state.cash is None
-        else Usdc(book.state.positions_est).share_up(book.config.spread_bps)
-    )
+    held = positions_est(book)
+    return None if held is None else max(ZERO, held).share_up(book.config.spread_bps)
 
 
 def leave_now_basis(book: Book) -> LeaveNowBasis:
@@ -135,7 +164,7 @@ def next_event(book: Book) -> NextEvent | None:
     coming: list[tuple[datetime, EventKind]] = []
     if m.status in (Status.SIGNED, Status.WORKING) and m.ends_at is not None:
         coming.append((m.ends_at, "ends_at"))
-    look = read(book.state.next_at)
+    look = read(book.state.claimed.next_at)
     if look is not None and m.status is Status.WORKING:
         coming.append((look, "next_at"))
     coming += [
@@ -158,16 +187,36 @@ def day(book: Book) -> int | None:
     )
 
 
-def _position(book: Book, key: str, reading: Reading) -> OpenPosition:
-    position = book.state.positions[key]
+def _position(book: Book, key: str, held: Holding) -> OpenPosition:
+    place = held.position.place
     return OpenPosition(
         id=key,
-        market=position.market,
-        address=position.address,
-        mark=Usdc(reading.value),
-        cost=Usdc(reading.cost),
-        marked_at=read(reading.marked_at),
-        source=cast(MarkSource, reading.source),
+        market=place.market,
+        address=place.address,
+        mark=Usdc(held.value),
+        cost=Usdc(held.position.cost),
+        marked_at=held.marked_at,
+        source=held.source,
+        parts=tuple(
+            OpenPart(
+                id=name,
+                cost_est=Usdc(part.cost),
+                mark_est=None if part.mark is None else Usdc(part.mark),
+            )
+            for name, part in book.state.claimed.parts.items()
+            if part.of == key and part.opened
+        ),
+    )
+
+
+def pending_claims(book: Book) -> PendingClaims:
+    """Actions that no chain row tells of yet: they count against the day, and nothing else."""
+    claims = pending(book).values()
+    return PendingClaims(
+        count=len(claims),
+        out=Usdc(sum(c.out for c in claims)),
+        in_=Usdc(sum(c.into for c in claims)),
+        oldest_at=min((c.at for c in claims), default=None),
     )
 
 
@@ -177,20 +226,20 @@ def progress(book: Book) -> Progress:
     Errors: none; an unusable stored value reads as 0 and sets `data_issue`.
     Source: spec 2.6, contract 5.
     """
-    s = book.state
-    known = s.cash is not None
+    at = valuation(book)
     return Progress(
         worth_est=worth(book),
-        worth_source=worth_source(book),
-        realized=Usdc(s.realized),
+        worth_source=at.source,
+        realized=realized(book),
+        realized_source=realized_source(book),
         floor=book.mandate.floor,
         floor_now=floor_now(book),
         cash=cash(book),
-        cash_est=Usdc(s.cash_est_delta + (s.cash or 0)) if known else None,
         committed=committed(book),
-        positions_est=Usdc(s.positions_est) if known else None,
-        positions=tuple(_position(book, key, r) for key, r in s.open_positions.items()),
-        fees=Usdc(s.fees),
+        positions_est=positions_est(book),
+        positions=tuple(_position(book, key, held) for key, held in at.positions.items()),
+        pending_claims=pending_claims(book),
+        fees=Usdc(book.state.claimed.fees),
         agent_fee_reserved=agent_fee_reserved(book),
         leave_now_est=leave_now(book),
         leave_now_basis=leave_now_basis(book),
@@ -200,7 +249,9 @@ def progress(book: Book) -> Progress:
         status=cast(ShownStatus, shown_status(book)),
         day=day(book),
         horizon_days=book.mandate.horizon_days,
-        data_issue=True if s.bad or book.mandate.data_issue or mark_is_stale(book) else None,
+        data_issue=True
+        if book.state.bad or book.mandate.data_issue or mark_is_stale(book)
+        else None,
     )
 
 
@@ -208,8 +259,8 @@ def mark_is_stale(book: Book) -> bool:
     """True where open positions of a working mandate rest on a house mark that is too old to act
     on.
     """
-    mark = book.state.whole_mark
-    if book.mandate.status is not Status.WORKING or not book.state.open_positions or mark is None:
+    m = book.measured
+    if book.mandate.status is not Status.WORKING or not m.opened or m.mark is None:
         return False
-    at = read(str(mark["at"]))
-    return at is None or (book.now - at).total_seconds() > book.config.mark_fresh_s
+    seen = book.chain is not None and book.chain.exists
+    return not seen and not fresh(m.mark, book)

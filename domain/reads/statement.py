@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, TypedDict
 
+from domain.ledger.books import Books
 from domain.ledger.events import Event
-from domain.ledger.state import LedgerState
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.reads.steps import Step, grouped, is_refusal, of_events, refusal_reason, refused_by
 from domain.refusals import invalid
 from domain.rules.codes import CLAUSE_OF
+from domain.rules.worth import realized_micros, valued
 from domain.times import Timestamp
 from domain.wire import LEFT_OUT, named, said
 
@@ -231,22 +232,23 @@ class Span:
 
     mandate: Mandate
     week: Week
-    before: LedgerState
-    after: LedgerState
+    before: Books
+    after: Books
     events: Sequence[Event]
 
 
-def _worth(state: LedgerState) -> int:
+def _worth(state: Books) -> int:
     """Worth in micros; 0 before the first chain row, so that the weeks of a life sum up."""
-    return 0 if state.cash is None else state.cash + state.cash_est_delta + state.positions_est
+    return valued(state).worth or 0
 
 
 def figures(span: Span) -> dict[str, int]:
     """The sums of a period in micros: worth change = net flows + realized + estimated, exactly."""
-    a, b = span.before, span.after
-    deposits, withdrawals = b.deposits - a.deposits, b.withdrawals - a.withdrawals
-    realized = b.realized - a.realized
-    start, end = _worth(a), _worth(b)
+    was, now = span.before.measured, span.after.measured
+    a, b = span.before.claimed, span.after.claimed
+    deposits, withdrawals = now.deposits - was.deposits, now.withdrawals - was.withdrawals
+    realized = realized_micros(span.after) - realized_micros(span.before)
+    start, end = _worth(span.before), _worth(span.after)
     return {
         "start": start,
         "end": end,
@@ -258,7 +260,7 @@ def figures(span: Span) -> dict[str, int]:
         "fee_venue": b.fee_venue - a.fee_venue,
         "fee_network": b.fee_network - a.fee_network,
         "fee_unclassified": b.fee_unclassified - a.fee_unclassified,
-        "fee_agent": b.payouts - a.payouts,
+        "fee_agent": now.payouts - was.payouts,
     }
 
 
@@ -293,14 +295,18 @@ def _period(of: Week) -> WeekPeriod:
 def _allowed_vs_used(span: Span) -> AllowedVsUsed:
     """The week's largest move and busiest UTC day against the caps."""
     first, last = span.week.start.date().isoformat(), span.week.end.date().isoformat()
-    days = {d: v for d, v in span.after.days.items() if first <= d < last}
-    busiest = max(days.items(), key=lambda i: (i[1].spent, i[0]), default=None)
-    largest = max((span.after.largest_on(d) for d in days), default=0)
+    told = span.after.measured.days
+    days = {d: v.spent for d, v in told.items() if first <= d < last}
+    for d, amount in span.after.claimed.notional.items():
+        if first <= d < last:
+            days[d] = days.get(d, 0) + amount
+    busiest = max(days.items(), key=lambda i: (i[1], i[0]), default=None)
+    largest = max((told[d].largest for d in days if d in told), default=0)
     return AllowedVsUsed(
         largest_move=LargestMove(allowed=span.mandate.per_tx_cap, used=Usdc(largest)),
         busiest_day=BusiestDay(
             allowed=span.mandate.daily_cap,
-            used=Usdc(busiest[1].spent if busiest else 0),
+            used=Usdc(busiest[1] if busiest else 0),
             day=busiest[0] if busiest else None,
         ),
     )

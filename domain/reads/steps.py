@@ -7,26 +7,30 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from domain.ledger.chain_events import BY_LOG, CHAIN_EVENTS, StepKind
+from domain.ledger.claimed import sides, unproven
 from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.payloads import (
+    ApprovalTold,
+    ClaimEnded,
+    Control,
+    Executed,
+    Noted,
+    PaidFee,
+    Payload,
+    RefusedAttempt,
+    Reported,
+    Said,
+    Signed,
+    Unwound,
+)
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import ClauseKey, Mandate
-from domain.money import Usdc
+from domain.money import ZERO, Usdc
 from domain.rules.case import Book
 from domain.rules.codes import CLAUSE_OF
 from domain.times import Timestamp, read, timestamp
-from domain.wire import said
-
-StepKind = Literal[
-    "instruction",
-    "research",
-    "verify",
-    "consent",
-    "action",
-    "outcome",
-    "funding",
-    "control",
-    "note",
-]
+from domain.wire import LEFT_OUT, named, said
 
 ReportedBy = Literal["owner", "agent", "chain", "keeper"]
 
@@ -58,18 +62,7 @@ REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
 }
 
 
-LOGS: Final[Mapping[str, tuple[StepKind, str, str | None]]] = {
-    "Executed": ("action", "executed", "spent"),
-    "Unwound": ("action", "unwound", "returned"),
-    "Deposited": ("funding", "deposit", "amount"),
-    "Withdrawn": ("funding", "withdraw", "amount"),
-    "AgentPaid": ("outcome", "payout", "amount"),
-    "Settled": ("outcome", "resolve", None),
-    "Marked": ("outcome", "mark", None),
-    "Stopped": ("control", "stop", None),
-    "AgentRevoked": ("control", "paused", None),
-    "AgentSet": ("control", "resumed", None),
-}
+STEP_OF: Final = {e.what: e.step for e in CHAIN_EVENTS if e.what is not Control}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +78,28 @@ NOWHERE: Final = Place()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutAndIn:
+    """What an action took out and brought back."""
+
+    out: Usdc
+    in_: Usdc = field(metadata=named("in"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradicted:
+    """A report beside what the chain measured of its transaction; the chain's figures stand."""
+
+    told: OutAndIn
+    measured: OutAndIn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One step of the record (spec 2.7).
 
     Shapes: `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers;
-    `params` are the parts of the row that the step rests on.
+    `params` are the parts of the row that the step rests on; `contradicted` stands only where the
+    chain measured something else than was told.
     """
 
     id: str
@@ -111,6 +121,7 @@ class Step:
     breached: Sequence[int] = ()
     clauses: Sequence[int] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
+    contradicted: Contradicted | None = field(default=None, metadata=LEFT_OUT)
 
 
 def _text(value: object) -> str | None:
@@ -124,37 +135,30 @@ def _map(value: object) -> Mapping[str, Any]:
 
 
 def _group(event: Event) -> str:
-    """What ties steps together: the transaction, the approval, a group the agent named, else the
-    row itself.
-    """
-    approval = _map(event.payload.get("approval")).get("approval_id")
-    return event.tx_hash or _text(approval) or event.event_id
+    """What ties steps together: the transaction, the approval, else the row itself."""
+    what = event.told.what
+    approval = what.approval_id if isinstance(what, ApprovalTold) else None
+    return event.tx_hash or approval or event.event_id
 
 
-def _target(event: Event) -> Place:
-    told = (
-        _map(event.payload.get("target"))
-        or _map(event.payload.get("executed"))
-        or _map(event.payload.get("unwound"))
-    )
-    return Place(
-        market=_text(told.get("market")),
-        address=_text(told.get("address")) or _text(told.get("target")),
-        selector=_text(told.get("selector")),
-    )
+def _target(what: Payload) -> Place:
+    if not isinstance(what, (Executed, Unwound, ApprovalTold, Said)):
+        return NOWHERE
+    told = what.place
+    return Place(market=told.market, address=told.address, selector=told.selector)
 
 
 def _breached(event: Event) -> list[int]:
     return sorted({int(CLAUSE_OF[c]) for c in event.violation_codes if c in CLAUSE_OF})
 
 
-def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
+def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
     """The step a row is.
 
-    Shapes: `matched` says that the other side's row of the same transaction is known; `confirmed`
-    is False for a log that is not deep enough.
+    Shapes: `matched` says that the other side's row of the same transaction is known; `twin` is
+    that row, where it is at hand.
     """
-    by_chain = event.reported_by is Reporter.CHAIN
+    what, by_agent = event.told.what, event.reported_by is Reporter.AGENT
     kind, code, status = _sort(event, matched)
     broken = _breached(event)
     checked = (
@@ -170,40 +174,48 @@ def step_of(event: Event, *, matched: bool, confirmed: bool = True) -> Step:
         status=status,
         at=event.occurred_at,
         reported_by=event.reported_by.value,
-        confirmed_on_chain=(by_chain and confirmed)
-        or (matched and event.reported_by is Reporter.AGENT),
-        est=event.reported_by is Reporter.AGENT and not matched,
+        confirmed_on_chain=event.reported_by is Reporter.CHAIN or (matched and by_agent),
+        est=by_agent and not matched,
         amount_usdc=event.amount_usdc,
         tx_hash=event.tx_hash,
-        why=_why(event) if event.reported_by is Reporter.AGENT else None,
-        note=_text(event.payload.get("text")),
-        resource=_text(event.payload.get("resource")),
-        target=_target(event),
+        why=(_text(what.why) or _text(what.text)) if by_agent and isinstance(what, Said) else None,
+        note=_text(getattr(what, "text", None)),
+        resource=_text(what.resource) if isinstance(what, Said) else None,
+        target=_target(what),
         allowed_by=[c for c in checked if c not in broken],
         breached=broken,
         clauses=sorted({*checked, *broken, *refused_by(event)}) or _clauses_of(kind),
         params=_params(event),
+        contradicted=_contradicted(event, twin) if by_agent and twin is not None else None,
     )
+
+
+def _contradicted(event: Event, chain: Event) -> Contradicted | None:
+    called = chain.told.what
+    if not isinstance(called, (Executed, Unwound)) or event.kind is Kind.RESOLVE:
+        return None
+    out, into = sides(event)
+    told = OutAndIn(out=Usdc(out), in_=Usdc(into))
+    spent = called.spent if isinstance(called, Executed) else ZERO
+    measured = OutAndIn(out=spent, in_=called.received)
+    return None if told == measured else Contradicted(told=told, measured=measured)
 
 
 def is_refusal(event: Event) -> bool:
     """True for a row that tells of a refused attempt (spec 2.5)."""
-    return isinstance(event.payload.get("refusal"), dict)
+    return isinstance(event.told.what, RefusedAttempt)
 
 
 def refusal_reason(event: Event) -> str | None:
     """Why an attempt was refused."""
-    return _text(_map(event.payload.get("refusal")).get("reason"))
+    what = event.told.what
+    return _text(what.reason) if isinstance(what, RefusedAttempt) else None
 
 
 def refused_by(event: Event) -> list[int]:
     """The clause that an attempt ran into (spec 2.5)."""
     reason = refusal_reason(event)
     return [int(REFUSED_BY[reason])] if reason is not None and reason in REFUSED_BY else []
-
-
-def _why(event: Event) -> str | None:
-    return _text(event.payload.get("why")) or _text(event.payload.get("text"))
 
 
 def _clauses_of(kind: StepKind) -> list[int]:
@@ -214,28 +226,38 @@ def _clauses_of(kind: StepKind) -> list[int]:
 
 def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
     """(kind, code, status) of a row."""
-    p = event.payload
-    if "refusal" in p:
-        return "note", "refused", "reverted" if event.reported_by is Reporter.CHAIN else "refused"
-    if "approval" in p:
-        return "consent", "approval", str(_map(p["approval"]).get("status", "recorded"))
-    if "preview" in p:
+    what = event.told.what
+    match what:
+        case RefusedAttempt():
+            proven = event.reported_by is Reporter.CHAIN
+            return "note", "refused", "reverted" if proven else "refused"
+        case ApprovalTold():
+            return "consent", "approval", what.status
+        case Executed() | Unwound():
+            return "outcome" if matched else "action", STEP_OF[type(what)][1], "done"
+        case Control():
+            return "control", what.what, "done"
+        case Signed():
+            return "control", event.kind.value, "done"
+        case PaidFee():
+            read_for = what.resource is not None
+            return ("research", "paid_read", "done") if read_for else ("note", "fee", "done")
+        case Reported() | Noted():
+            return _said(event, what)
+        case ClaimEnded():
+            return "note", "claim", what.outcome
+    kind, code = STEP_OF.get(type(what), ("note", "note"))
+    return kind, code, "done"
+
+
+def _said(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
+    if what.preview is not None:
         return "verify", "preview", "done"
-    if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
-        return "funding", event.kind.value, "done"
-    if event.kind in (Kind.SIGNED, Kind.STOP) or "control" in p:
-        return "control", str(_map(p.get("control")).get("what") or event.kind.value), "done"
-    if event.kind is Kind.FEE:
-        return ("research", "paid_read", "done") if p.get("resource") else ("note", "fee", "done")
-    marked = event.kind is Kind.NOTE and any(n in p for n in ("mark", "marks", "marked"))
-    if event.kind in (Kind.RESOLVE, Kind.PAYOUT) or marked or "settled" in p:
-        return "outcome", "mark" if event.kind is Kind.NOTE else event.kind.value, "done"
+    if event.kind is Kind.RESOLVE:
+        return "outcome", "resolve", "done"
     if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE):
-        if event.reported_by is Reporter.CHAIN:
-            code = "unwound" if "unwound" in p else "executed"
-            return ("outcome" if matched else "action"), code, "done"
-        return "action", event.kind.value, "done"
-    return "note", "note", "done"
+        return "action", event.kind.value, "unproven" if unproven(event) else "done"
+    return ("note", "note", "done") if what.mark is None else ("outcome", "mark", "done")
 
 
 def _params(event: Event) -> dict[str, Any]:
@@ -252,6 +274,7 @@ def _params(event: Event) -> dict[str, Any]:
         "approval",
         "preview",
         "reason",
+        "claim",
     )
     return {n: event.payload[n] for n in names if n in event.payload}
 
@@ -278,13 +301,15 @@ def provisional_step(log: Mapping[str, Any], now: datetime) -> Step | None:
     """A vault's log that is not deep enough to be a ledger row: shown, not confirmed, in no
     total.
     """
-    kind, code, amount_name = LOGS.get(str(log.get("name")), (None, "", None))
-    if kind is None:
+    event = BY_LOG.get(str(log.get("name")))
+    if event is None:
         return None
     args, tx_hash = _map(log.get("args")), _text(log.get("tx_hash"))
-    units = args.get(amount_name) if amount_name else None
-    if code == "executed" and not units:
-        units = args.get("returned")
+    kind, code = event.step
+    try:
+        amount = event.reads(args)[1]
+    except (KeyError, TypeError):  # a staged log is stored, and no stored value fails a read
+        amount = None
     return Step(
         id=f"{tx_hash}:{code}",
         group=tx_hash or code,
@@ -293,7 +318,7 @@ def provisional_step(log: Mapping[str, Any], now: datetime) -> Step | None:
         status="provisional",
         at=read(log.get("at")) or now,
         reported_by="chain",
-        amount_usdc=Usdc(units) if isinstance(units, int) else None,
+        amount_usdc=amount,
         tx_hash=tx_hash,
         target=Place(address=_text(args.get("target")), selector=_text(args.get("selector"))),
         clauses=ACTION_CLAUSES if kind == "action" else _clauses_of(kind),
@@ -329,8 +354,14 @@ def of_events(events: Sequence[Event]) -> list[Step]:
     """The steps of some rows; a pair is matched where both rows, or the link of one, are among
     them.
     """
-    paired = {e.pairs_with for e in events if e.pairs_with is not None}
-    return [step_of(e, matched=e.pairs_with is not None or e.seq in paired) for e in events]
+    by_seq = {e.seq: e for e in events}
+    later = {e.pairs_with: e for e in events if e.pairs_with is not None}
+
+    def step(e: Event) -> Step:
+        twin = later.get(e.seq) or (by_seq.get(e.pairs_with) if e.pairs_with else None)
+        return step_of(e, matched=e.pairs_with is not None or twin is not None, twin=twin)
+
+    return [step(e) for e in events]
 
 
 def steps(book: Book) -> tuple[Step, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Final, Literal
 
-from domain.ledger.measured import SCALE, Day
+from domain.ledger.record import SCALE, Day
 from domain.money import BPS, Usdc
 from domain.wire import named
 

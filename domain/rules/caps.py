@@ -2,24 +2,85 @@
 
 from __future__ import annotations
 
-from domain.money import ZERO, Usdc, total
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from domain.ledger.claimed import Claim
+from domain.mandates.approvals import Reservation
+from domain.money import ZERO, Usdc
 from domain.rules.case import Book, today
+from domain.times import day_of
 
 
 def spent_on(book: Book, day: str) -> Usdc:
-    """Spend of a UTC day: what the chain measured and what the agent reports beyond it."""
-    told = book.state.days.get(day)
-    return Usdc(told.spent) if told else ZERO
+    """Spend of a UTC day by when it happened: what the chain measured, and what went to venues and
+    paid hosts.
+    """
+    measured = book.measured.days.get(day)
+    return Usdc((measured.spent if measured else 0) + book.state.claimed.notional.get(day, 0))
+
+
+def pending(book: Book) -> Mapping[str, Claim]:
+    """Claims that still wait for their chain row, by event id."""
+    return book.state.claimed.pending
+
+
+def pending_on(book: Book, day: str) -> Usdc:
+    """What they would take out on a UTC day."""
+    return Usdc(sum(c.out for c in pending(book).values() if day_of(c.at) == day))
 
 
 def spent_today(book: Book) -> Usdc:
-    """Spend of this UTC day."""
-    return spent_on(book, today(book))
+    """What counts of this UTC day: measured, notional, and claims that wait for the chain."""
+    return spent_on(book, today(book)) + pending_on(book, today(book))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Calldata that was handed out and may still be sent: what it holds beyond a claim that tells
+    of it.
+    """
+
+    reservation: Reservation
+    amount: Usdc
+
+
+def holds(book: Book) -> list[Held]:
+    """The live reservations. A pending claim counts in the place of the reservation that it is of,
+    never beside it: of that one only what the claim does not tell of is left.
+    """
+    free = list(book.reservations)
+    left: dict[str, Usdc] = {}
+    for claim in sorted(pending(book).values(), key=lambda c: c.at):
+        fitting = [r for r in free if claim.out and _fits(r, claim)]
+        if fitting:
+            near = min(fitting, key=lambda r: abs(r.amount.micros - claim.out))
+            free.remove(near)
+            left[near.action_hash] = max(ZERO, near.amount - Usdc(claim.out))
+    return [
+        Held(reservation=r, amount=left.get(r.action_hash, r.amount)) for r in book.reservations
+    ]
+
+
+def _fits(r: Reservation, claim: Claim) -> bool:
+    target, selector, *_ = r.action_hash.split(":")
+    same_target = claim.address is None or claim.address.lower() == target
+    return same_target and (claim.selector is None or claim.selector.lower() == selector)
 
 
 def reserved(book: Book) -> Usdc:
     """Amounts of calldata that was handed out and may still be sent."""
-    return total(r.amount for r in book.reservations)
+    return Usdc(sum(h.amount.micros for h in holds(book)))
+
+
+def frees_at(book: Book) -> datetime | None:
+    """The soonest time at which a reservation or a claim's wait ends; None where neither holds."""
+    ends = [h.reservation.expires_at for h in holds(book) if h.amount]
+    wait = timedelta(seconds=book.config.claim_ttl_s)
+    ends += [c.at + wait for c in pending(book).values() if c.out]
+    later = [at for at in ends if at > book.now]
+    return min(later, default=None)
 
 
 def per_tx_cap(book: Book) -> tuple[Usdc, str]:

@@ -9,8 +9,9 @@ from typing import Any
 
 from domain.agents.policy import Policy
 from domain.facts import VaultState
+from domain.ledger.books import Books
 from domain.ledger.events import Event
-from domain.ledger.state import LedgerState
+from domain.ledger.measured import Measured
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus
@@ -22,14 +23,13 @@ from domain.times import day_of
 class Book:
     """One mandate and what is known about it at `now`.
 
-    Shapes: `events` are the newest rows, newest first; `chain` is the vault at one block, None
-    where it was not read;
-    `provisional` are chain logs that are not deep enough to be ledger rows. `policy` is the
-    agent's, None where unset.
+    Shapes: `state` are its two books; `events` are the newest rows, newest first; `chain` is the
+    vault at one block, None where it was not read; `provisional` are chain logs that are not deep
+    enough to be ledger rows. `policy` is the agent's, None where unset.
     """
 
     mandate: Mandate
-    state: LedgerState
+    state: Books
     now: datetime
     config: Config
     switches: Switches
@@ -41,6 +41,11 @@ class Book:
     provisional: tuple[Mapping[str, Any], ...] = ()
     terms_status: TermsStatus | None = None
     first_events: tuple[Event, ...] = field(default=())
+
+    @property
+    def measured(self) -> Measured:
+        """The measured book."""
+        return self.state.measured
 
 
 def moment(book: Book) -> datetime:

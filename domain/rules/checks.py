@@ -11,7 +11,15 @@ from typing import Any
 from domain.mandates.mandate import ClauseKey, Status
 from domain.money import ZERO, Usdc, text
 from domain.refusals import Refusal, refusal
-from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved
+from domain.rules.caps import (
+    budget,
+    daily_cap,
+    frees_at,
+    pending_on,
+    per_tx_cap,
+    reserved,
+    spent_on,
+)
 from domain.rules.case import Book, moment, today
 from domain.rules.worth import at_risk, cash, floor_now, worth
 from domain.times import day_of, midnight, timestamp
@@ -133,32 +141,29 @@ def _per_action(book: Book, wanted: Wanted) -> Check:
 
 
 def under_way(book: Book, held: Usdc = ZERO) -> Usdc:
-    """Spend that may be on its way and is no ledger row yet.
+    """Spend of this UTC day that may be on its way and is no chain row yet.
 
     One action shows up to three times: reserved when its calldata is handed out, claimed when it
-    is reported, in the vault's figure when it is mined. The largest of the three counts, so that
-    no action counts twice. `held` is what an own live reservation for the same action already
-    counts.
+    is reported, in the vault's figure when it is mined. A claim stands in the place of its
+    reservation; of that and what the vault has over the ledger the larger counts, so that no
+    action counts twice. `held` is what an own live reservation for the same action already counts.
     """
-    day = today(book)
-    told = book.state.days.get(day)
-    claimed = sum(amount for at, amount in book.state.claims.values() if at == day)
-    mined = 0
-    if book.chain is not None and day_of(book.chain.block.at) == day:
-        mined = book.chain.spent_today.micros - (told.measured if told else 0)
-    return max(reserved(book) - held, Usdc(claimed), Usdc(mined), ZERO)
+    told = pending_on(book, today(book)) + reserved(book) - held
+    return max(told, unread(book), ZERO)
+
+
+def unread(book: Book) -> Usdc:
+    """What the vault spent on this UTC day that no row of the ledger tells of yet."""
+    day, chain = today(book), book.chain
+    if chain is None or not chain.exists or day_of(chain.block.at) != day:
+        return ZERO
+    told = book.measured.days.get(day)
+    return max(ZERO, chain.spent_today - Usdc(told.spent if told else 0))
 
 
 def day_used(book: Book, held: Usdc = ZERO) -> Usdc:
-    """What counts against the day cap: measured, claimed without a transaction, and what is under
-    way.
-    """
-    day = today(book)
-    told = book.state.days.get(day)
-    if told is None:
-        return under_way(book, held)
-    claimed = sum(amount for at, amount in book.state.claims.values() if at == day)
-    return Usdc(told.spent - claimed) + under_way(book, held)
+    """What counts against the day cap: measured, notional, and what is under way."""
+    return spent_on(book, today(book)) + under_way(book, held)
 
 
 def _per_day(book: Book, wanted: Wanted) -> Check:
@@ -173,7 +178,7 @@ def _per_day(book: Book, wanted: Wanted) -> Check:
         allowed=cap,
         bound_by="",
         remaining=remaining(book).as_json(),
-        retry_at=midnight(moment(book)),
+        retry_at=_retry_at(book, ClauseKey.PER_DAY),
         detail=told | {"clause": 3},
     )
     return Check(ClauseKey.PER_DAY, "over_daily_cap", False, told, refused)
@@ -187,18 +192,10 @@ def cash_left(book: Book, held: Usdc = ZERO) -> tuple[Usdc | None, str]:
     room = max(ZERO, most - at_risk(book)) if by == "policy" else None
     chain = book.chain
     if chain is not None and chain.exists:
-        told = book.state.days.get(today(book))
-        mined = (
-            chain.spent_today - Usdc(told.measured if told else 0)
-            if day_of(chain.block.at) == today(book)
-            else ZERO
-        )
-        free: Usdc | None = max(
-            ZERO, chain.cash - max(ZERO, reserved(book) - held - max(ZERO, mined))
-        )
+        free: Usdc | None = max(ZERO, chain.cash - max(ZERO, reserved(book) - held - unread(book)))
     else:
         known = cash(book)
-        free = None if known is None else max(ZERO, known - under_way(book, held))
+        free = None if known is None else max(ZERO, known - max(ZERO, reserved(book) - held))
     if room is not None and (free is None or room < free):
         return room, "policy"
     return free, "mandate"
@@ -224,7 +221,7 @@ def _stop_line(book: Book, wanted: Wanted) -> Check:
     floor = book.chain.floor if book.chain and book.chain.exists else floor_now(book)
     told = {"worth": text(at), "floor": str(floor)}
     # An exit takes nothing out; the vault lets it pass below the floor.
-    ok = at is None or wanted.amount == ZERO or not book.state.deposits or at >= floor
+    ok = at is None or wanted.amount == ZERO or not book.measured.deposits or at >= floor
     return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, told, worth=text(at), floor=floor)
 
 
@@ -290,9 +287,16 @@ def remaining(book: Book) -> Remaining:
     if free is not None:
         options.append((free, ClauseKey.BUDGET))
     amount, binding = min(options, key=lambda o: (o[0], o[1]))
-    return Remaining(
-        amount, binding, midnight(moment(book)) if binding is ClauseKey.PER_DAY else None
-    )
+    return Remaining(amount, binding, _retry_at(book, binding))
+
+
+def _retry_at(book: Book, binding: ClauseKey) -> datetime | None:
+    """The soonest time at which more becomes possible by waiting alone."""
+    if binding is ClauseKey.PER_DAY:
+        next_day = midnight(moment(book))
+        return min(next_day, frees_at(book) or next_day)
+    holds = binding is ClauseKey.BUDGET and bool(reserved(book))
+    return frees_at(book) if holds else None
 
 
 def quiet_until(book: Book, decided: datetime) -> datetime:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from domain.ledger.state import LedgerState
+from domain.ledger.books import Books
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import day_of, midnight
@@ -14,23 +14,15 @@ from domain.times import day_of, midnight
 CREDIT: Final = Usdc(10_000)
 
 
-PAID_READS: Final = frozenset({"x402", "paid_read"})
-
-
-def is_paid_read(kind: str, payload: Mapping[str, Any]) -> bool:
-    """True for a fee that paid for a read."""
-    return kind == "fee" and payload.get("fee_kind") in PAID_READS
-
-
 def cost(amount: Usdc) -> int:
     """Credits of one read: 0.01 USDC each, rounded up (contract 7)."""
     return -(-amount.micros // CREDIT.micros)
 
 
-def used(states: Iterable[LedgerState], now: datetime) -> int:
+def used(states: Iterable[Books], now: datetime) -> int:
     """Credits that an agent used on this UTC day, over all of its mandates."""
     today = day_of(now)
-    return sum(s.days[today].credits for s in states if today in s.days)
+    return sum(s.claimed.credits.get(today, 0) for s in states)
 
 
 def afford(amount: Usdc, *, budget: int | None, spent: int, now: datetime) -> None:

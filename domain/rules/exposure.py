@@ -76,7 +76,7 @@ def exposure(book: Book) -> Exposure:
     """What is still at stake. Source: contract 5; chain.md constants."""
     m, chain = book.mandate, book.chain
     # A stop that only the record knows holds nobody back; the vault's own does.
-    told = book.state.stop_reason is not None or m.vault_address is None
+    told = book.measured.stopped is not None or m.vault_address is None
     over = m.status in (Status.SETTLED, Status.CANCELLED) or (m.status is Status.STOPPED and told)
     if over or (chain is not None and (chain.stopped or chain.settled)):
         once = today = ever = ZERO

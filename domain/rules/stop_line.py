@@ -1,29 +1,45 @@
-"""The stop line: what the keeper asks before it closes anything."""
+"""The stop line: what the keeper asks before it marks, and before it closes anything."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
+from domain.facts import VaultState
+from domain.ledger.measured import Mark
 from domain.rules.case import Book
 
 
+def below(vault: VaultState) -> bool:
+    """True where a funded vault stands below its floor: the vault's own comparison. One that
+    stands exactly on its line goes on.
+    """
+    return bool(vault.total_deposited) and vault.cash + vault.positions < vault.floor
+
+
+def worth_marking(last: Mark | None, vault: VaultState, now: datetime, fresh_s: int) -> bool:
+    """True where a mark of this vault would tell anything: its figures changed, the last mark is
+    half as old as one may be, or it stands below its line.
+    """
+    if last is None or below(vault):
+        return True
+    told = (vault.cash.micros, vault.positions.micros, vault.floor.micros)
+    old = (now - last.at).total_seconds() >= fresh_s / 2
+    return old or told != (last.cash, last.positions, last.floor)
+
+
 def at_stop_line(book: Book) -> bool:
-    """True where two fresh marks in a row stand at or below the floor (contract 5); an unknown or
-    stale mark says nothing.
+    """True where two fresh marks in a row stand below the floor (contract 5); an unknown or stale
+    mark says nothing.
 
     A funded vault only: before the first deposit there is nothing to lose.
     """
-    marks = (book.state.whole_mark, book.state.earlier_mark)
-    if not book.state.deposits:
-        return False
-    return all(
-        m is not None and _fresh(book, str(m["at"])) and m["cash"] + m["positions"] <= m["floor"]
-        for m in marks
+    m = book.measured
+    return bool(m.deposits) and all(
+        mark is not None and fresh(mark, book) and mark.worth < mark.floor
+        for mark in (m.mark, m.earlier)
     )
 
 
-def _fresh(book: Book, at: str) -> bool:
-    try:
-        return (book.now - datetime.fromisoformat(at)).total_seconds() <= book.config.mark_fresh_s
-    except ValueError:
-        return False
+def fresh(mark: Mark, book: Book) -> bool:
+    """True while a mark may be acted on (a setting)."""
+    return (book.now - mark.at).total_seconds() <= book.config.mark_fresh_s

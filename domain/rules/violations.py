@@ -11,13 +11,22 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.pairing import partner
+from domain.ledger.payloads import (
+    NOWHERE,
+    Executed,
+    PaidFee,
+    Payload,
+    Place,
+    Said,
+    Unwound,
+)
 from domain.mandates.mandate import Mandate, Status
 from domain.money import ZERO, Usdc, text
-from domain.refusals import Refused
-from domain.rules.caps import budget, daily_cap, per_tx_cap, spent_on
+from domain.rules.caps import budget, daily_cap, pending_on, per_tx_cap, spent_on
 from domain.rules.case import Book
 from domain.rules.codes import CLAUSE_OF
-from domain.rules.worth import floor_now, worth
+from domain.rules.worth import cash, floor_now, worth
 from domain.times import day_of, timestamp
 
 SPENDING: Final = frozenset({Kind.BUY, Kind.MOVE})
@@ -29,10 +38,10 @@ ACTING: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE})
 CLOSED: Final = frozenset({Status.STOPPED, Status.SETTLED, Status.CANCELLED})
 
 
-PAID_READS: Final = frozenset({"x402", "paid_read"})
-
-
 NAME_CHARS: Final = 128
+
+
+CLOCKS_APART: Final = timedelta(seconds=15)  # a block may be stamped before the hour it was made
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,61 +67,79 @@ class Broken:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Action:
     """One action as it is judged: with the chain's figures and time where the chain has told of it.
 
     Units: `spent` left the vault or is claimed to have; `asked` is the larger of it and the
-    approved amount;
-    `counted` is what the ledger's day holds of this action already.
+    approved amount. `called` is None for what only an agent tells.
     """
 
     at: datetime
     spent: Usdc
     asked: Usdc
-    counted: Usdc
-    executed: Mapping[str, Any]
-    on_chain: bool
-    unwound: bool
+    called: Executed | Unwound | None = None
 
 
 def violations(book: Book, event: NewEvent, same_tx: Sequence[Event] = ()) -> list[Broken]:
     """Every rule that a row breaks, as the mandate stood before it.
 
-    Shapes: `same_tx` are the rows that already name its transaction.
-    Source: contract 5 (violation codes); equality passes. A row is judged by what the chain
-    measured, where that is known, so that both rows of a pair get the same verdict in either order.
+    Shapes: `same_tx` are the rows that already name its transaction, oldest first.
+    Source: contract 5 (violation codes); equality passes. What the chain has told of is judged by
+    the chain's facts, and only by what the vault does not enforce, at its own place in the chain;
+    so both rows of a pair get the same verdict in either order.
     """
-    found = _repeated(event, same_tx)
-    if event.kind is Kind.DEPOSIT:
-        return _over_funded(book, event)
+    by_agent = event.reported_by is Reporter.AGENT
     if event.kind not in ACTING:
         # Contract 3: whatever the agent reports while it has no say is flagged, money in it or not.
-        told = (
-            _standing(book, event, _action(event, None))
-            if event.reported_by is Reporter.AGENT
-            else []
-        )
-        return found + told + (_paid_read(book.mandate, event) if event.kind is Kind.FEE else [])
-    twin = _twin(event, same_tx)
-    action = _action(event, twin)
-    return (
-        found
-        + _standing(book, event, action)
-        + _amounts(book, event, action, twin)
-        + _target(book, event, action)
-    )
+        told = _standing(book, event, _claimed(event)) if by_agent else []
+        return [*_repeated(event, same_tx), *told, *_paid_read(book.mandate, event)]
+    if not by_agent:
+        return _unenforced(book, event, None)
+    if again := _repeated(event, same_tx):
+        return again + _standing(book, event, _claimed(event))
+    twin = partner(event, same_tx)
+    if twin is not None:
+        return _unenforced(book, event, twin)
+    action = _claimed(event)
+    return [*_standing(book, event, action), *_amounts(book, event, action), *_target(book, event)]
+
+
+def _unenforced(book: Book, event: NewEvent, twin: Event | None) -> list[Broken]:
+    """What the vault does not see: acceptance, approval, who the record says is agent, the agent's
+    stricter policy, and a stop that only the record knows.
+    """
+    action = _executed(event if twin is None else twin)
+    if action is None or not isinstance(action.called, Executed):
+        return []  # unwinding is what a closed vault is for
+    found = []
+    accepted, stopped = book.mandate.accepted_at, book.state.record_stop
+    if accepted is None or action.at < accepted - CLOCKS_APART:
+        found.append(Broken("not_accepted"))
+    if stopped is not None and action.at > stopped:
+        found.append(Broken("mandate_stopped", attempted=event.kind.value))
+    if _another(book.mandate, action.called.agent):
+        agent = (action.called.agent or "")[:NAME_CHARS]
+        found.append(Broken("agent_mismatch", book.mandate.agent_address, None, agent))
+    found += [b for b in _caps(book, action) if b.bound_by == "policy"]
+    return found + _unapproved(book, event, action, twin)
+
+
+def _another(m: Mandate, actor: str | None) -> bool:
+    """True where the vault's agent is not the record's: an open mandate may be given to another."""
+    known = m.agent_address
+    return actor is not None and known is not None and actor.lower() != known.lower()
 
 
 def outflow(event: NewEvent | Event) -> Usdc:
     """What an action takes out: nothing for a sale or a move in."""
-    if (
-        event.kind not in SPENDING
-        or event.amount_usdc is None
-        or event.payload.get("direction") == "in"
-    ):
+    if event.kind not in SPENDING or event.amount_usdc is None or _came_in(event.told.what):
         return ZERO
     return event.amount_usdc
+
+
+def _came_in(what: Payload) -> bool:
+    return isinstance(what, Said) and what.direction == "in"
 
 
 def _repeated(event: NewEvent, same_tx: Sequence[Event]) -> list[Broken]:
@@ -127,125 +154,82 @@ def _repeated(event: NewEvent, same_tx: Sequence[Event]) -> list[Broken]:
     return [Broken("duplicate_tx", attempted=event.tx_hash)] if again else []
 
 
-def _twin(event: NewEvent, same_tx: Sequence[Event]) -> Event | None:
-    """The row of the other side that this one will be paired with."""
-    other = Reporter.AGENT if event.reported_by is Reporter.CHAIN else Reporter.CHAIN
-    taken = {e.pairs_with for e in same_tx}
-    free = (
-        e for e in same_tx if e.reported_by is other and e.pairs_with is None and e.seq not in taken
-    )
-    return next((e for e in free if e.kind in ACTING), None)
+def _claimed(event: NewEvent) -> _Action:
+    spent = outflow(event)
+    return _Action(at=event.occurred_at, spent=spent, asked=spent)
 
 
-def _money(value: object) -> Usdc:
-    try:
-        return max(ZERO, Usdc.parse(value)) if value is not None else ZERO
-    except Refused:
-        return ZERO
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _action(event: NewEvent, twin: Event | None) -> _Action:
-    chain: NewEvent | Event | None = event if event.reported_by is Reporter.CHAIN else twin
-    if chain is None or chain.reported_by is not Reporter.CHAIN:
-        spent = outflow(event)
-        return _Action(event.occurred_at, spent, spent, ZERO, {}, False, False)
-    told = _map(chain.payload.get("executed") or chain.payload.get("unwound"))
-    spent = _money(told.get("spent"))
-    counted = spent
-    if chain is event:
-        same_day = twin is not None and day_of(twin.occurred_at) == day_of(event.occurred_at)
-        counted = outflow(twin) if twin is not None and same_day else ZERO
-    asked = max(spent, _money(told.get("approved"))) if spent else ZERO
-    return _Action(chain.occurred_at, spent, asked, counted, told, True, "unwound" in chain.payload)
+def _executed(chain: NewEvent | Event) -> _Action | None:
+    called = chain.told.what
+    if isinstance(called, Unwound):
+        return _Action(at=chain.occurred_at, spent=ZERO, asked=ZERO, called=called)
+    if not isinstance(called, Executed):
+        return None
+    asked = max(called.spent, called.approved) if called.spent else ZERO
+    return _Action(at=chain.occurred_at, spent=called.spent, asked=asked, called=called)
 
 
 def _standing(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+    """Whether the agent has a say at all when it reports."""
     m, found = book.mandate, []
     if m.accepted_at is None:
         found.append(Broken("not_accepted"))
-    closed = m.status in CLOSED and _after(m.stopped_at or m.settled_at, action)
-    # Unwinding is what a closed vault is for; it breaks nothing.
-    if closed and not action.unwound:
+    closed = m.status in CLOSED
+    if closed:
         found.append(Broken("mandate_stopped", attempted=event.kind.value))
-    if m.ended(action.at) and not action.unwound:
-        found.append(
-            Broken(
-                "mandate_ended",
-                timestamp(m.ends_at) if m.ends_at else None,
-                None,
-                timestamp(action.at),
-            )
-        )
-    if m.paused and not closed and not action.unwound and _after(m.paused_at, action):
+    if m.ended(action.at):
+        ends = timestamp(m.ends_at) if m.ends_at else None
+        found.append(Broken("mandate_ended", ends, None, timestamp(action.at)))
+    if m.paused and not closed:
         found.append(Broken("mandate_paused", attempted=event.kind.value))
-    actor = action.executed.get("agent")
-    if (
-        isinstance(actor, str)
-        and m.agent_address is not None
-        and actor.lower() != m.agent_address.lower()
-    ):
-        found.append(Broken("agent_mismatch", m.agent_address, None, actor[:NAME_CHARS]))
     return found
 
 
-def _after(since: datetime | None, action: _Action) -> bool:
-    """True where an action came after something; only the chain's own time can say that it came
-    before.
-    """
-    return since is None or not action.on_chain or action.at > since
+def _amounts(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+    if not action.spent:
+        return []
+    found, day = _caps(book, action), day_of(action.at)
+    used = spent_on(book, day) + pending_on(book, day)
+    if used + action.spent > daily_cap(book):
+        found.append(Broken("over_daily_cap", str(daily_cap(book)), str(used), str(action.spent)))
+    if not found or found[-1].code != "over_budget":
+        found += _over_cash(book, event, action)
+    at = worth(book)
+    if at is not None and book.measured.deposits and at < floor_now(book):
+        found.append(Broken("below_stop_line", str(floor_now(book)), text(at), str(action.spent)))
+    return found + _unapproved(book, event, action, None)
 
 
-def _amounts(book: Book, event: NewEvent, action: _Action, twin: Event | None) -> list[Broken]:
+def _caps(book: Book, action: _Action) -> list[Broken]:
+    """The cap per action and the budget, whoever set the one that binds."""
     if not action.spent:
         return []
     found = []
-    cap, by = per_tx_cap(book)
+    (cap, cap_by), (most, by) = per_tx_cap(book), budget(book)
     if action.asked > cap:
-        found.append(Broken("over_per_tx_cap", str(cap), None, str(action.asked), by))
-    used = spent_on(book, day_of(action.at)) - action.counted
-    if used + action.spent > daily_cap(book):
-        found.append(Broken("over_daily_cap", str(daily_cap(book)), str(used), str(action.spent)))
-    found += _over_budget(book, event, action)
-    at = worth(book)
-    if at is not None and book.state.deposits and at < floor_now(book):
-        found.append(Broken("below_stop_line", str(floor_now(book)), text(at), str(action.spent)))
-    asks = book.mandate.approval_above_usdc
-    if (
-        book.switches.approval_gate
-        and asks is not None
-        and action.asked > asks
-        and not _approved(book, event, action, twin)
-    ):
-        found.append(Broken("approval_missing", str(asks), None, str(action.asked)))
+        found.append(Broken("over_per_tx_cap", str(cap), None, str(action.asked), cap_by))
+    if action.spent > most:
+        found.append(Broken("over_budget", str(most), None, str(action.spent), by))
     return found
 
 
-def _over_budget(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
-    """More than the budget, or than the cash there is where nothing but the service could see
-    that.
-    """
-    most, by = budget(book)
-    cash = book.state.cash
-    if cash is not None and event.tx_hash is None and not action.on_chain:
-        most = min(most, max(ZERO, Usdc(cash + book.state.cash_est_delta)))
-    return (
-        [Broken("over_budget", str(most), None, str(action.spent), by)]
-        if action.spent > most
-        else []
-    )
+def _over_cash(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+    """More than the vault holds, where it will not be asked: the report names no transaction."""
+    said, held = event.told.what, cash(book)
+    if event.tx_hash is not None or held is None or (isinstance(said, Said) and said.notional):
+        return []
+    if action.spent <= held or action.spent > budget(book)[0]:
+        return []
+    return [Broken("over_budget", str(held), None, str(action.spent))]
 
 
-def _over_funded(book: Book, event: NewEvent) -> list[Broken]:
-    """Net deposits never exceed the budget."""
-    used = Usdc(book.state.deposits - book.state.withdrawals)
-    most, amount = book.mandate.budget_usdc, event.amount_usdc or ZERO
-    return (
-        [Broken("over_budget", str(most), str(used), str(amount))] if used + amount > most else []
-    )
+def _unapproved(book: Book, event: NewEvent, action: _Action, twin: Event | None) -> list[Broken]:
+    asks = book.mandate.approval_above_usdc
+    if not book.switches.approval_gate or asks is None or action.asked <= asks:
+        return []
+    if _approved(book, event, action, twin):
+        return []
+    return [Broken("approval_missing", str(asks), None, str(action.asked))]
 
 
 def _approved(book: Book, event: NewEvent, action: _Action, twin: Event | None) -> bool:
@@ -257,69 +241,70 @@ def _approved(book: Book, event: NewEvent, action: _Action, twin: Event | None) 
     """
     if event.reported_by is Reporter.AGENT and twin is not None:
         return "approval_missing" not in twin.violation_codes
-    told = action.executed or _map(event.payload.get("target"))
-    address, selector = (
-        str(told.get("target") or told.get("address") or "").lower(),
-        str(told.get("selector") or "").lower(),
-    )
+    place = action.called.place if action.called is not None else _place(event)
+    address, selector = (place.address or "").lower(), (place.selector or "").lower()
     # Calldata that was handed out before an item ran out may be sent as long as its reservation
     # lasts.
     grace = timedelta(seconds=book.config.reservation_s)
     for item in book.approvals:
         if item.status != "approved" or action.at >= item.expires_at + grace:
             continue
-        place = (
+        at = (
             str(item.target.get("address") or "").lower(),
             str(item.target.get("selector") or "").lower(),
         )
         amount_fits = (
             item.approve_amount_usdc == action.asked
-            if action.on_chain
+            if action.called is not None
             else item.approve_amount_usdc >= action.asked
         )
-        if amount_fits and address in ("", place[0]) and selector in ("", place[1]):
+        if amount_fits and address in ("", at[0]) and selector in ("", at[1]):
             return True
     return False
 
 
-def _target(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+def _place(event: NewEvent) -> Place:
+    said = event.told.what
+    return said.place if isinstance(said, Said) else NOWHERE
+
+
+def _target(book: Book, event: NewEvent) -> list[Broken]:
     """A named target must be one of the terms'; a report that names none breaks nothing here."""
-    m = book.mandate
-    if action.on_chain:
-        told = action.executed
-        address, selector = told.get("target"), told.get("selector")
-        return [] if action.unwound else _listed(m, address, selector)
-    told = _map(event.payload.get("target"))
-    address, selector, market = told.get("address"), told.get("selector"), told.get("market")
-    if isinstance(address, str) and address:
-        own = m.vault_address is not None and address.lower() == m.vault_address.lower()
-        return [] if own else _listed(m, address, selector)
-    if isinstance(market, str) and market:
-        known = {t.market for t in m.allowed_targets} | {t.venue for t in m.allowed_targets}
-        symbols = {s for t in m.allowed_targets for s in t.symbols}
-        any_symbol = any(t.kind == "venue" and not t.symbols for t in m.allowed_targets)
-        if market not in known | symbols and not any_symbol and not _host_allowed(m, market):
-            return [Broken("target_not_allowed", attempted={"market": market[:NAME_CHARS]})]
+    m, told = book.mandate, _place(event)
+    if told.address:
+        own = m.vault_address is not None and told.address.lower() == m.vault_address.lower()
+        return [] if own else _listed(m, told.address, told.selector)
+    if told.market and not _market_listed(m, told.market):
+        return [Broken("target_not_allowed", attempted={"market": told.market[:NAME_CHARS]})]
     return []
 
 
-def _listed(m: Mandate, address: object, selector: object) -> list[Broken]:
+def _market_listed(m: Mandate, market: str) -> bool:
+    known = {t.market for t in m.allowed_targets}
+    return market in known or _at_venue(m, market) or _host_allowed(m, market)
+
+
+def _at_venue(m: Mandate, market: str) -> bool:
+    venues = [t for t in m.allowed_targets if t.kind == "venue"]
+    return any(market == t.venue or market in t.symbols or not t.symbols for t in venues)
+
+
+def notional(m: Mandate, place: Place) -> bool:
+    """True for an action at a venue or a paid host of the terms: no vault's log will tell of it."""
+    if place.address or not place.market:
+        return False
+    if place.market in {t.market for t in m.allowed_targets if t.kind == "contract"}:
+        return False
+    return _at_venue(m, place.market) or _host_allowed(m, place.market)
+
+
+def _listed(m: Mandate, address: str, selector: str | None) -> list[Broken]:
     """A contract entry for this address, and for this selector where one is named."""
-    if isinstance(address, str):
-        same = [
-            t
-            for t in m.allowed_targets
-            if t.kind == "contract" and t.address and t.address.lower() == address.lower()
-        ]
-        if any(
-            not isinstance(selector, str) or (t.selector or "").lower() == selector.lower()
-            for t in same
-        ):
+    for t in m.allowed_targets:
+        same = t.kind == "contract" and t.address and t.address.lower() == address.lower()
+        if same and (selector is None or (t.selector or "").lower() == selector.lower()):
             return []
-    named = {
-        "address": str(address)[:NAME_CHARS],
-        "selector": str(selector)[:NAME_CHARS] if selector else None,
-    }
+    named = {"address": address[:NAME_CHARS], "selector": (selector or "")[:NAME_CHARS] or None}
     return [Broken("target_not_allowed", attempted=named)]
 
 
@@ -332,9 +317,10 @@ def _host_allowed(m: Mandate, host: str) -> bool:
 
 def _paid_read(m: Mandate, event: NewEvent) -> list[Broken]:
     """A paid read goes to a host of the terms' x402 entries; an entry without hosts takes any."""
-    resource = event.payload.get("resource")
-    if str(event.payload.get("fee_kind")) not in PAID_READS or not isinstance(resource, str):
+    fee = event.told.what
+    if not isinstance(fee, PaidFee) or not fee.paid_read or fee.resource is None:
         return []
+    resource = fee.resource
     try:
         host = urlsplit(resource).hostname if "//" in resource else None
     except ValueError:

@@ -1,37 +1,166 @@
-"""Worth: cash, positions, floor and the agent's fee."""
+"""Worth: cash, positions, floor and the agent's fee, from the measured book."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from domain.facts import VaultState
+from domain.ledger.books import Books
+from domain.ledger.measured import Position, shares
 from domain.money import ZERO, Usdc
 from domain.rules.case import Book
+
+Source = Literal["chain_mark", "agent_mark", "cost", "cash"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """An open position, and what it is worth by what."""
+
+    position: Position
+    value: int
+    source: Source
+    marked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Valued:
+    """Worth, and the weakest thing it rests on; micro-USDC, None before the first chain row.
+
+    Shapes: `positions` are the open ones with what each is worth in it.
+    """
+
+    worth: int | None
+    cash: int | None
+    source: Source
+    positions: Mapping[str, Holding]
+
+    @property
+    def positions_est(self) -> int | None:
+        """Worth less cash."""
+        return None if self.worth is None or self.cash is None else self.worth - self.cash
+
+
+def valued(books: Books, lens: VaultState | None = None) -> Valued:
+    """What the vault is worth by the newest whole mark, else by the agent's marks, else at cost.
+
+    Shapes: `lens` is the vault read at one block; a block that is newer than the ledger's mark.
+    Source: contract 5, "Worth".
+    """
+    m = books.measured
+    cash, mark = m.cash, m.mark
+    seen = lens if lens is not None and lens.exists else None
+    if cash is None:
+        return Valued(worth=None, cash=None, source="cash", positions={})
+    if seen is not None and (mark is None or seen.block.number >= mark.block):
+        held = seen.cash + seen.positions + seen.fee_owed
+        after = books.journal.flows_after(seen.block.number)
+        return _marked(books, held.micros + after, seen.block.at)
+    if m.settled is not None:
+        return Valued(worth=cash, cash=cash, source="cash", positions={})
+    if mark is not None:
+        return _marked(books, mark.worth + m.flows - mark.flows, mark.at)
+    return _estimated(books, cash)
+
+
+def _marked(books: Books, worth: int, at: datetime) -> Valued:
+    cash = books.measured.cash or 0
+    opened = books.measured.opened
+    parts = shares({k: p.value or p.cost for k, p in opened.items()}, worth - cash)
+    each = {
+        k: Holding(position=p, value=parts[k], source="chain_mark", marked_at=at)
+        for k, p in opened.items()
+    }
+    return Valued(worth=worth, cash=cash, source="chain_mark", positions=each)
+
+
+def _estimated(books: Books, cash: int) -> Valued:
+    each: dict[str, Holding] = {}
+    for key, p in books.measured.opened.items():
+        told = agent_mark(books, key, p)
+        each[key] = (
+            Holding(position=p, value=p.value, source="cost")
+            if told is None
+            else Holding(position=p, value=told[0], source="agent_mark", marked_at=told[1])
+        )
+    sources = {h.source for h in each.values()}
+    weakest: Source = "agent_mark" if "agent_mark" in sources else "cost" if sources else "cash"
+    worth = cash + sum(h.value for h in each.values())
+    return Valued(worth=worth, cash=cash, source=weakest, positions=each)
+
+
+def agent_mark(books: Books, key: str, p: Position) -> tuple[int, datetime] | None:
+    """What the agent says that a position is worth: its newest mark of the whole, or its marks of
+    parts with the rest at cost; the newer of the two.
+    """
+    whole = books.claimed.marks.get(key)
+    parts = [t for t in books.claimed.parts.values() if t.of == key and t.marked_at is not None]
+    newest = max((t.marked_at for t in parts if t.marked_at is not None), default=None)
+    if newest is not None and (whole is None or newest > whole.at):
+        rest = max(0, p.value - sum(t.cost for t in parts))
+        return sum(t.value for t in parts) + rest, newest
+    return None if whole is None else (whole.value, whole.at)
+
+
+def valuation(book: Book) -> Valued:
+    """What this mandate's vault is worth now."""
+    return valued(book.state, book.chain)
 
 
 def at_risk(book: Book) -> Usdc:
     """Cost of what is open now."""
-    return Usdc(sum(r.cost for r in book.state.open_positions.values()))
+    return Usdc(book.measured.cost)
 
 
 def cash(book: Book) -> Usdc | None:
     """Chain cash out of the ledger."""
-    return None if book.state.cash is None else Usdc(book.state.cash)
+    known = book.measured.cash
+    return None if known is None else Usdc(known)
 
 
 def worth(book: Book) -> Usdc | None:
-    """Cash, the estimates that move it, and the latest marks; None before the first chain row."""
-    if book.state.cash is None:
-        return None
-    return Usdc(book.state.cash + book.state.cash_est_delta + book.state.positions_est)
+    """What the vault is worth; None before the first chain row."""
+    at = valuation(book).worth
+    return None if at is None else Usdc(at)
+
+
+def positions_est(book: Book) -> Usdc | None:
+    """Worth less cash."""
+    at = valuation(book).positions_est
+    return None if at is None else Usdc(at)
+
+
+def realized(book: Book) -> Usdc:
+    """Result - fees - payouts (spec 2.6): the reported results, until the vault's settlement
+    replaces them.
+    """
+    return Usdc(realized_micros(book.state))
+
+
+def realized_micros(books: Books) -> int:
+    """The same of two books, in micro-USDC."""
+    m, c = books.measured, books.claimed
+    result = c.resolved if m.settled is None else m.settled.returned - m.settled.spent
+    return result - c.fees - m.payouts
+
+
+def realized_source(book: Book) -> Literal["claimed", "settled"]:
+    """Whose result it is."""
+    return "claimed" if book.measured.settled is None else "settled"
 
 
 def committed(book: Book) -> Usdc:
     """Deposits - withdrawals."""
-    return Usdc(book.state.deposits - book.state.withdrawals)
+    return Usdc(book.measured.deposits - book.measured.withdrawals)
 
 
 def agent_fee_reserved(book: Book) -> Usdc | None:
     """payout bps x max(0, worth - committed), rounded down; nothing more once it is settled."""
-    if book.state.settled is not None:
-        return Usdc(max(0, int(book.state.settled["agent_fee"]) - book.state.payouts))
+    if book.measured.settled is not None:
+        return Usdc(book.measured.fee_owed)
     at = worth(book)
     if at is None:
         return None
@@ -42,7 +171,7 @@ def floor_now(book: Book) -> Usdc:
     """The floor that binds: the vault's, in proportion while the budget is not fully paid in, else
     the terms'.
     """
-    deposited = Usdc(book.state.deposits)
+    deposited = Usdc(book.measured.deposits)
     if deposited and deposited < book.mandate.budget_usdc:
         return deposited.share_down(10_000 - book.mandate.stop_floor_bps)
     return book.mandate.floor

@@ -7,8 +7,8 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
+from domain.ledger.books import Books, to_json
 from domain.ledger.events import Event
-from domain.ledger.state import LedgerState, to_json
 from storage.rows.row import event_of
 from storage.sql import Row
 
@@ -28,7 +28,7 @@ class StateCache:
     """
 
     def __init__(self) -> None:
-        self._states: OrderedDict[str, tuple[tuple[str, LedgerState], ...]] = OrderedDict()
+        self._states: OrderedDict[str, tuple[tuple[str, Books], ...]] = OrderedDict()
         self._events: OrderedDict[str, Event] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -45,13 +45,13 @@ class StateCache:
                     self._events.popitem(last=False)
         return kept
 
-    def get(self, public_id: str, row_hash: str) -> LedgerState | None:
+    def get(self, public_id: str, row_hash: str) -> Books | None:
         """The state at that row, if it is kept."""
         return next(
             (state for of, state in self._states.get(public_id, ()) if of == row_hash), None
         )
 
-    def put(self, public_id: str, row_hash: str, state: LedgerState) -> None:
+    def put(self, public_id: str, row_hash: str, state: Books) -> None:
         """Keep a state; the mandate least lately put goes first."""
         with self._lock:
             others = tuple(kept for kept in self._states.pop(public_id, ()) if kept[0] != row_hash)
@@ -60,7 +60,7 @@ class StateCache:
                 self._states.popitem(last=False)
 
 
-def state_text(state: LedgerState) -> str:
+def state_text(state: Books) -> str:
     """A checkpoint's text. Keys keep their order: the fold drops the oldest entries of a full
     mapping first.
     """

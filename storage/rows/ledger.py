@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
+from domain.ledger.books import EMPTY, Books, after, from_json
 from domain.ledger.events import Event, NewEvent, Reporter
-from domain.ledger.fold import ACTION_KINDS, fold
-from domain.ledger.pairing import can_pair
-from domain.ledger.state import EMPTY, LedgerState, from_json
+from domain.ledger.kinds import ACTION_KINDS
+from domain.ledger.pairing import can_pair, other_side, partner
 from storage.rows.books import StateCache, state_text
 from storage.rows.row import COLUMNS, event_of, row_values
 from storage.sql import Row, Sql, columns, first, micros, moment
@@ -19,6 +19,9 @@ CHECKPOINT_EVERY: Final = 64
 
 
 PAGE: Final = 2_000
+
+
+CLOCKS_APART: Final = timedelta(minutes=1)
 
 
 _AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
@@ -85,11 +88,8 @@ class Ledger:
         """
         seq, prev_hash, last_at = self._locked_head(public_id)
         tx_hash = new.tx_hash.lower() if new.tx_hash else None
-        if (
-            new.log_index is not None
-            and new.reported_by is Reporter.CHAIN
-            and self._has_log(public_id, tx_hash, new)
-        ):
+        by_chain = new.reported_by is Reporter.CHAIN
+        if by_chain and new.log_index is not None and self._has_log(public_id, tx_hash, new):
             return None
         state = self._state_at_head(public_id, seq, prev_hash)
         created = max(micros(now), last_at)
@@ -100,7 +100,7 @@ class Ledger:
             kind=new.kind,
             reported_by=new.reported_by,
             created_at=moment(created),
-            occurred_at=new.occurred_at,
+            occurred_at=new.occurred_at if by_chain else moment(created),
             amount_usdc=new.amount_usdc,
             tx_hash=tx_hash,
             chain_id=new.chain_id,
@@ -118,7 +118,7 @@ class Ledger:
             row_hash=row["row_hash"],
             created_at=created,
         )
-        folded = fold(state, event, pair)
+        folded = after(state, event, pair)
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and _week(last_at) != _week(created):
             self._checkpoint(public_id, seq, last_at, state)
@@ -141,11 +141,10 @@ class Ledger:
         """The earliest row that tells of the same action from the other side and has no partner
         yet.
         """
-        if not can_pair(new.kind, new.reported_by, new.payload):
+        if not can_pair(new):
             return None
-        kinds, other = (
-            (_AGENT_HALVES, "agent") if new.reported_by is Reporter.CHAIN else ("'move'", "chain")
-        )
+        other = other_side(new)
+        kinds = _AGENT_HALVES if other is Reporter.AGENT else "'move'"
         # An agent may name one transaction any number of times: the rows of its own side are never
         # walked.
         rows = self._sql.rows(
@@ -154,14 +153,12 @@ class Ledger:
             "WHERE p.public_id = e.public_id AND p.pairs_with = e.seq) ORDER BY seq LIMIT :most",
             public_id=public_id,
             tx_hash=tx_hash,
-            other=other,
-            most=1 if other == "agent" else PAGE,
+            other=other.value,
+            most=1 if other is Reporter.AGENT else PAGE,
         )
-        return next(
-            (e for e in map(event_of, rows) if can_pair(e.kind, e.reported_by, e.payload)), None
-        )
+        return partner(new, map(event_of, rows))
 
-    def _checkpoint(self, public_id: str, seq: int, created: int, state: LedgerState) -> None:
+    def _checkpoint(self, public_id: str, seq: int, created: int, state: Books) -> None:
         self._sql.run(
             "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
             "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) DO NOTHING",
@@ -171,12 +168,12 @@ class Ledger:
             state=state_text(state),
         )
 
-    def state(self, public_id: str) -> LedgerState:
+    def state(self, public_id: str) -> Books:
         """The fold at the newest row: the last checkpoint and the tail after it."""
         seq, row_hash = self.head(public_id)
         return self._state_at_head(public_id, seq, row_hash)
 
-    def _state_at_head(self, public_id: str, seq: int, row_hash: str) -> LedgerState:
+    def _state_at_head(self, public_id: str, seq: int, row_hash: str) -> Books:
         if seq == 0:
             return EMPTY
         kept = self._cache.get(public_id, row_hash)
@@ -185,18 +182,32 @@ class Ledger:
             self._cache.put(public_id, row_hash, kept)
         return kept
 
-    def state_before(self, public_id: str, moment_: datetime) -> LedgerState:
-        """The fold of the rows created before a moment, exclusive."""
+    def state_before(self, public_id: str, moment_: datetime) -> Books:
+        """The fold of the rows that happened before a moment, exclusive, whenever they were read.
+
+        A chain row happened at its block's time, which may lie a little ahead of the clock that
+        stored it, and any time before it.
+        """
+        near = micros(moment_ - CLOCKS_APART)
         row = first(
             self._sql,
-            "SELECT seq FROM ledger_events WHERE public_id = :public_id AND created_at < :before "
+            "SELECT seq FROM ledger_events WHERE public_id = :public_id AND created_at < :near "
             "ORDER BY created_at DESC, seq DESC LIMIT 1",
             public_id=public_id,
-            before=micros(moment_),
+            near=near,
         )
-        return self._folded(public_id, int(row["seq"])) if row else EMPTY
+        state = self._folded(public_id, int(row["seq"])) if row else EMPTY
+        late = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :near "
+            "AND occurred_at < :before AND seq > :seq ORDER BY seq",
+            public_id=public_id,
+            near=near,
+            before=micros(moment_),
+            seq=state.seq,
+        )
+        return self._after(public_id, state, [event_of(r) for r in late])
 
-    def _folded(self, public_id: str, last: int) -> LedgerState:
+    def _folded(self, public_id: str, last: int) -> Books:
         """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
         found = first(
             self._sql,
@@ -207,7 +218,7 @@ class Ledger:
         state = from_json(json.loads(found["state"])) if found else EMPTY
         return self._fold_on(public_id, state, last)
 
-    def _fold_on(self, public_id: str, state: LedgerState, last: int) -> LedgerState:
+    def _fold_on(self, public_id: str, state: Books, last: int) -> Books:
         while True:
             rows = self._sql.rows(
                 "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq <= :last "
@@ -216,16 +227,15 @@ class Ledger:
                 after=state.seq,
                 last=last,
             )
-            events = [event_of(r) for r in rows]
-            pairs = self._by_seq(
-                public_id, [e.pairs_with for e in events if e.pairs_with is not None]
-            )
-            for event in events:
-                state = fold(
-                    state, event, pairs.get(event.pairs_with) if event.pairs_with else None
-                )
+            state = self._after(public_id, state, [event_of(r) for r in rows])
             if len(rows) < PAGE:
                 return state
+
+    def _after(self, public_id: str, state: Books, events: Sequence[Event]) -> Books:
+        pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
+        for event in events:
+            state = after(state, event, pairs.get(event.pairs_with) if event.pairs_with else None)
+        return state
 
     def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
         found: dict[int | None, Event] = {}
@@ -302,25 +312,31 @@ class Ledger:
         return event_of(row) if row else None
 
     def between(self, public_id: str, since: datetime, until: datetime) -> list[Event]:
-        """Rows created from `since`, inclusive, until `until`, exclusive; oldest first."""
+        """Rows of what happened from `since`, inclusive, until `until`, exclusive; in the order in
+        which they were stored.
+        """
         return [
             event_of(r)
             for r in self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :since AND created_at < :until "
-                "ORDER BY seq",
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :near "
+                "AND occurred_at >= :since AND occurred_at < :until ORDER BY seq",
                 public_id=public_id,
+                near=micros(since - CLOCKS_APART),
                 since=micros(since),
                 until=micros(until),
             )
         ]
 
-    def chain_rows_above(self, chain_id: int, block: int) -> list[tuple[str, Event]]:
-        """Rows by the chain from above a block: what a deep reorganisation may have taken away."""
+    def chain_rows_in(self, chain_id: int, low: int, high: int) -> list[tuple[str, Event]]:
+        """Rows by the chain from some blocks, both inclusive: what a reorganisation may have taken
+        away.
+        """
         rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE chain_id = :chain_id AND block_number > :block AND reported_by = 'chain' "
-            "AND log_index IS NOT NULL ORDER BY public_id, seq",
+            "SELECT * FROM ledger_events WHERE chain_id = :chain_id AND block_number >= :low "
+            "AND block_number <= :high AND reported_by = 'chain' ORDER BY public_id, seq",
             chain_id=chain_id,
-            block=block,
+            low=low,
+            high=high,
         )
         return [(r["public_id"], event_of(r)) for r in rows]
 

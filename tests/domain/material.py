@@ -7,15 +7,19 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
-from domain.ledger.fold import ACTION_KINDS, fold
-from domain.ledger.state import EMPTY, LedgerState
+from domain.ledger.kinds import HOUSE
+from domain.ledger.pairing import partner
+from domain.ledger.written import written
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.rules.case import Book
+from domain.rules.worth import realized_micros, valued
 from domain.settings import Config, Switches
 from tools.call.wire import wire
+from tools.keeper.reorgs import reversal
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)  # a Monday
 MARKET = "0x" + "11" * 20
@@ -64,7 +68,7 @@ def mandate(**more: Any) -> Mandate:
     return Mandate(**(plain | more))
 
 
-def book(m: Mandate | None = None, state: LedgerState = EMPTY, **more: Any) -> Book:
+def book(m: Mandate | None = None, state: Books = EMPTY, **more: Any) -> Book:
     plain: dict[str, Any] = {
         "now": START + timedelta(hours=2),
         "config": Config(),
@@ -80,12 +84,34 @@ def row(
     *,
     tx: str | None = None,
     at: datetime | None = None,
+    place: tuple[int, int] | None = None,
     **payload: Any,
 ) -> NewEvent:
-    """A row that is not in a ledger yet."""
+    """A row that is not in a ledger yet; `place` is its block and log index."""
+    block, index = place or (None, None)
     return NewEvent(
-        kind=Kind(kind), reported_by=Reporter(by), occurred_at=at or START, amount_usdc=None if amount is None else usdc(amount), tx_hash=tx, payload=payload
+        kind=Kind(kind), reported_by=Reporter(by), occurred_at=at or START, amount_usdc=None if amount is None else usdc(amount), tx_hash=tx,
+        block_number=block, log_index=index, payload=payload,
     )  # fmt: skip
+
+
+def gone(event: Event) -> NewEvent:
+    """The row that takes back what a reorganisation took away."""
+    told = written(reversal(event, event.event_id))
+    return NewEvent(kind=Kind.NOTE, reported_by=Reporter.CHAIN, occurred_at=START, payload=told)
+
+
+def marked(cash: str | int, positions: str | int, floor: str | int = 0, *, by: str = "keeper", place: tuple[int, int] | None = None,
+           at: datetime | None = None) -> NewEvent:  # fmt: skip
+    """A whole mark of the vault."""
+    told: dict[str, Any] = {
+        "cash": str(usdc(cash)),
+        "positions": str(usdc(positions)),
+        "floor": str(usdc(floor)),
+    }
+    if by == "keeper" and place is not None:
+        told["block"] = place[0]
+    return row("note", None, by, place=place if by == "chain" else None, at=at, marked=told)
 
 
 def executed(
@@ -124,7 +150,7 @@ class Ledger:
     """An append-only ledger in memory, paired as the store pairs it; rows a second apart."""
 
     events: list[Event] = field(default_factory=list)
-    state: LedgerState = EMPTY
+    state: Books = EMPTY
     at: datetime = START
 
     def add(self, *rows: NewEvent) -> Ledger:
@@ -132,26 +158,15 @@ class Ledger:
             self.at += timedelta(seconds=1)
             event = Event(
                 event_id=f"ev_{len(self.events) + 1:010d}", seq=len(self.events) + 1, kind=new.kind, reported_by=new.reported_by, created_at=self.at,
-                occurred_at=new.occurred_at if new.reported_by is Reporter.CHAIN else max(new.occurred_at, self.at), amount_usdc=new.amount_usdc,
+                occurred_at=new.occurred_at if new.reported_by in HOUSE else max(new.occurred_at, self.at), amount_usdc=new.amount_usdc,
                 tx_hash=new.tx_hash, chain_id=new.chain_id, log_index=new.log_index, block_number=new.block_number, pairs_with=None, payload=new.payload,
             )  # fmt: skip
-            pair = self._pair(event)
+            same = [e for e in self.events if event.tx_hash and e.tx_hash == event.tx_hash]
+            pair = partner(event, same)
             event = replace(event, pairs_with=pair.seq if pair else None)
             self.events.append(event)
-            self.state = fold(self.state, event, pair)
+            self.state = after(self.state, event, pair)
         return self
-
-    def _pair(self, new: Event) -> Event | None:
-        if new.tx_hash is None or not _pairs(new):
-            return None
-        other = Reporter.AGENT if new.reported_by is Reporter.CHAIN else Reporter.CHAIN
-        taken = {e.pairs_with for e in self.events}
-        same = [
-            e
-            for e in self.events
-            if e.tx_hash == new.tx_hash and e.reported_by is other and _pairs(e)
-        ]
-        return next((e for e in same if e.seq not in taken and e.pairs_with is None), None)
 
     def newest(self, limit: int = 50) -> tuple[Event, ...]:
         return tuple(reversed(self.events[-limit:]))
@@ -160,50 +175,31 @@ class Ledger:
         return book(m, self.state, events=self.newest(), **more)
 
 
-def _pairs(event: Event) -> bool:
-    if event.reported_by is Reporter.CHAIN:
-        return event.kind is Kind.MOVE and (
-            "executed" in event.payload or "unwound" in event.payload
-        )
-    return event.reported_by is Reporter.AGENT and event.kind in ACTION_KINDS
-
-
 def ledger(*rows: NewEvent) -> Ledger:
     return Ledger().add(*rows)
 
 
 def refold(
-    events: Sequence[Event], state: LedgerState = EMPTY, all_events: Iterable[Event] | None = None
-) -> LedgerState:
+    events: Sequence[Event], state: Books = EMPTY, all_events: Iterable[Event] | None = None
+) -> Books:
     """Fold rows one by one, each with its pair."""
     by_seq = {e.seq: e for e in (all_events if all_events is not None else events)}
     for event in events:
-        state = fold(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
+        state = after(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
     return state
 
 
-def totals(state: LedgerState) -> Mapping[str, Any]:
+def totals(state: Books) -> Mapping[str, Any]:
     """The figures that the order of arrival must not change."""
+    told = valued(state)
     return {
-        "cash": state.cash,
-        "cash_est": state.cash_est_delta,
-        "positions": state.positions_est,
-        "open": {k: (r.value, r.cost, r.source) for k, r in state.open_positions.items()},
-        "realized": state.realized,
-        "spent": {
-            day: (d.spent, d.measured, d.credits, state.largest_on(day))
-            for day, d in state.days.items()
-        },
-        "minutes": sum(state.minutes.values()),
-        "largest": state.largest[0],
-        "busiest": state.busiest[0],
-        "fees": (
-            state.fee_tools,
-            state.fee_venue,
-            state.fee_network,
-            state.fee_unclassified,
-            state.fee_unclassified_count,
-        ),
-        "trades": (state.trades_measured, state.trades_claimed),
+        "measured": state.measured,
+        "worth": (told.worth, told.cash, told.source),
+        "positions": {k: replace(h, marked_at=None) for k, h in told.positions.items()},
+        "realized": realized_micros(state),
+        "claimed": replace(state.claimed, parts={}, marks={}, pending={}),
+        "parts": {k: replace(p, marked_at=None) for k, p in state.claimed.parts.items()},
+        "pending": [replace(c, at=START) for c in state.claimed.pending.values()],
+        "violations": dict(state.violations),
         "bad": state.bad,
     }

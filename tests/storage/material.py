@@ -69,7 +69,12 @@ def buy(amount: str = "1", *, tx_hash: str | None = None, **payload: Any) -> New
 
 
 def executed(
-    spent: str = "1", *, tx_hash: str = TX, log_index: int = 0, block: int = 10
+    spent: str = "1",
+    *,
+    tx_hash: str = TX,
+    log_index: int = 0,
+    block: int = 10,
+    at: datetime = NOW,
 ) -> NewEvent:
     """An executed call, as the chain tells of it."""
     told = {
@@ -84,7 +89,7 @@ def executed(
     return NewEvent(
         kind=Kind.MOVE,
         reported_by=Reporter.CHAIN,
-        occurred_at=NOW,
+        occurred_at=at,
         amount_usdc=Usdc.parse(spent),
         tx_hash=tx_hash,
         chain_id=84532,
@@ -128,7 +133,7 @@ async def fill(
         start = uow.ledger.head(public_id)[0]
         for n in range(start, start + rows):
             new = (
-                executed("2", tx_hash=tx(n // 3), log_index=n)
+                executed("2", tx_hash=tx(n // 3), log_index=n, block=10 + n, at=NOW + n * every)
                 if n % 3 == 2
                 else buy("2", tx_hash=tx(n // 3) if n % 3 else None)
             )

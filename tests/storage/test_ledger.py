@@ -10,9 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
-from domain.ledger.fold import fold
-from domain.ledger.state import EMPTY, LedgerState
 from domain.money import Usdc
 from storage.rows.books import StateCache
 from storage.rows.ledger import CHECKPOINT_EVERY
@@ -28,15 +27,15 @@ async def _all(store: Store, public_id: str = "m_1") -> list[Event]:
     return newest[::-1]
 
 
-async def _refolded(store: Store, public_id: str = "m_1") -> LedgerState:
+async def _refolded(store: Store, public_id: str = "m_1") -> Books:
     state, by_seq = EMPTY, {}
     for event in await _all(store, public_id):
         by_seq[event.seq] = event
-        state = fold(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
+        state = after(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
     return state
 
 
-async def _cold_state(store: Store, public_id: str = "m_1") -> LedgerState:
+async def _cold_state(store: Store, public_id: str = "m_1") -> Books:
     other = await open_store(store.url)
     try:
         return await other.read(lambda uow: uow.ledger.state(public_id))
@@ -276,5 +275,5 @@ async def test_rows_above_a_block_are_found_for_a_reorganisation(store: Store) -
     for block in (10, 11, 12):
         await m.append(store, m.executed(block=block, log_index=block), public_id=f"m_{block % 2}")
     await m.append(store, m.buy(tx_hash=m.TX))
-    found = await store.read(lambda uow: uow.ledger.chain_rows_above(84532, 10))
+    found = await store.read(lambda uow: uow.ledger.chain_rows_in(84532, 11, 20))
     assert [(p, e.block_number) for p, e in found] == [("m_0", 12), ("m_1", 11)]

@@ -21,11 +21,23 @@ async def test_a_week_that_no_calendar_holds_is_refused(world: World, week: str)
 
 async def test_a_claim_is_never_shown_as_the_chains_figure(world: World) -> None:
     m = await working(world)
-    await m.as_agent(
+    told = await m.as_agent(
         "mandate_report_event", kind="buy", amount_usdc="70", payload={"position": {"id": "p"}}
     )
-    used = (await m.read())["limits"]["used"]
+    assert (told.status, [w["code"] for w in told.body["warnings"]]) == (201, ["unproven"])
+    read = await m.read()
+    assert read["limits"]["used"]["per_day"]["value"] == "0.000000"
+    assert [s["status"] for s in read["steps"] if s["kind"] == "action"] == ["unproven"]
+    tx = "0x" + "ab" * 32
+    await m.as_agent("mandate_report_event", kind="buy", amount_usdc="70", tx_hash=tx)
+    read = await m.read()
+    used = read["limits"]["used"]
     assert (used["per_day"]["value"], used["per_day"]["source"]) == ("70.000000", "agent")
+    assert (read["progress"]["cash"], read["progress"]["worth_est"]) == (
+        "500.000000",
+        "500.000000",
+    )
+    assert read["progress"]["pending_claims"]["out"] == "70.000000"
 
 
 async def test_an_agent_needs_an_address_that_can_sign(world: World) -> None:

@@ -7,17 +7,17 @@ from typing import Any, Final
 from pydantic import Field
 
 from domain.ledger.events import Event, Reporter
+from domain.ledger.pairing import stands
+from domain.ledger.payloads import Executed, RefusedAttempt
 from domain.mandates.actions import action_hash_of
 from domain.mandates.mandate import Mandate
-from domain.money import Usdc
-from domain.refusals import Refused, invalid
+from domain.refusals import invalid
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
 from tools.call.case import Facts, chain_of
 from tools.call.fields import OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
-from tools.keeper.intake import taken_away
 
 LOOKS_BACK: Final = 200
 
@@ -78,12 +78,8 @@ def _by_tx(uow: UnitOfWork, m: Mandate, tx_hash: str, facts: Facts) -> Reply:
     if facts.more:
         return Reply(200, {"outcome": "pending", "block": None, "events": shown})
     proven = [e for e in rows if e.reported_by is Reporter.CHAIN]
-    stands = [
-        e
-        for e in proven
-        if e.log_index is not None and taken_away(uow, m.public_id, tx_hash, e.log_index) is None
-    ]
-    refused = any(isinstance(e.payload.get("refusal"), dict) for e in proven)
+    stands = [e for e in proven if e.log_index is not None and stands(rows, e.event_id) is not None]
+    refused = any(isinstance(e.told.what, RefusedAttempt) for e in proven)
     outcome = "landed" if stands else "reverted" if refused else "not_seen"
     return Reply(200, {"outcome": outcome, "block": None, "events": shown})
 
@@ -140,19 +136,12 @@ def _by_action(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
 
 def executes(event: Event, key: str) -> bool:
     """True for the chain's row of an execution that this action hash stands for."""
-    told = event.payload.get("executed")
-    if event.reported_by is not Reporter.CHAIN or not isinstance(told, dict):
+    told = event.told.what
+    if event.reported_by is not Reporter.CHAIN or not isinstance(told, Executed):
         return False
-    try:
-        approved = Usdc.parse(told.get("approved"))
-    except Refused:
-        return False
-    return key.startswith(
-        action_hash_of(str(told.get("target")), str(told.get("selector")), approved, "").rpartition(
-            ":"
-        )[0]
-        + ":"
-    )
+    address, selector = told.place.address or "", told.place.selector or ""
+    known = action_hash_of(address, selector, told.approved, "").rpartition(":")[0]
+    return key.startswith(known + ":")
 
 
 OPERATIONS: Final = (

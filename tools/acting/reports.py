@@ -11,13 +11,17 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.facts import Receipt
+from domain.ledger.claimed import unproven
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.payloads import Noted, PaidFee, RefusedAttempt, Reported
+from domain.ledger.stored import read
+from domain.ledger.written import written
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.checks import remaining
-from domain.rules.credits import afford, is_paid_read, used
-from domain.rules.violations import flagged, violations
+from domain.rules.credits import afford, used
+from domain.rules.violations import flagged, notional, violations
 from domain.times import midnight
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
@@ -47,6 +51,15 @@ TEXT_MAX: Final = 2_000
 ATTEMPTED_MAX: Final = 4_000
 
 
+Spoken = Reported | PaidFee | Noted
+
+
+UNPROVEN: Final = {
+    "code": "unproven",
+    "text": "Without tx_hash nothing proves this action; it counts for nothing until the chain's own row tells of it.",
+}
+
+
 class EventIn(OneMandate):
     """One event (spec 2.4)."""
 
@@ -65,11 +78,19 @@ class EventIn(OneMandate):
     )
 
 
+class Warned(Gives):
+    """Something to mend, though no rule is broken."""
+
+    code: Literal["unproven"]
+    text: str
+
+
 class EventOut(Gives):
     """The stored row; `violation` says that it broke a rule."""
 
     event: dict[str, Any]
     violation: bool
+    warnings: list[Warned]
     remaining: dict[str, Any]
 
 
@@ -128,6 +149,18 @@ def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
     return {k: v for k, v in told.items() if v is not None}
 
 
+def told_of(m: Mandate, kind: Kind, payload: dict[str, Any] | None) -> Spoken:
+    """What an agent says with a row, and whether a vault's log will tell of it.
+
+    Errors: `invalid_request`, `invalid_number`.
+    """
+    said = read(kind, clean_payload(payload)).what
+    if not isinstance(said, (Reported, PaidFee, Noted)):
+        raise TypeError(said)
+    acts = kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
+    return replace(said, notional=True) if acts and notional(m, said.place) else said
+
+
 def _shape(told: dict[str, Any], name: str, keys: set[str]) -> None:
     value = told.get(name)
     if value is None:
@@ -153,25 +186,22 @@ def _amount(asked: EventIn) -> Usdc | None:
 
 def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     """Store one event and judge it."""
-    asked = ask.asked
-    payload = clean_payload(asked.payload)
+    asked, kind = ask.asked, Kind(ask.asked.kind)
     # The row is locked so that parallel reports are judged one after the other, each seeing the
     # ones before.
     m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
+    said = told_of(m, kind, asked.payload)
     new = NewEvent(
-        kind=Kind(asked.kind),
+        kind=kind,
         reported_by=Reporter.AGENT,
         occurred_at=ask.now,
         amount_usdc=_amount(asked),
         tx_hash=asked.tx_hash,
         chain_id=asked.chain_id or m.chain_id,
-        payload=payload,
+        payload=written(said),
     )
-    if (
-        ask.switches.paid_read_enforcement
-        and new.amount_usdc is not None
-        and is_paid_read(asked.kind, payload)
-    ):
+    reads_paid = isinstance(said, PaidFee) and said.paid_read
+    if ask.switches.paid_read_enforcement and new.amount_usdc is not None and reads_paid:
         _afford(uow, ask, new.amount_usdc)
     same = tuple(uow.ledger.by_tx(m.public_id, asked.tx_hash)) if asked.tx_hash else ()
     book = load_book(uow, ask, m, events=0)
@@ -187,7 +217,8 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     body = {
         "event": event.as_json(),
         "violation": bool(broken),
-        "remaining": remaining(book).as_json(),
+        "warnings": [UNPROVEN] if unproven(event) else [],
+        "remaining": remaining(replace(book, state=uow.ledger.state(m.public_id))).as_json(),
     }
     return Reply(202 if broken else 201, body)
 
@@ -236,7 +267,7 @@ def proves(receipt: Receipt | None, m: Mandate) -> bool:
 
 def _known(uow: UnitOfWork, m: Mandate, tx_hash: str) -> Event | None:
     rows = uow.ledger.by_tx(m.public_id, tx_hash)
-    return next((e for e in rows if isinstance(e.payload.get("refusal"), dict)), None)
+    return next((e for e in rows if isinstance(e.told.what, RefusedAttempt)), None)
 
 
 def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
@@ -261,16 +292,14 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
         )
     receipt = ask.facts.receipt
     proven = proves(receipt, m)
-    block: dict[str, Any] = {
-        "reason": asked.reason,
-        "source": asked.source or "agent",
-        "reason_source": "agent",
-        "check": asked.check,
-    }
-    if asked.attempted is not None:
-        block["attempted"] = asked.attempted
-    if proven and receipt is not None and receipt.revert is not None:
-        block["proof"] = {"error": receipt.revert.name, "args": dict(receipt.revert.args)}
+    shown = receipt.revert if proven and receipt is not None else None
+    attempt = RefusedAttempt(
+        reason=asked.reason,
+        source=asked.source or "agent",
+        check=asked.check,
+        attempted=asked.attempted,
+        proof=None if shown is None else {"error": shown.name, "args": dict(shown.args)},
+    )
     # No block number and no log index: such a row never moves the chain reader's resume point.
     new = NewEvent(
         kind=Kind.NOTE,
@@ -279,7 +308,7 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
         amount_usdc=None,
         tx_hash=asked.tx_hash,
         chain_id=m.chain_id,
-        payload={"refusal": block},
+        payload=written(attempt),
     )
     event = uow.ledger.append(m.public_id, new, event_id=ask.ids.short("ev_"), now=ask.now)
     if event is None:

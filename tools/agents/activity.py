@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from domain.agents.transfers import units
 from domain.ledger.events import Event
-from domain.rules.credits import is_paid_read
+from domain.ledger.payloads import PaidFee
 from domain.times import timestamp
 from storage.paging import cursor_of, keys_of
 from storage.rows.agents import BalanceEvent
@@ -80,22 +80,22 @@ def _below(at: Key, source: str) -> tuple[int, int]:
 
 def of_event(public_id: str, event: Event) -> dict[str, Any]:
     """A ledger row; a paid read carries its reference."""
+    fee = event.told.what
     told: dict[str, Any] = {
         "at": timestamp(event.created_at),
         "public_id": public_id,
         "event": event.as_json(),
     }
-    if is_paid_read(event.kind, event.payload):
-        return {"type": "paid_read", **told, "reference": reference(event)}
+    if isinstance(fee, PaidFee) and fee.paid_read:
+        return {"type": "paid_read", **told, "reference": reference(event, fee)}
     return {"type": "event", **told}
 
 
-def reference(event: Event) -> dict[str, Any]:
+def reference(event: Event, fee: PaidFee) -> dict[str, Any]:
     """What was read, as far as the report says."""
-    told = event.payload
     return {
-        "resource": told.get("resource"),
-        "fee_kind": told.get("fee_kind"),
+        "resource": fee.resource,
+        "fee_kind": fee.fee_kind,
         "tx_hash": event.tx_hash,
     }
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from domain.facts import Receipt, VaultLog
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.chain_events import BY_LOG
+from domain.ledger.events import Event, NewEvent, Reporter
+from domain.ledger.pairing import stands
+from domain.ledger.payloads import Executed, Place, Restates, Told, Unwound
+from domain.ledger.written import write
 from domain.mandates.actions import action_hash_of
-from domain.mandates.mandate import Mandate, Status
-from domain.mandates.states import Action, moved
+from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain, Ids
-from domain.refusals import Refused
 from domain.rules.case import Book
+from domain.rules.standing import standing
 from domain.rules.violations import flagged, violations
 from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask
-
-STOP_REASONS: Final = {0: "none", 1: "owner", 2: "agent", 3: "floor", 4: "withdraw"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,164 +36,92 @@ class Desk:
 
 
 def row_of(log: VaultLog, m: Mandate) -> NewEvent | None:
-    """The ledger row that a vault's log is; None for a log that is none (contract 5).
-
-    Units: amounts in the payload are 6-decimal strings of USDC.
-    """
-    kind, amount, payload = Kind.NOTE, None, {}
-    a = log.args
-    if log.name == "Deposited":
-        kind, amount, payload = Kind.DEPOSIT, a["amount"], {"from": a["from"]}
-    elif log.name == "Executed":
-        told = _called(m, a) | {
-            "spent": _money(a["spent"]),
-            "received": _money(a["returned"]),
-            "approved": _money(a["approved"]),
-        }
-        kind, amount, payload = (
-            Kind.MOVE,
-            a["spent"] or a["returned"],
-            {"executed": told | {"agent": a["agent"]}},
-        )
-        payload["direction"] = "out" if a["spent"] else "in"
-    elif log.name == "Unwound":
-        told = _called(m, a) | {
-            "spent": _money(0),
-            "received": _money(a["returned"]),
-            "by": a["by"],
-        }
-        kind, amount, payload = Kind.MOVE, a["returned"], {"unwound": told, "direction": "in"}
-    elif log.name == "Withdrawn":
-        kind, amount = Kind.WITHDRAW, a["amount"]
-    elif log.name == "AgentPaid":
-        kind, amount, payload = Kind.PAYOUT, a["amount"], {"agent": a["agent"]}
-    elif log.name == "Stopped":
-        kind, payload = (
-            Kind.STOP,
-            {"reason": STOP_REASONS.get(a["reason"], "unknown"), "by": a["by"]},
-        )
-    elif log.name == "Settled":
-        result = a["totalReturned"] - a["totalSpent"]
-        told = {
-            "spent": a["totalSpent"],
-            "returned": a["totalReturned"],
-            "gain": a["gain"],
-            "agent_fee": a["agentFee"],
-        }
-        kind, amount, payload = (
-            Kind.RESOLVE,
-            result,
-            {"settled": {n: _money(v) for n, v in told.items()}},
-        )
-    elif log.name in ("AgentSet", "AgentRevoked"):
-        payload = {
-            "control": {
-                "what": "resumed" if log.name == "AgentSet" else "paused",
-                "agent": a["agent"],
-            }
-        }
-    elif log.name == "Marked":
-        payload = {"marked": {n: _money(a[n]) for n in ("cash", "positions", "floor")}}
-    else:
+    """The ledger row that a vault's log is; None for a log that is none (contract 5)."""
+    event = BY_LOG.get(log.name)
+    if event is None:
         return None
+    what, amount = event.reads(log.args)
+    if isinstance(what, (Executed, Unwound)):
+        what = replace(what, place=_named(m, what.place))
     return NewEvent(
-        kind=kind,
+        kind=event.kind,
         reported_by=Reporter.CHAIN,
         occurred_at=log.block.at,
-        amount_usdc=None if amount is None else Usdc(amount),
+        amount_usdc=amount,
         tx_hash=log.tx_hash,
         chain_id=m.chain_id,
         log_index=log.log_index,
         block_number=log.block.number,
-        payload={**payload, "log_index": log.log_index},
+        payload=write(Told(what=what, log_index=log.log_index)),
     )
 
 
-def _money(units: int) -> str:
-    return str(Usdc(units))
-
-
-def _called(m: Mandate, args: Mapping[str, Any]) -> dict[str, Any]:
-    entry = m.contract_target(args["target"], args["selector"])
-    named = (
-        {"market": entry.market, "label": entry.label} if entry else {"market": None, "label": None}
-    )
-    return {"target": args["target"], "selector": args["selector"]} | named
+def _named(m: Mandate, place: Place) -> Place:
+    entry = m.contract_target(place.address or "", place.selector or "")
+    return place if entry is None else replace(place, market=entry.market, label=entry.label)
 
 
 def take_log(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Event | None:
-    """Add a log's row and move the mandate; None where the row is there already.
+    """Add a log's row and let the mandate follow; None where it stands there already.
 
-    An executed call that breaks a rule is stored and flagged like a reported one.
+    An executed call that breaks a rule is stored and flagged like a reported one. Both inlets, the
+    reader and a receipt that somebody named, end here.
     """
     new = row_of(log, m)
     if new is None:
         return None
-    if log.name == "Executed":
-        new = _judged(uow, desk, m, new)
+    rows = uow.ledger.by_tx(m.public_id, log.tx_hash)
+    if isinstance(new.told.what, Executed):
+        new = _judged(uow, desk, m, new, rows)
+    first = next((e for e in rows if _same_log(e, log)), None)
+    if first is not None:
+        now = stands(rows, first.event_id)
+        if now is not None and now.block_number == log.block.number:
+            return None
+        # The log moved, or was gone and came back: one log is one row, so what it says is
+        # restated, at the place where the chain has it now.
+        new = _restated(new, first.event_id, log.log_index)
     event = uow.ledger.append(m.public_id, new, event_id=desk.ids.short("ev_"), now=desk.now)
     if event is None:
-        original = taken_away(uow, m.public_id, log.tx_hash, log.log_index)
-        if original is None:
-            return None
-        # The log was gone and came back: one log is one row, so what it says is restated without
-        # its place.
-        kept = {k: v for k, v in new.payload.items() if k != "log_index"}
-        again = replace(new, log_index=None, payload={**kept, "restates": original.event_id})
-        event = uow.ledger.append(m.public_id, again, event_id=desk.ids.short("ev_"), now=desk.now)
-    changed = _moved(uow, desk, m, log)
-    if changed != m:
-        uow.mandates.save(changed)
+        return None
+    if isinstance(event.told.what, Executed) and first is None:
+        _released(uow, m, log)
+    follow(uow, m)
     return event
 
 
-def taken_away(
-    uow: UnitOfWork, public_id: str, tx_hash: str, log_index: int | None
-) -> Event | None:
-    """The row of a log that a reorganisation took away and nothing has restated since."""
-    rows = uow.ledger.by_tx(public_id, tx_hash)
-    original = next(
-        (e for e in rows if e.log_index == log_index and e.reported_by is Reporter.CHAIN), None
-    )
-    if original is None:
-        return None
-    told = [e.payload.get("reverses") for e in rows]
-    reversals = sum(isinstance(t, dict) and t.get("event_id") == original.event_id for t in told)
-    restated = sum(e.payload.get("restates") == original.event_id for e in rows)
-    return original if reversals > restated else None
+def _same_log(event: Event, log: VaultLog) -> bool:
+    return event.reported_by is Reporter.CHAIN and event.log_index == log.log_index
 
 
-def _judged(uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent) -> NewEvent:
+def _restated(new: NewEvent, of: str, log_index: int) -> NewEvent:
+    told = replace(new.told, log_index=None, restates=Restates(event_id=of, log_index=log_index))
+    return replace(new, log_index=None, payload=write(told))
+
+
+def follow(uow: UnitOfWork, m: Mandate) -> None:
+    """Store where the mandate stands by its ledger."""
+    current = uow.mandates.get(m.public_id, lock=True) or m
+    changed = standing(current, uow.ledger.state(m.public_id))
+    if changed != current:
+        uow.mandates.save(changed)
+
+
+def _judged(
+    uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent, rows: Sequence[Event]
+) -> NewEvent:
+    what = new.told.what
+    target = (what.place.address or "") if isinstance(what, Executed) else ""
     book = Book(
         m,
         uow.ledger.state(m.public_id),
         desk.now,
         desk.config,
         desk.switches,
-        approvals=tuple(
-            uow.approvals.of_target(m.public_id, str(new.payload["executed"]["target"]))
-        ),
+        approvals=tuple(uow.approvals.of_target(m.public_id, target)),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
     )
-    same = tuple(uow.ledger.by_tx(m.public_id, new.tx_hash or ""))
-    return replace(new, payload=flagged(new, violations(book, new, same)))
-
-
-def _moved(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Mandate:
-    at = log.block.at
-    if log.name == "Deposited" and m.status is Status.SIGNED:
-        return replace(m, status=moved(m, Action.FUND))
-    if log.name == "Stopped" and m.status in (Status.SIGNED, Status.WORKING):
-        return replace(m, status=moved(m, Action.STOP), stopped_at=at)
-    if log.name == "AgentRevoked" and m.stopped_at is None:
-        return replace(m, paused_at=at)
-    if log.name == "AgentSet":
-        return replace(m, paused_at=None)
-    if log.name == "Settled" and m.status in (Status.WORKING, Status.STOPPED):
-        return replace(m, status=moved(m, Action.SETTLE), settled_at=at)
-    if log.name == "Executed":
-        _released(uow, m, log)
-    return m
+    return replace(new, payload=flagged(new, violations(book, new, rows)))
 
 
 def _released(uow: UnitOfWork, m: Mandate, log: VaultLog) -> None:
@@ -237,11 +166,7 @@ def ingest(uow: UnitOfWork, desk: Desk, chain_id: int, logs: Iterable[VaultLog])
         m = uow.mandates.by_vault(chain_id, log.address, lock=True)
         if m is None:
             continue
-        try:
-            added += take_log(uow, desk, m, log) is not None
-        except Refused as refused:
-            if refused.code != "wrong_status":
-                raise
+        added += take_log(uow, desk, m, log) is not None
     return added
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from domain.agents.policy import Policy
-from domain.ledger.measured import EMPTY, Day, Record, roll
+from domain.ledger.record import EMPTY, Day, Record, roll
 from domain.mandates.mandate import Mandate, Status
 from domain.reads.hall import Standing, Subject, facts, hall_row
 from domain.reads.windows import Total, together
@@ -101,9 +101,14 @@ def standings(uow: UnitOfWork, agent_id: str, *, ahead: bool) -> list[Standing]:
             record, newer, _ = roll_on(uow, m)
             days = days | {d.day: d for d in newer}
         state = uow.ledger.state(m.public_id)
+        stopped = state.measured.stopped
         told = tuple(days[d] for d in sorted(days))
         worth = max(0, record.worth) if record.funded else None
-        found.append(Standing(m, told, worth, state.stop_reason, sum(state.violations.values())))
+        found.append(
+            Standing(
+                m, told, worth, stopped.reason if stopped else None, sum(state.violations.values())
+            )
+        )
     return found
 
 

@@ -7,6 +7,8 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.payloads import ApprovalTold, Place
+from domain.ledger.written import written
 from domain.mandates.approvals import decided
 from storage.rows.approvals import item_after
 from storage.unit_of_work import UnitOfWork
@@ -69,15 +71,13 @@ def decide(uow: UnitOfWork, ask: Ask[Decision, None]) -> Reply:
     after = decided(item, ask.asked.decision, ask.asked.note, ask.now)
     if after is not item:
         uow.approvals.save(after)
-        told: dict[str, Any] = {
-            "approval_id": item.approval_id,
-            "status": after.status,
-            "clause": 6,
-        }
-        if after.status == "declined":
-            told["reason"] = "owner_declined"
-        payload = {"approval": told, "target": dict(item.target)} | (
-            {"text": after.note} if after.note else {}
+        place = Place(**{n: item.target.get(n) for n in ("market", "address", "selector", "label")})
+        told = ApprovalTold(
+            approval_id=item.approval_id,
+            status=after.status,
+            reason="owner_declined" if after.status == "declined" else None,
+            place=place,
+            text=after.note,
         )
         row = NewEvent(
             kind=Kind.NOTE,
@@ -85,7 +85,7 @@ def decide(uow: UnitOfWork, ask: Ask[Decision, None]) -> Reply:
             occurred_at=ask.now,
             amount_usdc=item.approve_amount_usdc,
             chain_id=m.chain_id,
-            payload=payload,
+            payload=written(told),
         )
         uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
     return Reply(200, {"approval": after.as_json(ask.now)})

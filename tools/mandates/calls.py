@@ -6,7 +6,10 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from domain.facts import Call, VaultState
+from domain.ledger.chain_events import LOG_OF
 from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.payloads import Stopped
+from domain.ledger.written import written
 from domain.mandates.actions import selector_of
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.states import Action, moved
@@ -15,6 +18,7 @@ from domain.reads.lock import lock
 from domain.reads.progress import exit_cost, leave_now
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book, moment
+from domain.rules.worth import valuation
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, seen_mandate
@@ -200,7 +204,7 @@ def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
             reported_by=Reporter.OWNER,
             occurred_at=ask.now,
             chain_id=m.chain_id,
-            payload={"reason": "owner", "record_only": True},
+            payload=written(Stopped(reason="owner", record_only=True)),
         )
         uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
     live = m.vault_address is not None and not _over(m, ask.facts.vault)
@@ -261,10 +265,10 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
                 "call": _for(m, chain.vault_call(vault, "stop")),
             }
         )
-    for key, position in book.state.open_positions.items():
-        place = book.state.positions[key]
-        if position.value > 0:
-            leaving = Usdc(position.value).share_up(ask.config.spread_bps)
+    for key, held in valuation(book).positions.items():
+        place, value = held.position.place, held.value
+        if value > 0:
+            leaving = Usdc(value).share_up(ask.config.spread_bps)
             steps.append(
                 {
                     "step": "unwind",
@@ -272,7 +276,7 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
                     "position": key,
                     "market": place.market,
                     "target": place.address,
-                    "value_est": str(Usdc(position.value)),
+                    "value_est": str(Usdc(value)),
                     "exit_cost_est": str(leaving),
                     "call": None,
                     "route": f"GET /wallet/mandates/{m.public_id}/unwind-call",
@@ -307,16 +311,6 @@ class VaultTx(ByTx):
     """A transaction on the vault, and what it is meant to have done."""
 
     kind: Literal["stop", "pause", "resume", "withdraw", "unwind", "deposit"] | None = None
-
-
-LOG_OF: Final = {
-    "stop": "Stopped",
-    "pause": "AgentRevoked",
-    "resume": "AgentSet",
-    "withdraw": "Withdrawn",
-    "unwind": "Unwound",
-    "deposit": "Deposited",
-}
 
 
 def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:

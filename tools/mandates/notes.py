@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import anyio
 from pydantic import Field
 
-from domain.ledger.state import EMPTY
+from domain.ledger.books import EMPTY
 from domain.mandates.clauses import clauses
 from domain.mandates.markets import from_config, resolve
 from domain.mandates.purpose.draft import Draft, parse_note

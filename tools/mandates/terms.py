@@ -9,7 +9,9 @@ from typing import Any, Final
 from pydantic import Field
 
 from domain.facts import SignerCheck
+from domain.ledger import payloads
 from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.written import written
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import OPEN_AGENT, TERMS_GOOD_FOR, Mandate, Signed, Status
 from domain.mandates.states import Action, moved
@@ -196,7 +198,7 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
         reported_by=Reporter.OWNER,
         occurred_at=ask.now,
         chain_id=m.chain_id,
-        payload={"digest": digest, "signer_type": proof.signer_type},
+        payload=written(payloads.Signed(digest=digest, signer_type=proof.signer_type)),
     )
     uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
     return Reply(200, {"mandate": m.attributes()})

@@ -170,7 +170,7 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
     if chain.usdc is None:
         raise Refused(refusal("not_configured", what=f"USDC of chain {m.chain_id}"))
     # A deposit that is mined and not deep enough is in the vault already.
-    deposited = Usdc(uow.ledger.state(m.public_id).deposits)
+    deposited = Usdc(uow.ledger.state(m.public_id).measured.deposits)
     room = max(
         ZERO, m.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO)
     )

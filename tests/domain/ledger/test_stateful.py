@@ -12,9 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from domain.ledger.events import Kind, NewEvent, Reporter
-from domain.ledger.fold import reversal_payload
-from domain.ledger.state import from_json, to_json
+from domain.ledger.books import from_json, to_json
+from domain.ledger.events import NewEvent
 from domain.money import ZERO, Usdc
 from domain.reads.statement import Span, figures, week_of
 from domain.reads.view import mandate_view
@@ -27,6 +26,7 @@ from tests.domain.material import (
     Ledger,
     deposit,
     executed,
+    gone,
     mandate,
     on_the_wire,
     refold,
@@ -129,19 +129,12 @@ class Life(RuleBasedStateMachine):
         ]
         if not there:
             return
-        gone = data.draw(st.sampled_from(there))
-        self.add(
-            NewEvent(
-                kind=Kind.NOTE,
-                reported_by=Reporter.CHAIN,
-                occurred_at=self.made.at,
-                payload=reversal_payload(gone),
-            )
-        )
-        told = gone.payload["executed"]
+        lost = data.draw(st.sampled_from(there))
+        self.add(gone(lost))
+        told = lost.payload["executed"]
         self.cash += usdc(told["spent"]).micros - usdc(told["received"]).micros
         self.spent -= usdc(told["spent"]).micros
-        self.untold = [t for t in self.untold if t[0] != gone.tx_hash]
+        self.untold = [t for t in self.untold if t[0] != lost.tx_hash]
 
     @rule(hours=st.integers(1, 30))
     def time_passes(self, hours: int) -> None:
@@ -149,8 +142,8 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def cash_is_what_the_chain_did(self) -> None:
-        assert (self.made.state.cash or 0) == self.cash
-        assert self.made.state.spent == self.spent
+        assert (self.made.state.measured.cash or 0) == self.cash
+        assert self.made.state.measured.spent == self.spent
 
     @invariant()
     def a_checkpoint_changes_nothing(self) -> None:

@@ -6,10 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from domain.ledger.events import Kind, NewEvent, Reporter
-from domain.ledger.fold import reversal_payload
+from domain.facts import BlockStamp, VaultState
 from domain.mandates.mandate import Status
-from domain.reads.view import mandate_view
+from domain.reads.view import mandate_view as view_of
 from domain.rules.case import Book
 from tests.domain.material import (
     MARKET,
@@ -19,18 +18,27 @@ from tests.domain.material import (
     book,
     deposit,
     executed,
+    gone,
     ledger,
     mandate,
+    marked,
     on_the_wire,
     row,
+    usdc,
 )
 
 P: dict[str, Any] = {"position": {"id": "p"}}
 
 
+def mandate_view(at: Book) -> dict[str, Any]:
+    """The mandate read as it leaves the service."""
+    told: dict[str, Any] = on_the_wire(view_of(at))
+    return told
+
+
 def shown(at: Book, *names: str) -> dict[str, Any]:
     """Chosen figures of the mandate read, by path."""
-    view = on_the_wire(mandate_view(at))
+    view = mandate_view(at)
     out = {}
     for name in names:
         value: Any = view
@@ -41,7 +49,7 @@ def shown(at: Book, *names: str) -> dict[str, Any]:
 
 
 FIGURES = (
-    "progress.cash", "progress.cash_est", "progress.positions_est", "progress.worth_est", "progress.worth_source",
+    "progress.cash", "progress.positions_est", "progress.worth_est", "progress.worth_source",
     "progress.realized", "progress.agent_fee_reserved", "progress.exit_cost_est", "progress.leave_now_est",
 )  # fmt: skip
 
@@ -57,7 +65,7 @@ def test_a_draft_knows_no_money() -> None:
             status=Status.DRAFT, signed_at=None, accepted_at=None, ends_at=None, vault_address=None
         )
     )
-    assert figures(at) == [None, None, None, None, "cash", "0.000000", None, None, None]
+    assert figures(at) == [None, None, None, "cash", "0.000000", None, None, None]
     told = shown(
         at,
         "progress.floor",
@@ -73,16 +81,16 @@ def test_a_draft_knows_no_money() -> None:
         None,
     )
     assert told["fees.net_after_fees_est"]["value"] is None
-    assert "data_issue" not in on_the_wire(mandate_view(at))["progress"]
+    assert "data_issue" not in mandate_view(at)["progress"]
 
 
 def test_a_funded_mandate_is_worth_its_deposit() -> None:
     """In: 500. Worth 500, nothing reserved (500 - 500 = 0), leaving costs nothing. One action: min(50, 150, 500) = 50."""
     at = ledger(deposit(500)).book()
     assert figures(at) == [
-        "500.000000", "500.000000", "0.000000", "500.000000", "cash", "0.000000", "0.000000", "0.000000", "500.000000"
+        "500.000000", "0.000000", "500.000000", "cash", "0.000000", "0.000000", "0.000000", "500.000000"
     ]  # fmt: skip
-    assert on_the_wire(mandate_view(at))["limits"]["remaining"] == {
+    assert mandate_view(at)["limits"]["remaining"] == {
         "value": "50.000000", "binding": {"clause": 2, "key": "per_action"}, "retry_at": None
     }  # fmt: skip
 
@@ -91,12 +99,17 @@ def test_a_matched_buy_moves_cash_into_a_position_at_cost() -> None:
     """500 - 40 = 460 cash, 40 at cost, worth 500. Exit costs 40 x 0.003 = 0.12, so leaving brings 499.88."""
     at = ledger(deposit(500), row("buy", 41, tx="0x01", **P), executed(40, tx="0x01")).book()
     assert figures(at) == [
-        "460.000000", "460.000000", "40.000000", "500.000000", "cost", "0.000000", "0.000000", "0.120000", "499.880000"
+        "460.000000", "40.000000", "500.000000", "cost", "0.000000", "0.000000", "0.120000", "499.880000"
     ]  # fmt: skip
-    used = on_the_wire(mandate_view(at))["limits"]["used"]
+    used = mandate_view(at)["limits"]["used"]
     assert (used["per_day"]["value"], used["per_action"]["value"], used["budget"]["value"]) == (
         "40.000000", "40.000000", "500.000000"
     )  # fmt: skip
+    (position,) = mandate_view(at)["progress"]["positions"]
+    assert (position["id"], position["cost"], position["source"]) == (MARKET, "40.000000", "cost")
+    assert position["parts"] == [
+        {"id": "p", "cost_est": "41.000000", "mark_est": None, "est": True}
+    ]
 
 
 def test_a_marked_gain_reserves_the_agent_s_share() -> None:
@@ -106,9 +119,9 @@ def test_a_marked_gain_reserves_the_agent_s_share() -> None:
         deposit(500), row("buy", 40, tx="0x01", mark="45", **P), executed(40, tx="0x01")
     ).book()
     assert figures(at) == [
-        "460.000000", "460.000000", "45.000000", "505.000000", "agent_mark", "0.000000", "0.500000", "0.135000", "504.365000"
+        "460.000000", "45.000000", "505.000000", "agent_mark", "0.000000", "0.500000", "0.135000", "504.365000"
     ]  # fmt: skip
-    view = on_the_wire(mandate_view(at))
+    view = mandate_view(at)
     assert view["progress"]["leave_now_basis"] == {
         "value": "504.865000", "formula": "cash + positions_est - exit_cost_est", "spread_bps": 30
     }  # fmt: skip
@@ -118,19 +131,20 @@ def test_a_marked_gain_reserves_the_agent_s_share() -> None:
     }  # fmt: skip
 
 
-def test_half_a_position_is_sold_and_the_rest_resolved() -> None:
-    """Buy 100, mark 120, sell 60 = half: value 60, cost 50, cash 460 (both on chain). Resolve +8 without a transaction closes:
-    the estimate of cash gains 50 + 8 = 58, so worth is 460 + 58 = 518, reserved 1.8, realized 8."""
+def test_half_a_position_is_sold_and_a_told_result_moves_no_measured_figure() -> None:
+    """Buy 100, marked whole 400 + 120, sell 60 = half: cash 460, cost 50, worth 520 still. A result of 8 is claimed: realized 8,
+    and nothing else moves; gain 20, reserved 2. Exit 60 x 0.003 = 0.18: leaving brings 520 - 0.18 - 2 = 517.82."""
     m = mandate(per_tx_cap_usdc=None, daily_cap_usdc=None)
-    made = ledger(
-        deposit(500), row("buy", 100, tx="0x01", mark="120", **P), executed(100, tx="0x01")
-    )
-    made.add(row("sell", 60, tx="0x02", **P), executed(0, 60, tx="0x02"))
-    assert figures(made.book(m))[:4] == ["460.000000", "460.000000", "60.000000", "520.000000"]
+    made = ledger(deposit(500), row("buy", 100, tx="0x01", **P), executed(100, tx="0x01"))
+    made.add(marked(400, 120), row("sell", 60, tx="0x02", **P), executed(0, 60, tx="0x02"))
+    before = figures(made.book(m))
+    assert before[:3] == ["460.000000", "60.000000", "520.000000"]
+    assert made.state.measured.cost == 50_000_000
     made.add(row("resolve", 8, **P))
     assert figures(made.book(m)) == [
-        "460.000000", "518.000000", "0.000000", "518.000000", "cash", "8.000000", "1.800000", "0.000000", "516.200000"
+        "460.000000", "60.000000", "520.000000", "chain_mark", "8.000000", "2.000000", "0.180000", "517.820000"
     ]  # fmt: skip
+    assert mandate_view(made.book(m))["progress"]["realized_source"] == "claimed"
 
 
 def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
@@ -145,7 +159,7 @@ def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
         row("fee", "0.5"),
         row("resolve", 2),
     )
-    fees = on_the_wire(mandate_view(made.book()))["fees"]
+    fees = mandate_view(made.book())["fees"]
     assert (fees["tools"], fees["venue"], fees["network"]) == ("0.120000", "0.300000", "0.011000")
     assert fees["unclassified"] == {"amount": "0.500000", "count": 1, "source": "agent"}
     assert fees["realized_total"] == "0.931000"
@@ -154,41 +168,45 @@ def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
         "est": False,
         "formula": "resolve - fees - payouts",
     }
-    assert figures(made.book())[:6] == [
-        "500.000000",
-        "500.000000",
-        "0.000000",
-        "500.000000",
-        "cash",
-        "1.069000",
-    ]
-
-
-def test_reports_without_a_chain_row_are_estimates() -> None:
-    """Claimed: buy 30, sell 10 (a third), move 5 in. Estimate of cash 500 - 30 + 10 + 5 = 485; the position 30 - 10 = 20 at cost,
-    then 20 - 5 = 15; worth 500. The day counts the gross 30."""
-    made = ledger(
-        deposit(500), row("buy", 30, **P), row("sell", 10, **P), row("move", 5, direction="in", **P)
-    )
     assert figures(made.book())[:5] == [
-        "500.000000",
-        "485.000000",
-        "15.000000",
-        "500.000000",
-        "cost",
-    ]
-    assert (
-        on_the_wire(mandate_view(made.book()))["limits"]["used"]["per_day"]["value"] == "30.000000"
-    )
+        "500.000000", "0.000000", "500.000000", "cash", "1.069000",
+    ]  # fmt: skip
 
 
-def test_the_keeper_s_mark_beats_the_agent_s() -> None:
-    """Bought 40; the keeper marks 38, the agent says 90 afterwards: 38 stands. Worth 460 + 38 = 498, below the 500 put in,
+def test_a_claim_counts_against_the_day_and_against_nothing_else() -> None:
+    """Told with a transaction: buy 30, sell 10. Cash 500, worth 500; the day's 30 of 150; two claims wait."""
+    made = ledger(deposit(500), row("buy", 30, tx="0x01", **P), row("sell", 10, tx="0x02", **P))
+    assert figures(made.book())[:4] == ["500.000000", "0.000000", "500.000000", "cash"]
+    view = mandate_view(made.book())
+    assert view["limits"]["used"]["per_day"]["value"] == "30.000000"
+    waits = view["progress"]["pending_claims"]
+    assert (waits["count"], waits["out"], waits["in"]) == (2, "30.000000", "10.000000")
+    assert waits["oldest_at"] == "2026-11-02T09:00:02.000Z"
+
+
+def test_an_action_at_a_venue_counts_its_notional_and_moves_no_cash() -> None:
+    """30 at a venue: the day holds 30 of 150, cash and worth stay 500."""
+    made = ledger(deposit(500), row("buy", 30, notional=True, target={"market": "perps-btc"}))
+    assert figures(made.book())[:3] == ["500.000000", "0.000000", "500.000000"]
+    assert mandate_view(made.book())["limits"]["used"]["per_day"]["value"] == "30.000000"
+
+
+def test_a_whole_mark_is_not_moved_by_what_the_agent_says() -> None:
+    """Bought 40; the keeper marks 460 + 38, the agent says 90 afterwards: 498 stands, below the 500 put in,
     so nothing is reserved. Exit 38 x 0.003 = 0.114: leaving brings 497.886."""
     made = ledger(deposit(500), row("buy", 40, tx="0x01", **P), executed(40, tx="0x01"))
-    made.add(row("note", by="keeper", marks={"p": "38"}), row("note", mark="90", **P))
+    made.add(marked(460, 38), row("note", mark="90", **P))
     assert figures(made.book()) == [
-        "460.000000", "460.000000", "38.000000", "498.000000", "chain_mark", "0.000000", "0.000000", "0.114000", "497.886000"
+        "460.000000", "38.000000", "498.000000", "chain_mark", "0.000000", "0.000000", "0.114000", "497.886000"
+    ]  # fmt: skip
+
+
+def test_the_vault_read_at_a_newer_block_is_a_whole_mark_too() -> None:
+    """The ledger's mark says 460 + 38; the lens, two blocks later, 455 + 50: worth 505, positions 505 - 460 = 45."""
+    made = ledger(deposit(500), executed(40, tx="0x01"), marked(460, 38, place=(7, 0)))
+    seen = VaultState("0xcc", BlockStamp(9, "0x", START), True, cash=usdc(455), positions=usdc(50))
+    assert figures(made.book(chain=seen))[:4] == [
+        "460.000000", "45.000000", "505.000000", "chain_mark"
     ]  # fmt: skip
 
 
@@ -219,12 +237,12 @@ def test_a_gain_is_settled_paid_and_withdrawn_to_the_last_digit() -> None:
     made = _to_the_end("57.123457", "7.123457", "0.712345", "506.411112")
     m = mandate(status=Status.SETTLED, stopped_at=START)
     before = figures(made.book(m))
-    assert (before[0], before[6]) == ("0.712345", "0.712345")
+    assert (before[0], before[5]) == ("0.712345", "0.712345")
     made.add(row("payout", "0.712345", "chain"))
     assert figures(made.book(m)) == [
-        "0.000000", "0.000000", "0.000000", "0.000000", "cash", "6.411112", "0.000000", "0.000000", "0.000000"
+        "0.000000", "0.000000", "0.000000", "cash", "6.411112", "0.000000", "0.000000", "0.000000"
     ]  # fmt: skip
-    fees = on_the_wire(mandate_view(made.book(m)))["fees"]
+    fees = mandate_view(made.book(m))["fees"]
     assert fees["agent_fee"] == {
         "reserved_est": "0.000000",
         "paid": "0.712345",
@@ -241,14 +259,13 @@ def test_a_loss_pays_no_fee() -> None:
         "0.000000",
         "0.000000",
         "0.000000",
-        "0.000000",
         "cash",
         "-9.000000",
         "0.000000",
         "0.000000",
         "0.000000",
     ]
-    fees = on_the_wire(mandate_view(made.book()))["fees"]
+    fees = mandate_view(made.book())["fees"]
     assert (fees["agent_fee"]["paid_source"], fees["net_after_fees_realized"]["value"]) == (
         None,
         "-9.00",
@@ -277,7 +294,7 @@ def test_the_day_cap_binds_and_lifts_at_midnight() -> None:
         *[executed(n, tx=f"0x{n}{i}") for i, n in enumerate((45, 45, 40))],
         executed(0, 60, tx="0xff"),
     )
-    limits = on_the_wire(mandate_view(made.book()))["limits"]
+    limits = mandate_view(made.book())["limits"]
     assert limits["remaining"] == {
         "value": "20.000000", "binding": {"clause": 3, "key": "per_day"}, "retry_at": "2026-11-03T00:00:00.000Z"
     }  # fmt: skip
@@ -292,12 +309,12 @@ def test_two_days_amounts_meet_at_midnight_and_the_rolling_day_shows_it() -> Non
         START.replace(hour=0) + timedelta(days=1),
     )
     made = ledger(deposit(500), executed(50, tx="0x01", at=late), executed(50, tx="0x02", at=early))
-    limits = on_the_wire(mandate_view(made.book(now=early + timedelta(seconds=1))))["limits"]
+    limits = mandate_view(made.book(now=early + timedelta(seconds=1)))["limits"]
     assert (limits["used"]["per_day"]["value"], limits["rolling_24h"]["value"]) == (
         "50.000000",
         "100.000000",
     )
-    later = on_the_wire(mandate_view(made.book(now=early + timedelta(hours=24))))["limits"]
+    later = mandate_view(made.book(now=early + timedelta(hours=24)))["limits"]
     assert (later["used"]["per_day"]["value"], later["rolling_24h"]["value"]) == (
         "0.000000",
         "50.000000",
@@ -307,35 +324,21 @@ def test_two_days_amounts_meet_at_midnight_and_the_rolling_day_shows_it() -> Non
 def test_a_reorganised_deposit_is_taken_back() -> None:
     """300 and 200 in; the second is re-organised away: cash 300, committed 300, worth 300. Its new place brings 500 back."""
     made = ledger(deposit(300), deposit(200))
-    made.add(
-        NewEvent(
-            kind=Kind.NOTE,
-            reported_by=Reporter.CHAIN,
-            occurred_at=START,
-            payload=reversal_payload(made.events[1]),
-        )
-    )
+    made.add(gone(made.events[1]))
     assert figures(made.book())[0] == "300.000000"
-    assert on_the_wire(mandate_view(made.book()))["progress"]["committed"] == "300.000000"
+    assert mandate_view(made.book())["progress"]["committed"] == "300.000000"
     made.add(deposit(200))
-    assert figures(made.book())[3] == "500.000000"
+    assert figures(made.book())[2] == "500.000000"
 
 
 def test_unusable_stored_values_read_as_nothing_and_say_so() -> None:
-    """A mark of "lots" and a spent of "NaN" read as 0: cash 500, a position marked 0, worth 460 by estimate."""
-    made = ledger(deposit(500), row("buy", 40, mark="lots", **P))
-    made.add(
-        row(
-            "move",
-            None,
-            "chain",
-            tx="0x09",
-            executed={"target": MARKET, "spent": "NaN", "received": None},
-        )
-    )
+    """A mark of "lots" and a spent of "NaN" read as 0: cash 500, worth 500."""
+    made = ledger(deposit(500), row("note", None, mark="lots", target={"address": MARKET}))
+    told = {"target": MARKET, "spent": "NaN", "received": None}
+    made.add(row("move", None, "chain", tx="0x09", executed=told))
     at = made.book()
-    assert figures(at)[:4] == ["500.000000", "460.000000", "0.000000", "460.000000"]
-    assert on_the_wire(mandate_view(at))["progress"]["data_issue"] is True
+    assert figures(at)[:3] == ["500.000000", "0.000000", "500.000000"]
+    assert mandate_view(at)["progress"]["data_issue"] is True
 
 
 def test_a_mandate_past_its_end_says_ended_until_it_is_settled() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.ledger.events import Event, Kind, Reporter
-from domain.ledger.measured import EMPTY, SCALE, Day, Record, after, roll
+from domain.ledger.record import EMPTY, SCALE, Day, Record, after, roll
 from domain.money import Usdc
 from domain.reads.windows import Total, chart, days_live, joint, nearest, since_of, together, window
 from tests.domain.material import on_the_wire

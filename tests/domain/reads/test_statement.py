@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from domain.ledger.books import Books
 from domain.ledger.events import Event, NewEvent
-from domain.ledger.state import LedgerState
 from domain.reads.statement import (
     Span,
     Week,
@@ -26,7 +26,7 @@ from domain.reads.statement import (
     week_of,
 )
 from domain.refusals import Refused
-from tests.domain.ledger.test_ledger import interleaved, stories
+from tests.domain.ledger.test_books import interleaved, stories
 from tests.domain.material import (
     START,
     Ledger,
@@ -44,10 +44,10 @@ P: dict[str, Any] = {"position": {"id": "p"}}
 def span(events: Sequence[Event], period: Week) -> Span:
     """The states at both ends of a week, by the time the rows were written."""
 
-    def before(at: datetime) -> LedgerState:
-        return refold([e for e in events if e.created_at < at], all_events=events)
+    def before(at: datetime) -> Books:
+        return refold([e for e in events if e.occurred_at < at], all_events=events)
 
-    inside = [e for e in events if period.start <= e.created_at < period.end]
+    inside = [e for e in events if period.start <= e.occurred_at < period.end]
     return Span(mandate(), period, before(period.start), before(period.end), inside)
 
 

@@ -21,7 +21,7 @@ from domain.mandates.terms import TermsStatus
 from domain.reads.view import mandate_view, summary
 from domain.rules.case import Book
 from domain.settings import Switches
-from tests.domain.ledger.test_ledger import GARBAGE
+from tests.domain.ledger.test_books import GARBAGE
 from tests.domain.material import (
     MARKET,
     SELECTOR,
@@ -282,7 +282,14 @@ def test_a_reason_comes_only_from_the_agent_s_own_rows() -> None:
 def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
     log = {
         "name": "Executed",
-        "args": {"target": MARKET, "selector": SELECTOR, "spent": 40_000_000},
+        "args": {
+            "target": MARKET,
+            "selector": SELECTOR,
+            "spent": 40_000_000,
+            "returned": 0,
+            "approved": 0,
+            "agent": "0xbb",
+        },
         "tx_hash": "0x01",
         "block": 9,
     }

@@ -11,11 +11,13 @@ import pytest
 from domain.agents.policy import Policy
 from domain.facts import BlockStamp, VaultState
 from domain.mandates.approvals import Approval, Reservation
-from domain.mandates.mandate import Status
+from domain.mandates.mandate import ClauseKey, Status
+from domain.reads.limits import limits
 from domain.rules.case import Book
-from domain.rules.checks import Wanted, action_checks, remaining
+from domain.rules.checks import Wanted, action_checks, day_used, remaining
 from domain.rules.exposure import exposure
 from domain.rules.stop_line import at_stop_line
+from domain.settings import Config
 from tests.domain.material import (
     MARKET,
     OTHER,
@@ -72,7 +74,8 @@ def failing(book: Book, wanted: Wanted | None = None) -> list[str]:
 
 
 def hold(amount: str | int, name: str = "h") -> Reservation:
-    return Reservation("m_1", name, usdc(amount), NOW, NOW + timedelta(minutes=10))
+    key = f"{MARKET}:{SELECTOR}:{usdc(amount).micros}:{name}"
+    return Reservation("m_1", key, usdc(amount), NOW, NOW + timedelta(minutes=10))
 
 
 def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() -> None:
@@ -167,7 +170,9 @@ def test_asking_refuses_nothing_by_itself_and_an_approved_item_lets_it_pass() ->
 
 
 def test_the_refusal_of_the_day_names_what_is_left_and_when_it_lifts() -> None:
-    book = funded(*[executed(50, tx=f"0x{n}", at=NOW) for n in range(2)], row("buy", 30, at=NOW))
+    book = funded(
+        *[executed(50, tx=f"0x{n}", at=NOW) for n in range(2)], executed(30, tx="0x9", at=NOW)
+    )
     refused = next(c.refusal for c in action_checks(book, want(21)) if c.code == "over_daily_cap")
     assert refused is not None
     block = refused.as_json()
@@ -188,9 +193,34 @@ def test_one_action_that_is_reserved_reported_and_mined_counts_once() -> None:
     assert failing(book, want(50)) == []
     two = replace(book, reservations=(hold(50), hold(50, "i")))
     assert failing(two, want(50)) == []
+    told = limits(two).used.per_day
+    assert (told.value, told.reserved) == (usdc(50), usdc(50))
     assert failing(
         replace(book, reservations=(hold(50), hold(50, "i"), hold("0.000001", "j"))), want(50)
     ) == ["over_daily_cap"]
+
+
+def test_a_claim_of_less_than_was_handed_out_frees_nothing() -> None:
+    """Handed out 100, reported 1: 100 are held till the chain tells, 1 of them as the claim."""
+    book = funded(row("buy", 1, tx="0x01", at=NOW), reservations=(hold(100),))
+    assert day_used(book) == usdc(100)
+    told = limits(book).used.per_day
+    assert (told.value, told.reserved) == (usdc(1), usdc(99))
+
+
+def test_two_actions_one_reported_and_one_handed_out_both_count() -> None:
+    book = funded(row("buy", 50, tx="0x01", at=NOW), reservations=(hold(50), hold(50, "i")))
+    assert day_used(book) == usdc(100)
+
+
+def test_more_becomes_possible_when_the_first_hold_or_claim_ends() -> None:
+    held = replace(hold(150), expires_at=NOW + timedelta(minutes=10))
+    left = remaining(funded(reservations=(held,)))
+    assert (left.binding, left.retry_at) == (ClauseKey.PER_DAY, NOW + timedelta(minutes=10))
+    waits = remaining(funded(row("buy", 150, tx="0x01", at=NOW)))
+    assert waits.retry_at == NOW + timedelta(seconds=Config().claim_ttl_s)
+    spent = remaining(funded(*[executed(50, tx=f"0x{n}", at=NOW) for n in range(3)]))
+    assert spent.retry_at == START.replace(hour=0) + timedelta(days=1)
 
 
 def test_ten_parallel_calls_cannot_all_pass() -> None:
@@ -311,7 +341,8 @@ def _mark(cash: str, minutes: int) -> Any:
 @pytest.mark.parametrize(
     ("marks", "reached"),
     [
-        ([_mark("400", 2), _mark("400", 1)], True),
+        ([_mark("399.999999", 2), _mark("399.999999", 1)], True),
+        ([_mark("400", 2), _mark("400", 1)], False),
         ([_mark("400.000001", 2), _mark("400", 1)], False),
         ([_mark("399", 2), _mark("401", 1)], False),
         ([_mark("399", 1)], False),

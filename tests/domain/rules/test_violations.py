@@ -26,11 +26,11 @@ from tests.domain.material import (
     OTHER,
     SELECTOR,
     START,
-    Ledger,
     deposit,
     executed,
     ledger,
     mandate,
+    marked,
     on_the_wire,
     row,
     usdc,
@@ -79,7 +79,10 @@ def item(amount: int, status: str = "approved", **more: Any) -> Approval:
 
 CASES: dict[str, Callable[[], tuple[Book, NewEvent]]] = {
     "over_per_tx_cap": lambda: (funded(), row("buy", "50.000001")),
-    "over_daily_cap": lambda: (funded(*[row("buy", 50) for _ in range(3)]), row("buy", "0.000001")),
+    "over_daily_cap": lambda: (
+        funded(*[row("buy", 50, tx=f"0x1{n}") for n in range(3)]),
+        row("buy", "0.000001"),
+    ),
     "over_budget": lambda: (
         funded(per_tx_cap_usdc=usdc(600), daily_cap_usdc=usdc(600)),
         row("buy", "500.000001"),
@@ -90,7 +93,7 @@ CASES: dict[str, Callable[[], tuple[Book, NewEvent]]] = {
     "mandate_paused": lambda: (funded(paused_at=START), row("sell", 1)),
     "not_accepted": lambda: (funded(accepted_at=None), row("resolve", 1)),
     "below_stop_line": lambda: (
-        funded(row("buy", 150, position={"id": "p"}, mark="49")),
+        funded(executed(150, tx="0x11"), marked(350, 49)),
         row("buy", "0.000001", at=NOON + timedelta(days=1)),
     ),
     "approval_missing": lambda: (funded(approval_above_usdc=usdc(20)), row("buy", "20.000001")),
@@ -132,37 +135,63 @@ def test_a_broken_rule_is_flagged_with_its_clause_and_shows_everywhere(code: str
 
 
 def test_an_amount_equal_to_a_cap_is_inside_it() -> None:
-    book = funded(row("buy", 50), row("buy", 50), approval_above_usdc=usdc(50))
+    book = funded(*[row("buy", 50, tx=f"0x1{n}") for n in range(2)], approval_above_usdc=usdc(50))
     assert codes(book, row("buy", 50)) == []
 
 
 def test_a_floor_that_is_reached_exactly_is_not_crossed() -> None:
-    book = funded(row("buy", 150, position={"id": "p"}, mark="50"))
+    book = funded(executed(150, tx="0x11"), marked(350, 50))
     assert codes(book, row("buy", 50, at=START + timedelta(days=1))) == []
 
 
-def test_the_day_is_the_utc_day_of_the_action_and_not_of_the_request() -> None:
-    last, first = (
-        START.replace(hour=23, minute=59, second=59),
-        START.replace(hour=0) + timedelta(days=1),
-    )
-    made = ledger(deposit(500), *[executed(50, tx=f"0x{n}", at=last) for n in range(3)])
-    late = made.book(now=first)
-    assert codes(late, executed(50, tx="0x09", at=first)) == []
-    assert codes(late, executed("0.000001", tx="0x09", at=last)) == ["over_daily_cap"]
+def test_a_chain_row_is_judged_only_by_what_the_vault_does_not_enforce() -> None:
+    """60 above the cap of 50, at another target, past the end, while paused, over the day: the vault let it through."""
+    made = ledger(deposit(500), *[executed(50, tx=f"0x{n}") for n in range(3)])
+    at = mandate(ends_at=START, paused_at=START)
+    book = made.book(at, now=START + timedelta(days=1))
+    assert codes(book, executed(60, tx="0x09", target=OTHER)) == []
+    assert codes(made.book(), deposit(1)) == []
+    assert codes(made.book(mandate(accepted_at=None)), executed(1, tx="0x09")) == ["not_accepted"]
+    late = mandate(accepted_at=START + timedelta(hours=1))
+    assert codes(made.book(late), executed(1, tx="0x09")) == ["not_accepted"]
+    assert codes(made.book(late), executed(1, tx="0x09", at=START + timedelta(hours=1))) == []
 
 
 @pytest.mark.parametrize("agent_first", [True, False])
 def test_both_rows_of_a_pair_get_one_verdict_by_the_chain_s_amounts(agent_first: bool) -> None:
-    """The agent says 10, the chain measured 60: above the cap of 50, once."""
+    """The agent says 35, the chain measured 40: above the policy's 30, once."""
     made = ledger(deposit(500))
-    rows = [row("buy", 10, tx="0x01"), executed(60, tx="0x01")]
+    rows = [row("buy", 35, tx="0x01"), executed(40, tx="0x01")]
     for new in rows if agent_first else rows[::-1]:
         same = tuple(e for e in made.events if e.tx_hash == "0x01")
-        made.add(replace(new, payload=flagged(new, violations(made.book(), new, same))))
-    assert "over_per_tx_cap" in made.events[-1].violation_codes
+        book = replace(made.book(), policy=Policy(per_tx_cap_usdc=usdc(30)))
+        made.add(replace(new, payload=flagged(new, violations(book, new, same))))
+    assert made.events[-1].violation_codes == ("over_per_tx_cap",)
     assert made.state.violations == {"over_per_tx_cap": 1}
     assert len(on_the_wire(breaches(made.book()))) == 1
+
+
+def test_a_withdrawal_and_a_stop_after_it_flag_no_clean_call() -> None:
+    """Read late: the call stands before both in the chain, whatever the ledger holds by now."""
+    told = {"spent": "0", "returned": "0", "gain": "0", "agent_fee": "0"}
+    made = ledger(
+        deposit(500),
+        row("stop", None, "chain", reason="withdraw"),
+        row("resolve", None, "chain", settled=told),
+    )
+    made.add(row("withdraw", 450, "chain"))
+    closed = made.book(mandate(status=Status.SETTLED, stopped_at=START, settled_at=START))
+    assert codes(closed, executed(50, tx="0x09", at=START)) == []
+
+
+def test_a_second_report_of_one_transaction_flags_nothing_later() -> None:
+    made = ledger(deposit(1_060), executed(300, tx="0x01"), row("buy", 300, tx="0x01"))
+    m = mandate(budget_usdc=usdc(1_060), per_tx_cap_usdc=usdc(300), daily_cap_usdc=usdc(1_000))
+    again = row("buy", 300, tx="0x01")
+    broken = violations(made.book(m), again, tuple(made.events[1:]))
+    assert [b.code for b in broken] == ["duplicate_tx"]
+    made.add(replace(again, payload=flagged(again, broken)))
+    assert codes(made.book(m), row("buy", 100, tx="0x02")) == []
 
 
 def test_a_matched_report_does_not_count_twice_against_the_day() -> None:
@@ -174,8 +203,9 @@ def test_a_matched_report_does_not_count_twice_against_the_day() -> None:
 def test_per_action_the_approved_amount_counts_where_it_is_larger() -> None:
     new = executed(40, tx="0x01")
     more = replace(new, payload={"executed": {**new.payload["executed"], "approved": "51"}})
-    assert codes(funded(), more) == ["over_per_tx_cap"]
-    assert codes(funded(), new) == []
+    strict = replace(funded(), policy=Policy(per_tx_cap_usdc=usdc(45)))
+    assert codes(strict, more) == ["over_per_tx_cap"]
+    assert codes(strict, new) == []
 
 
 def test_the_stricter_of_policy_and_mandate_binds_and_is_named() -> None:
@@ -212,18 +242,19 @@ def test_a_report_of_an_approved_execution_is_clean_after_the_item_is_used_up() 
     assert codes(book, row("buy", 40, tx="0x01"), made.events[-1]) == []
 
 
-def test_what_happened_before_a_stop_or_a_pause_breaks_nothing_when_it_is_told_later() -> None:
-    stopped = funded(status=Status.STOPPED, stopped_at=NOON)
-    assert codes(stopped, executed(10, tx="0x01", at=NOON)) == []
-    assert codes(stopped, executed(10, tx="0x01", at=NOON + timedelta(seconds=1))) == [
-        "mandate_stopped"
-    ]
-    paused = funded(paused_at=NOON)
-    assert codes(paused, executed(10, tx="0x01", at=NOON - timedelta(seconds=1))) == []
-    made = ledger(executed(10, tx="0x01", at=NOON))
-    assert (
-        codes(stopped, row("buy", 10, tx="0x01", at=NOON + timedelta(hours=1)), *made.events) == []
-    )
+def test_what_happened_after_a_stop_of_the_record_is_flagged_and_what_happened_before_it_is_not() -> (
+    None
+):
+    stop = row("stop", None, "owner", at=NOON, reason="owner", record_only=True)
+    made = ledger(deposit(500), stop)
+    stopped = made.book(mandate(status=Status.STOPPED, stopped_at=NOON))
+    told = made.state.record_stop
+    assert told is not None
+    assert codes(stopped, executed(10, tx="0x01", at=told)) == []
+    late = executed(10, tx="0x01", at=told + timedelta(seconds=1))
+    assert codes(stopped, late) == ["mandate_stopped"]
+    before = ledger(executed(10, tx="0x01", at=told)).events
+    assert codes(stopped, row("buy", 10, tx="0x01", at=told + timedelta(hours=1)), *before) == []
 
 
 def test_unwinding_a_closed_mandate_breaks_nothing() -> None:
@@ -237,11 +268,6 @@ def test_unwinding_a_closed_mandate_breaks_nothing() -> None:
     )
     for closed in (funded(status=Status.STOPPED, stopped_at=START), funded(ends_at=START)):
         assert codes(closed, told) == []
-
-
-def test_a_deposit_above_the_budget_is_flagged() -> None:
-    assert codes(funded(), deposit("0.000001")) == ["over_budget"]
-    assert codes(ledger(deposit(400)).book(), deposit(100)) == []
 
 
 def test_paid_reads_go_to_the_hosts_of_the_terms() -> None:
@@ -266,32 +292,3 @@ def test_a_venue_order_is_judged_by_its_market() -> None:
     assert codes(only, row("buy", 1, target={"market": "BTC"})) == []
     assert codes(only, row("buy", 1, target={"market": "perps-btc"})) == []
     assert codes(only, row("buy", 1, target={"market": "DOGE"})) == ["target_not_allowed"]
-
-
-def test_a_chain_row_to_a_target_outside_the_terms_is_flagged() -> None:
-    assert codes(funded(), executed(1, tx="0x01", target=OTHER)) == ["target_not_allowed"]
-    assert codes(funded(), executed(1, tx="0x01", target=MARKET.upper().replace("0X", "0x"))) == []
-
-
-@pytest.mark.parametrize(
-    ("closed", "code"),
-    [
-        ({"accepted_at": None}, "not_accepted"),
-        ({"status": Status.STOPPED}, "mandate_stopped"),
-        ({"ends_at": START}, "mandate_ended"),
-        ({"paused_at": START}, "mandate_paused"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["note", "fee", "resolve"])
-def test_whatever_an_agent_reports_without_a_say_is_flagged(
-    closed: dict[str, Any], code: str, kind: str
-) -> None:
-    amount = None if kind == "note" else "1"
-    assert codes(funded(), row(kind, amount)) == []
-    assert codes(funded(**closed), row(kind, amount)) == [code]
-
-
-def test_an_empty_ledger_flags_nothing_for_an_ordinary_report() -> None:
-    assert (
-        codes(Ledger().book(), row("buy", 50, tx="0x01", target={"market": "erc4626-test"})) == []
-    )

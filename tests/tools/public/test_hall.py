@@ -10,7 +10,7 @@ import pytest
 
 from chain import codec
 from domain.ledger.events import Kind, NewEvent, Reporter
-from domain.ledger.measured import Day
+from domain.ledger.record import Day
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from server.settings import Settings
@@ -368,6 +368,7 @@ async def test_a_draft_is_nobodys_record(world: World) -> None:
 
 
 async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
+    world.deps = replace(world.deps, defaults=replace(world.deps.defaults, stop_line_dry_run=False))
     m = await working(world, payout_rule={"kind": "share_of_verified_gain", "bps": 1000})
     keeper = ticks(world)
     told_ = await m.execute("60")

@@ -1,0 +1,125 @@
+"""The two books of a mandate, and what is noticed of any row: all that a read derives from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final
+
+from domain.ledger import claimed, journal
+from domain.ledger.claimed import Claimed
+from domain.ledger.events import Event
+from domain.ledger.journal import Journal
+from domain.ledger.kinds import Kind, Reporter
+from domain.ledger.measured import Measured
+from domain.ledger.payloads import RefusedAttempt, Stopped
+from domain.times import day_of, timestamp
+
+BREACHES_KEPT: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """A mandate's ledger after row `seq`.
+
+    Shapes: `violations` counts broken rules by code; `breaches` are the newest, newest first, as
+    `{codes, event_id, at, detail}`; `record_stop` is when the owner stopped the record; `bad` says
+    that a stored value was unusable.
+    """
+
+    seq: int = 0
+    journal: Journal = journal.NOTHING
+    claimed: Claimed = claimed.EMPTY
+    violations: Mapping[str, int] = field(default_factory=dict)
+    breaches: tuple[Mapping[str, Any], ...] = ()
+    refusals_day: str | None = None
+    refusals_count: int = 0
+    record_stop: datetime | None = None
+    bad: bool = False
+
+    @property
+    def measured(self) -> Measured:
+        """What the house says."""
+        return self.journal.now
+
+
+EMPTY: Final = Books()
+
+
+def after(books: Books, event: Event, pair: Event | None = None) -> Books:
+    """The books after one more row. Pure and total.
+
+    Shapes: `pair` is the earlier row that `event.pairs_with` names.
+    Source: contract 5.
+    """
+    changed: dict[str, Any] = {
+        "seq": event.seq,
+        "journal": journal.after(books.journal, event),
+        "claimed": claimed.after(books.claimed, event, pair),
+    }
+    if event.told.unusable or _negative(event):
+        changed["bad"] = True
+    if event.violation_codes:
+        changed |= _broken(books, event, pair)
+    what = event.told.what
+    if isinstance(what, RefusedAttempt):
+        day = day_of(event.created_at)
+        same = books.refusals_day == day
+        changed["refusals_day"] = day
+        changed["refusals_count"] = books.refusals_count + 1 if same else 1
+    if isinstance(what, Stopped) and event.reported_by is Reporter.OWNER:
+        changed["record_stop"] = event.occurred_at
+    return replace(books, **changed)
+
+
+def _negative(event: Event) -> bool:
+    """Only a result may be negative (spec 2.4)."""
+    amount = event.amount_usdc
+    return amount is not None and amount.micros < 0 and event.kind is not Kind.RESOLVE
+
+
+def _broken(books: Books, event: Event, pair: Event | None) -> dict[str, Any]:
+    """A rule that both rows of a pair say was broken counts once."""
+    known = pair.violation_codes if pair is not None else ()
+    codes = [code for code in event.violation_codes if code not in known]
+    told = event.told.violation
+    if not codes or told is None:
+        return {}
+    counts = dict(books.violations)
+    for code in codes:
+        counts[code] = counts.get(code, 0) + 1
+    row = {
+        "codes": codes,
+        "event_id": event.event_id,
+        "at": timestamp(event.created_at),
+        "detail": dict(told.detail),
+    }
+    return {"violations": counts, "breaches": (row, *books.breaches)[:BREACHES_KEPT]}
+
+
+_PLAIN: Final = ("seq", "violations", "refusals_day", "refusals_count", "bad")
+
+
+def to_json(books: Books) -> dict[str, Any]:
+    """An exact JSON form."""
+    stop = books.record_stop
+    return {n: getattr(books, n) for n in _PLAIN} | {
+        "measured": journal.to_json(books.journal),
+        "claimed": claimed.to_json(books.claimed),
+        "breaches": list(books.breaches),
+        "record_stop": None if stop is None else stop.isoformat(),
+    }
+
+
+def from_json(told: Mapping[str, Any]) -> Books:
+    """Read `to_json`'s form back."""
+    stop = told["record_stop"]
+    plain: dict[str, Any] = {n: told[n] for n in _PLAIN}
+    return Books(
+        journal=journal.from_json(told["measured"]),
+        claimed=claimed.from_json(told["claimed"]),
+        breaches=tuple(told["breaches"]),
+        record_stop=None if stop is None else datetime.fromisoformat(stop),
+        **plain,
+    )

@@ -1,0 +1,120 @@
+"""The vault's events: one table of what each is in the ledger and in the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from domain.ledger.kinds import Kind
+from domain.ledger.payloads import (
+    AgentPaid,
+    Control,
+    Deposited,
+    Executed,
+    Marked,
+    Payload,
+    Place,
+    Settled,
+    Stopped,
+    Unwound,
+    Withdrawn,
+)
+from domain.money import Usdc
+
+Args = Mapping[str, Any]
+
+StepKind = Literal[
+    "instruction",
+    "research",
+    "verify",
+    "consent",
+    "action",
+    "outcome",
+    "funding",
+    "control",
+    "note",
+]
+"""Kinds of steps (spec 2.7)."""
+
+STOP_REASONS: Final = {0: "none", 1: "owner", 2: "agent", 3: "floor", 4: "withdraw"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainEvent:
+    """One event of the vault.
+
+    Shapes: `log` is its Solidity name; `step` the kind and the code of its step (spec 2.7); `reads`
+    makes the payload, and the row's amount, of the arguments (Solidity names, base units); `call`
+    is the vault transaction that is meant by it, as an owner names it.
+    """
+
+    log: str
+    kind: Kind
+    what: type[Payload]
+    step: tuple[StepKind, str]
+    reads: Callable[[Args], tuple[Payload, Usdc | None]]
+    call: str | None = None
+
+
+def _place(a: Args) -> Place:
+    return Place(address=a["target"], selector=a["selector"])
+
+
+def _executed(a: Args) -> tuple[Payload, Usdc]:
+    told = Executed(
+        place=_place(a),
+        spent=Usdc(a["spent"]),
+        received=Usdc(a["returned"]),
+        approved=Usdc(a["approved"]),
+        agent=a["agent"],
+        data_hash=a.get("dataHash"),
+    )
+    return told, told.spent or told.received
+
+
+def _unwound(a: Args) -> tuple[Payload, Usdc]:
+    received = Usdc(a["returned"])
+    return Unwound(
+        place=_place(a), received=received, by=a["by"], data_hash=a.get("dataHash")
+    ), received
+
+
+def _stopped(a: Args) -> tuple[Payload, None]:
+    return Stopped(reason=STOP_REASONS.get(a["reason"], "unknown"), by=a["by"]), None
+
+
+def _settled(a: Args) -> tuple[Payload, Usdc]:
+    spent, returned = Usdc(a["totalSpent"]), Usdc(a["totalReturned"])
+    told = Settled(
+        spent=spent, returned=returned, gain=Usdc(a["gain"]), agent_fee=Usdc(a["agentFee"])
+    )
+    return told, returned - spent
+
+
+def _marked(a: Args) -> tuple[Payload, None]:
+    return Marked(
+        cash=Usdc(a["cash"]), positions=Usdc(a["positions"]), floor=Usdc(a["floor"])
+    ), None
+
+
+CHAIN_EVENTS: Final = (
+    ChainEvent(log="Deposited", kind=Kind.DEPOSIT, what=Deposited, step=("funding", "deposit"), call="deposit",
+               reads=lambda a: (Deposited(sender=a["from"]), Usdc(a["amount"]))),
+    ChainEvent(log="Executed", kind=Kind.MOVE, what=Executed, step=("action", "executed"), reads=_executed),
+    ChainEvent(log="Unwound", kind=Kind.MOVE, what=Unwound, step=("action", "unwound"), call="unwind", reads=_unwound),
+    ChainEvent(log="Withdrawn", kind=Kind.WITHDRAW, what=Withdrawn, step=("funding", "withdraw"), call="withdraw",
+               reads=lambda a: (Withdrawn(), Usdc(a["amount"]))),
+    ChainEvent(log="AgentPaid", kind=Kind.PAYOUT, what=AgentPaid, step=("outcome", "payout"),
+               reads=lambda a: (AgentPaid(agent=a["agent"]), Usdc(a["amount"]))),
+    ChainEvent(log="Stopped", kind=Kind.STOP, what=Stopped, step=("control", "stop"), call="stop", reads=_stopped),
+    ChainEvent(log="Settled", kind=Kind.RESOLVE, what=Settled, step=("outcome", "resolve"), reads=_settled),
+    ChainEvent(log="AgentRevoked", kind=Kind.NOTE, what=Control, step=("control", "paused"), call="pause",
+               reads=lambda a: (Control(what="paused", agent=a["agent"]), None)),
+    ChainEvent(log="AgentSet", kind=Kind.NOTE, what=Control, step=("control", "resumed"), call="resume",
+               reads=lambda a: (Control(what="resumed", agent=a["agent"]), None)),
+    ChainEvent(log="Marked", kind=Kind.NOTE, what=Marked, step=("outcome", "mark"), reads=_marked),
+)  # fmt: skip
+
+BY_LOG: Final[Mapping[str, ChainEvent]] = {e.log: e for e in CHAIN_EVENTS}
+LOG_OF: Final[Mapping[str, str]] = {e.call: e.log for e in CHAIN_EVENTS if e.call is not None}

@@ -1,0 +1,319 @@
+"""The claimed book: what agents say, in the order in which they said it. It moves nothing measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final
+
+from domain.ledger.events import Event
+from domain.ledger.kinds import Kind, Reporter
+from domain.ledger.payloads import (
+    UNKNOWN,
+    ClaimEnded,
+    Executed,
+    Noted,
+    PaidFee,
+    Reported,
+    Reverses,
+    Said,
+    Unwound,
+)
+from domain.times import day_of
+
+PARTS_KEPT: Final = 256
+PENDING_KEPT: Final = 256
+DAYS_KEPT: Final = 16
+KEY_CHARS: Final = 128
+CREDIT_MICROS: Final = 10_000
+TOOL_FEES: Final = frozenset({"x402", "tools", "paid_read"})
+NETWORK_FEES: Final = frozenset({"gas", "network"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """An action with a transaction that no chain row tells of yet. Units: micro-USDC."""
+
+    tx_hash: str
+    at: datetime
+    out: int = 0
+    into: int = 0
+    address: str | None = None
+    selector: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a position as its agent names it, in the agent's own figures.
+
+    Shapes: `of` is the key of the position, `unknown` while nothing says it. Units: micro-USDC.
+    """
+
+    of: str
+    cost: int = 0
+    value: int = 0
+    mark: int | None = None
+    marked_at: datetime | None = None
+
+    @property
+    def opened(self) -> bool:
+        """False once it was sold or resolved; its name stays with its position."""
+        return self.cost > 0 or self.value > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """An agent's newest mark of a whole position."""
+
+    value: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """What the agents of a mandate claim.
+
+    Units: micro-USDC; `credits` are paid-read credits by UTC day, `notional` the spend at venues
+    and paid hosts by UTC day, of which no vault's log will tell.
+    Shapes: `pending` by event id, `parts` by the agent's id, `marks` by position.
+    """
+
+    trades: int = 0
+    resolved: int = 0
+    fee_tools: int = 0
+    fee_venue: int = 0
+    fee_network: int = 0
+    fee_unclassified: int = 0
+    fee_unclassified_count: int = 0
+    credits: Mapping[str, int] = field(default_factory=dict)
+    notional: Mapping[str, int] = field(default_factory=dict)
+    pending: Mapping[str, Claim] = field(default_factory=dict)
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    marks: Mapping[str, Estimate] = field(default_factory=dict)
+    next_at: str | None = None
+
+    @property
+    def fees(self) -> int:
+        """All fees together."""
+        return self.fee_tools + self.fee_venue + self.fee_network + self.fee_unclassified
+
+
+EMPTY: Final = Claimed()
+
+
+def after(c: Claimed, event: Event, pair: Event | None = None) -> Claimed:
+    """The book after one more row.
+
+    Shapes: `pair` is the row of the other side, where the ledger holds it.
+    A row by the house ends the claim that it measures. A second report of one transaction, and an
+    action at a contract that names no transaction, count for nothing (contract 5).
+    """
+    what = event.told.what
+    if event.reported_by is Reporter.AGENT:
+        if "duplicate_tx" in event.violation_codes or not isinstance(what, Said):
+            return c
+        if unproven(event):
+            return _looks(c, what)
+        return _said(_looks(c, what), event, what, pair)
+    if isinstance(what, ClaimEnded):
+        return _ended(c, event_id=what.event_id)
+    if event.reported_by is Reporter.CHAIN and event.tx_hash and not isinstance(what, Reverses):
+        return _named(_ended(c, tx_hash=event.tx_hash), what, pair)
+    return c
+
+
+def unproven(event: Event) -> bool:
+    """True for an action that only a vault's log could prove, and that names no transaction."""
+    what = event.told.what
+    acts = event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
+    said = isinstance(what, Reported) and not what.notional
+    return event.reported_by is Reporter.AGENT and acts and said and event.tx_hash is None
+
+
+def sides(event: Event) -> tuple[int, int]:
+    """(out, in) of an action, micro-USDC: a move goes out unless its direction says in."""
+    what = event.told.what
+    amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
+    came_in = isinstance(what, Said) and what.direction == "in"
+    if event.kind is Kind.BUY or (event.kind is Kind.MOVE and not came_in):
+        return amount, 0
+    return (0, amount) if event.kind in (Kind.SELL, Kind.MOVE) else (0, 0)
+
+
+def _looks(c: Claimed, what: Said) -> Claimed:
+    look = what.next_at
+    return c if look is None or len(look) > 40 else replace(c, next_at=look)
+
+
+def _said(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed:
+    if isinstance(what, PaidFee):
+        c = _paid(c, event, what)
+    elif event.kind is Kind.RESOLVE:
+        amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
+        c = replace(c, resolved=c.resolved + amount, trades=c.trades + 1)
+    elif isinstance(what, Reported):
+        c = _acted(c, event, what, pair)
+    return _parted(c, event, what, pair)
+
+
+def _paid(c: Claimed, event: Event, what: PaidFee) -> Claimed:
+    amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
+    changed: dict[str, Any] = {}
+    if what.fee_kind in TOOL_FEES:
+        changed["fee_tools"] = c.fee_tools + amount
+    elif what.fee_kind == "venue":
+        changed["fee_venue"] = c.fee_venue + amount
+    elif what.fee_kind in NETWORK_FEES:
+        changed["fee_network"] = c.fee_network + amount
+    else:
+        changed["fee_unclassified"] = c.fee_unclassified + amount
+        changed["fee_unclassified_count"] = c.fee_unclassified_count + 1
+    if what.paid_read:
+        changed["credits"] = _on(c.credits, event.occurred_at, -(-amount // CREDIT_MICROS))
+    return replace(c, **changed)
+
+
+def _on(days: Mapping[str, int], at: datetime, amount: int) -> Mapping[str, int]:
+    if not amount:
+        return days
+    day = day_of(at)
+    return _newest({**days, day: days.get(day, 0) + amount})
+
+
+def _newest(days: dict[str, int]) -> dict[str, int]:
+    for day in sorted(days)[:-DAYS_KEPT]:
+        del days[day]
+    return days
+
+
+def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> Claimed:
+    out, into = sides(event)
+    c = replace(c, trades=c.trades + 1)
+    if what.notional:
+        return replace(c, notional=_on(c.notional, event.occurred_at, out))
+    if pair is not None or event.tx_hash is None:
+        return c
+    claim = Claim(
+        tx_hash=event.tx_hash,
+        at=event.occurred_at,
+        out=out,
+        into=into,
+        address=what.place.address,
+        selector=what.place.selector,
+    )
+    pending = {**c.pending, event.event_id: claim}
+    if len(pending) > PENDING_KEPT:  # the least of them hides the least
+        del pending[min(pending, key=lambda k: pending[k].out)]
+    return replace(c, pending=pending)
+
+
+def _ended(c: Claimed, *, event_id: str | None = None, tx_hash: str | None = None) -> Claimed:
+    rest = {k: p for k, p in c.pending.items() if k != event_id and p.tx_hash != tx_hash}
+    return c if len(rest) == len(c.pending) else replace(c, pending=rest)
+
+
+# -- parts of positions
+
+
+def _parted(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed:
+    """What the row says of a part, or of a whole position where it names no part."""
+    name = what.part.id if what.part is not None else None
+    if name is None:
+        if what.mark is None or what.place.key == UNKNOWN:
+            return c
+        estimate = Estimate(value=what.mark.micros, at=event.occurred_at)
+        return replace(c, marks=_least({**c.marks, what.place.key[:KEY_CHARS]: estimate}))
+    name = name[:KEY_CHARS]
+    parts = {k: p for k, p in c.parts.items() if k != name}
+    part = _moved(c.parts.get(name, Part(of=_of(what, pair))), event)
+    if part.of == UNKNOWN:
+        part = replace(part, of=_of(what, pair))
+    if what.mark is not None and event.kind is not Kind.RESOLVE:
+        value = what.mark.micros
+        part = replace(part, value=value, mark=value, marked_at=event.occurred_at)
+    return replace(c, parts=_least({**parts, name: part}))
+
+
+def _of(what: Said, pair: Event | None) -> str:
+    market = what.part.market if what.part is not None else None
+    named = what.place.key if what.place.key != UNKNOWN else market
+    if named is None and pair is not None:
+        measured = pair.told.what
+        named = measured.place.key if isinstance(measured, (Executed, Unwound)) else None
+    return (named or UNKNOWN)[:KEY_CHARS]
+
+
+def _moved(part: Part, event: Event) -> Part:
+    """The part after an action in its own figures."""
+    out, into = sides(event)
+    value, cost = part.value + out, part.cost + out
+    if event.kind is Kind.RESOLVE or into >= value > 0:
+        return Part(of=part.of)
+    if into:
+        cost, value = (cost * (value - into) // value if value else cost), max(0, value - into)
+    return replace(part, value=value, cost=cost)
+
+
+def _named(c: Claimed, what: object, pair: Event | None) -> Claimed:
+    """The chain's row says where the part is that its agent reported before without a place."""
+    said = pair.told.what if pair is not None else None
+    if not isinstance(said, (Reported, Noted)) or said.part is None or said.part.id is None:
+        return c
+    name = said.part.id[:KEY_CHARS]
+    part = c.parts.get(name)
+    if part is None or part.of != UNKNOWN or not isinstance(what, (Executed, Unwound)):
+        return c
+    named = replace(part, of=what.place.key[:KEY_CHARS])
+    return replace(c, parts={k: named if k == name else p for k, p in c.parts.items()})
+
+
+def _least(kept: dict[str, Any]) -> dict[str, Any]:
+    """At most PARTS_KEPT; the one least lately told of goes first."""
+    while len(kept) > PARTS_KEPT:
+        del kept[next(iter(kept))]
+    return kept
+
+
+# -- JSON
+
+
+_DATED: Final[Mapping[str, type[Any]]] = {"pending": Claim, "parts": Part, "marks": Estimate}
+
+
+def to_json(c: Claimed) -> dict[str, Any]:
+    """An exact JSON form: only what differs from an empty book."""
+    told: dict[str, Any] = {}
+    for name in Claimed.__dataclass_fields__:
+        value = getattr(c, name)
+        if value == getattr(EMPTY, name):
+            continue
+        if name in _DATED:
+            value = {k: [_text(getattr(v, n)) for n in _names(name)] for k, v in value.items()}
+        told[name] = value
+    return told
+
+
+def from_json(told: Mapping[str, Any]) -> Claimed:
+    """Read `to_json`'s form back."""
+    values: dict[str, Any] = dict(told)
+    for name, made in _DATED.items():
+        if name in values:
+            values[name] = {k: _made(made, _names(name), v) for k, v in values[name].items()}
+    return replace(EMPTY, **values)
+
+
+def _names(of: str) -> tuple[str, ...]:
+    return tuple(_DATED[of].__dataclass_fields__)
+
+
+def _text(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _made(made: type[Any], names: tuple[str, ...], told: list[Any]) -> Any:
+    values = dict(zip(names, told, strict=True))
+    for name in ("at", "marked_at"):
+        if values.get(name) is not None:
+            values[name] = datetime.fromisoformat(values[name])
+    return made(**values)

@@ -1,0 +1,77 @@
+"""The exact JSON form of the measured book: only what differs from an empty one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any, Final
+
+from domain.ledger.measured import EMPTY, Day, Ended, Mark, Measured, Position, Result
+from domain.ledger.payloads import Place
+
+Pair = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+
+def _plain(made: type[Any]) -> Pair:
+    """A flat value whose only time is `at`, as a list in the order of its fields."""
+    names = [f.name for f in fields(made)]
+
+    def to(value: Any) -> list[Any]:
+        values = [getattr(value, n) for n in names]
+        return [v.isoformat() if isinstance(v, datetime) else v for v in values]
+
+    def back(told: list[Any]) -> Any:
+        named = dict(zip(names, told, strict=True))
+        if "at" in named:
+            named["at"] = datetime.fromisoformat(named["at"])
+        return made(**named)
+
+    return to, back
+
+
+def _position(p: Position) -> list[Any]:
+    at = p.place
+    return [at.market, at.address, at.selector, at.label, p.cost, p.value, p.back]
+
+
+def _position_back(told: list[Any]) -> Position:
+    market, address, selector, label, cost, value, back = told
+    place = Place(market=market, address=address, selector=selector, label=label)
+    return Position(place=place, cost=cost, value=value, back=back)
+
+
+def _each(pair: Pair) -> Pair:
+    to, back = pair
+    return (lambda m: {k: to(v) for k, v in m.items()}), (
+        lambda m: {k: back(v) for k, v in m.items()}
+    )
+
+
+_FORMS: Final[Mapping[str, Pair]] = {
+    "positions": _each((_position, _position_back)),
+    "days": _each(_plain(Day)),
+    "largest_ever": (list, tuple),
+    "busiest_ever": (list, tuple),
+    "mark": _plain(Mark),
+    "earlier": _plain(Mark),
+    "paused_at": (datetime.isoformat, datetime.fromisoformat),
+    "stopped": _plain(Ended),
+    "settled": _plain(Result),
+}
+
+
+def to_json(m: Measured) -> dict[str, Any]:
+    """The fields that say anything."""
+    told: dict[str, Any] = {}
+    for f in fields(Measured):
+        value = getattr(m, f.name)
+        if value != getattr(EMPTY, f.name):
+            told[f.name] = _FORMS[f.name][0](value) if f.name in _FORMS else value
+    return told
+
+
+def from_json(told: Mapping[str, Any]) -> Measured:
+    """Read `to_json`'s form back."""
+    read = {n: _FORMS[n][1](v) if n in _FORMS else v for n, v in told.items()}
+    return replace(EMPTY, **read)

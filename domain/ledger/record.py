@@ -1,0 +1,289 @@
+"""The measured record of a mandate, day by day, from what the chain and the keeper say alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC
+from typing import Any, Final
+
+from domain.ledger.events import Event, Kind, Reporter
+from domain.money import Usdc
+from domain.refusals import Refused
+
+SCALE: Final = 10**18
+
+
+DUST: Final = 1_000_000
+
+
+HOUSE: Final = frozenset({Reporter.CHAIN, Reporter.KEEPER})
+
+
+CLAIMS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What one UTC day of a mandate adds up to: a row of the daily roll-ups.
+
+    Units: micro-USDC; `factor` is the return chained over the day's sub-periods, SCALE where
+    nothing was won or lost.
+    Shapes: `start` and `worth` are the measured worth at its begin and its end; the `claimed_*`
+    figures are the agent's.
+    """
+
+    day: str
+    start: int
+    worth: int
+    inflow: int = 0
+    outflow: int = 0
+    factor: int = SCALE
+    trades: int = 0
+    claimed_trades: int = 0
+    claimed_net: int = 0
+    claimed_fees: int = 0
+
+    @property
+    def net(self) -> int:
+        """Worth change - net deposits (contract 8)."""
+        return self.worth - self.start - self.inflow + self.outflow
+
+    def as_json(self) -> list[Any]:
+        """The values in the order of the fields."""
+        return [getattr(self, f.name) for f in fields(self)]
+
+    @classmethod
+    def from_json(cls, told: Sequence[Any]) -> Day:
+        """Read `as_json`'s form back."""
+        return cls(*told)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Where the fold of a mandate's rows stands after row `seq`.
+
+    Shapes: `positions` is the house's latest mark and what was traded after it, at cost; `waiting`
+    is a mark (cash, positions, whether the chain wrote it) of a block that the ledger has not
+    reached; `exited` says that something came back from a position since the latest mark; `void`
+    that what was open is marked at nothing, and may yet recover.
+    `base` is the worth at the begin of the sub-period that runs,
+    `inflow` and `outflow` the flows in it.
+    """
+
+    seq: int = 0
+    day: Day | None = None
+    funded: bool = False
+    cash: int = 0
+    positions: int = 0
+    waiting: tuple[int, int, bool] | None = None
+    exited: bool = False
+    void: bool = False
+    settled: bool = False
+    fee_owed: int = 0
+    base: int = 0
+    inflow: int = 0
+    outflow: int = 0
+
+    @property
+    def worth(self) -> int:
+        """Cash and positions, without the agent's fee once the settlement has fixed it."""
+        return self.cash + self.positions - self.fee_owed
+
+    def as_json(self) -> dict[str, Any]:
+        """An exact JSON form; the day is a row of its own."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "day"}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any], day: Day) -> Record:
+        """Read `as_json`'s form back, with the day it stands in."""
+        waiting = told["waiting"]
+        return cls(**{**told, "waiting": None if waiting is None else tuple(waiting), "day": day})
+
+
+EMPTY: Final = Record()
+
+
+def roll(record: Record, events: Iterable[Event]) -> tuple[Record, list[Day]]:
+    """Fold more rows in; every day they touch, oldest first, the one it stood in included.
+
+    A row belongs to the UTC day it was stored on, so that a day that is over never changes.
+    """
+    days: dict[str, Day] = {}
+    for event in events:
+        if record.day is not None:
+            days[record.day.day] = record.day
+        record = after(record, event)
+    if record.day is not None:
+        days[record.day.day] = record.day
+    return record, [days[d] for d in sorted(days)]
+
+
+def after(record: Record, event: Event) -> Record:
+    """The record after one more row. An agent's row changes what it claims and nothing that is
+    measured.
+    """
+    r = _on_day(replace(record, seq=event.seq), event.created_at.astimezone(UTC).date().isoformat())
+    if event.reported_by in HOUSE:
+        r = _caught_up(_measured(r, event))
+        return _today(r, worth=r.worth)
+    return _claimed(r, event) if event.reported_by is Reporter.AGENT else r
+
+
+def _on_day(r: Record, day: str) -> Record:
+    if r.day is not None and r.day.day >= day:
+        return r
+    return replace(r, day=Day(day, r.worth, r.worth))
+
+
+def _today(r: Record, **changes: Any) -> Record:
+    return r if r.day is None else replace(r, day=replace(r.day, **changes))
+
+
+def _add(r: Record, **more: int) -> Record:
+    """Add to the day's sums."""
+    return r if r.day is None else _today(r, **{n: getattr(r.day, n) + v for n, v in more.items()})
+
+
+def _claimed(r: Record, event: Event) -> Record:
+    amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
+    if event.kind is Kind.FEE:
+        return _add(r, claimed_fees=amount, claimed_net=-amount)
+    if event.kind is Kind.RESOLVE:
+        return _add(r, claimed_trades=1, claimed_net=amount)
+    return _add(r, claimed_trades=1) if event.kind in CLAIMS else r
+
+
+# -- what the chain and the keeper say
+# ---------------------------------------------------------------------------------
+
+
+def _measured(r: Record, event: Event) -> Record:
+    told, amount = event.payload, event.amount_usdc.micros if event.amount_usdc is not None else 0
+    by_chain = event.reported_by is Reporter.CHAIN
+    if by_chain and isinstance(told.get("reverses"), Mapping):
+        return _reversed(r, told["reverses"])
+    if isinstance(told.get("marked"), Mapping):
+        return replace(
+            r,
+            waiting=(
+                _money(told["marked"].get("cash")),
+                _money(told["marked"].get("positions")),
+                by_chain,
+            ),
+        )
+    if not by_chain:
+        return r
+    if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
+        return _flow(replace(r, funded=True), amount if event.kind is Kind.DEPOSIT else -amount)
+    if event.kind is Kind.PAYOUT:
+        return replace(r, cash=r.cash - amount, fee_owed=max(0, r.fee_owed - amount))
+    if isinstance(told.get("settled"), Mapping):
+        fee = _money(told["settled"].get("agent_fee"))
+        return _closed(replace(r, settled=True, positions=0, waiting=None, fee_owed=fee))
+    if event.kind is Kind.MOVE:
+        return _traded(r, event)
+    return r
+
+
+def _traded(r: Record, event: Event) -> Record:
+    executed = event.payload.get("executed")
+    told = executed or event.payload.get("unwound")
+    if not isinstance(told, Mapping):
+        return r
+    spent, received = _money(told.get("spent")), _money(told.get("received"))
+    r = replace(_exchanged(r, spent - received), exited=r.exited or received > 0)
+    r = _add(r, trades=1) if executed else r
+    return _closed(r) if r.positions == 0 else r
+
+
+def _exchanged(r: Record, spent: int) -> Record:
+    """Cash against positions, at cost until the next mark; what comes back after settlement is
+    cash alone.
+    """
+    return replace(
+        r, cash=r.cash - spent, positions=0 if r.settled else max(0, r.positions + spent)
+    )
+
+
+def _caught_up(r: Record) -> Record:
+    """Take a mark when the ledger stands where the chain stood.
+
+    The house marks the newest block, and rows enter the ledger some blocks later: a mark taken at
+    once would count what was bought twice, and what was sold not at all. Nothing is what a probe
+    that does not answer says too: where nothing came back from the positions, only the vault's own
+    log or the settlement makes it a loss.
+    """
+    if r.waiting is None or r.settled or r.waiting[0] != r.cash:
+        return r
+    _, positions, proven = r.waiting
+    if not positions and r.positions and not r.exited and not proven:
+        return replace(r, waiting=None)
+    void = positions == 0 and (r.positions > 0 or r.void)
+    return _closed(replace(r, positions=positions, waiting=None, exited=False, void=void))
+
+
+def _reversed(r: Record, row: Mapping[str, Any]) -> Record:
+    """Take back what a reorganisation took off the chain."""
+    kind, told = row.get("kind"), row.get("payload")
+    told = told if isinstance(told, Mapping) else {}
+    amount = _money(row.get("amount_usdc"))
+    if kind in (Kind.DEPOSIT.value, Kind.WITHDRAW.value):
+        return _flow(r, -amount if kind == Kind.DEPOSIT.value else amount)
+    if kind == Kind.PAYOUT.value:
+        return replace(r, cash=r.cash + amount, fee_owed=r.fee_owed + (amount if r.settled else 0))
+    if isinstance(told.get("settled"), Mapping):
+        return replace(r, settled=False, fee_owed=0)
+    called = told.get("executed") or told.get("unwound")
+    if isinstance(called, Mapping):
+        net = _money(called.get("spent")) - _money(called.get("received"))
+        return _exchanged(_add(r, trades=-1) if told.get("executed") else r, -net)
+    return r
+
+
+def _money(value: object) -> int:
+    """A stored amount; one that is unusable reads as 0 (spec 2.1)."""
+    try:
+        return Usdc.parse(value).micros
+    except Refused:
+        return 0
+
+
+# -- chained returns
+# ---------------------------------------------------------------------------------------------------
+
+
+def _flow(r: Record, amount: int) -> Record:
+    """Money of the owner comes or goes: no result of the agent's.
+
+    With nothing open worth is known to the last unit, so that a new sub-period begins here. With
+    positions open it is known at the next mark only; until then the flow waits.
+    """
+    r = _add(r, inflow=max(0, amount), outflow=max(0, -amount))
+    if r.positions == 0 and not r.void:
+        r = _closed(r)
+        return replace(r, cash=r.cash + amount, base=r.base + amount)
+    return replace(
+        r,
+        cash=r.cash + amount,
+        inflow=r.inflow + max(0, amount),
+        outflow=r.outflow + max(0, -amount),
+    )
+
+
+def _closed(r: Record) -> Record:
+    """End the sub-period at a moment when worth is known, and chain its return into the day's.
+
+    A flow between two marks may have come before or after what they measure. It is read against
+    the agent: a gain is divided by all that may have been there, a loss by the least; so no flow
+    can raise the record.
+    """
+    gain = r.worth - r.base - r.inflow + r.outflow
+    least = r.base - r.outflow if r.base > r.outflow else r.base
+    bottom = r.base + r.inflow if gain > 0 or r.base <= 0 else least
+    ended = replace(r, base=r.worth, inflow=0, outflow=0)
+    # A gain on dust would chain into any return one likes, and then be shown over real money.
+    if gain == 0 or bottom <= 0 or (gain > 0 and bottom < DUST) or r.day is None:
+        return ended
+    part = max(0, SCALE * (bottom + gain) // bottom)
+    return _today(ended, factor=r.day.factor * part // SCALE)

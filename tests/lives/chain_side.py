@@ -1,0 +1,230 @@
+"""What happens to a vault on the real EVM: a random life, and what a reorganisation leaves of it."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from chain import codec
+from chain.devchain import RpcError
+from domain.facts import BlockStamp, VaultLog, VaultState
+from domain.money import Usdc
+from tests.contracts.harness import START, USD, Contract, Refusal, World
+
+HOUR = 3_600
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block: what it holds of the vault, and the vault after it."""
+
+    stamp: BlockStamp
+    tx: str | None
+    logs: tuple[VaultLog, ...]
+    vault: VaultState
+    paused: bool
+
+
+@dataclass(frozen=True)
+class History:
+    """The blocks since the vault's creation: those all branches share, the branch that is read
+    first, and the one that stays.
+    """
+
+    vault: str
+    trunk: tuple[Block, ...]
+    lost: tuple[Block, ...]
+    kept: tuple[Block, ...]
+
+    @property
+    def chain(self) -> tuple[Block, ...]:
+        """The chain as it is in the end."""
+        return self.trunk + self.kept
+
+
+class Stage:
+    """One deployed EVM; every history begins at the same block of it."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        calls, probes = self.world.calls()[:2], self.world.probes()[:1]
+        self.vault = self.world.create(self.world.terms(calls, probes), calls, probes)
+        self.first = self.world.evm.chain.head.number
+        self.actions = [
+            self.invest, self.invest, self.invest, self.redeem, self.redeem, self.deposit, self.deposit, self.gain, self.lose,
+            self.donate, self.sync, self.pause, self.resume, self.resume, self.later, self.later, self.mark, self.stop,
+            self.withdraw, self.settle, self.pay, self.unwind, self.unwind,
+        ]  # fmt: skip
+
+    def history(self, seed: int, length: int) -> History:
+        """Play a life; the same seed gives the same one."""
+        w, chain = self.world, self.world.evm.chain
+        chain.truncate(self.first)
+        w.evm.time = START + HOUR
+        self.chance = random.Random(seed)  # noqa: S311
+        self.seen: dict[bytes, Block] = {}
+        self.deposit()
+        self.play(length)
+        depth = self.chance.randint(0, min(6, chain.head.number - self.first - 1))
+        fork = chain.head.number - depth
+        trunk, lost = self.blocks(self.first + 1, fork), self.blocks(fork + 1, chain.head.number)
+        if depth:
+            self.reorganise(fork)
+            self.play(self.chance.randint(0, 3))
+            while chain.head.number <= fork + depth:
+                chain.mine(w.evm.time)
+                self.read()
+        return History(self.vault.address, trunk, lost, self.blocks(fork + 1, chain.head.number))
+
+    def reorganise(self, fork: int) -> None:
+        """Take blocks away; their transactions come back, but some of them, and perhaps later."""
+        chain = self.world.evm.chain
+        old = chain.blocks[fork + 1 :]
+        chain.truncate(fork)
+        if self.chance.random() < 0.5:
+            chain.mine(old[0].timestamp)
+            self.read()
+        for block in old:
+            for mined in block.txs:
+                if self.chance.random() < 0.7:
+                    try:
+                        chain.send_raw(mined.raw, max(block.timestamp, chain.head.timestamp))
+                    except RpcError:
+                        continue
+                    self.read()
+        self.world.evm.time = max(self.world.evm.time, chain.head.timestamp)
+
+    def play(self, length: int) -> None:
+        for _ in range(length):
+            with contextlib.suppress(Refusal):  # it is then as if it had never been sent
+                self.chance.choice(self.actions)()
+
+    # -- what may be done
+
+    def amount(self, most: int) -> int:
+        return self.chance.randint(1, most) * USD // self.chance.choice([1, 1, 7])
+
+    def sent(self, by: str, function: str, *args: Any) -> None:
+        self.vault.send(by, function, *args)
+        self.read()
+
+    def invest(self) -> None:
+        self.world.invest(self.vault, self.amount(200))
+        self.read()
+
+    def shares(self) -> int:
+        held = int(self.world.market.read("balanceOf", self.vault.address))
+        return max(1, held // self.chance.choice([1, 2, 3]))
+
+    def redeem(self) -> None:
+        self.world.redeem(self.vault, self.shares())
+        self.read()
+
+    def unwind(self) -> None:
+        by = self.chance.choice([self.world.owner, self.world.agent, self.world.keeper])
+        to = self.vault.address
+        self.world.unwind(self.vault, by, self.world.market, "redeem", self.shares(), to, to)
+        self.read()
+
+    def deposit(self) -> None:
+        amount = self.amount(400)
+        self.world.usdc.send(self.world.owner, "approve", self.vault.address, amount)
+        self.read()
+        self.sent(self.world.owner, "deposit", amount)
+
+    def gain(self) -> None:
+        self.mint(self.world.market)
+
+    def donate(self) -> None:
+        self.mint(self.vault)
+
+    def mint(self, to: Contract) -> None:
+        self.world.usdc.send(self.world.evm.people[9], "mint", to.address, self.amount(40))
+        self.read()
+
+    def lose(self) -> None:
+        held = self.world.balance(self.world.market)
+        self.world.market.send(self.world.stranger, "lose", held // 10)
+        self.read()
+
+    def sync(self) -> None:
+        self.sent(self.world.owner, "sync")
+
+    def pause(self) -> None:
+        self.sent(self.world.owner, "revokeAgent")
+
+    def resume(self) -> None:
+        self.sent(self.world.owner, "setAgent", self.world.agent)
+
+    def stop(self) -> None:
+        if self.chance.random() < 0.4:
+            self.sent(self.chance.choice([self.world.owner, self.world.agent]), "stop")
+
+    def withdraw(self) -> None:
+        if self.chance.random() < 0.5:
+            self.sent(self.world.owner, "withdrawAll")
+
+    def settle(self) -> None:
+        self.sent(self.world.stranger, "settle")
+
+    def pay(self) -> None:
+        self.sent(self.world.stranger, "payAgent")
+
+    def mark(self) -> None:
+        self.sent(self.world.keeper, "mark")
+
+    def later(self) -> None:
+        self.world.evm.time += self.chance.choice([60, HOUR, 14 * HOUR, 30 * HOUR])
+
+    # -- what is seen of it
+
+    def blocks(self, low: int, high: int) -> tuple[Block, ...]:
+        chain = self.world.evm.chain
+        return tuple(self.seen[chain.blocks[n].hash] for n in range(low, high + 1))
+
+    def read(self) -> None:
+        """Look at the newest block, and at those below it that were not looked at."""
+        chain = self.world.evm.chain
+        head = chain.head
+        vault, paused = self.state(), bool(self.vault.read("paused"))
+        for block in reversed(chain.blocks[self.first + 1 :]):
+            if block.hash in self.seen:
+                return
+            at = datetime.fromtimestamp(block.timestamp, UTC)
+            stamp = BlockStamp(block.number, "0x" + block.hash.hex(), at)
+            txs = [t for t in block.txs if t.status]
+            tx = "0x" + txs[0].hash.hex() if txs else None
+            logs = tuple(self.logs(txs[0].logs, tx, stamp)) if txs and tx else ()
+            assert block is head or not logs, "two blocks of the vault between two looks"
+            self.seen[block.hash] = Block(stamp, tx, logs, self.at(vault, stamp), paused)
+
+    def logs(self, raws: Any, tx: str, stamp: BlockStamp) -> list[VaultLog]:
+        found = []
+        for index, (address, topics, data) in enumerate(raws):
+            if address != bytes.fromhex(self.vault.address[2:]):
+                continue
+            told = codec.decode_log("MandateVault", [t.to_bytes(32, "big") for t in topics], data)
+            assert told is not None
+            name, args = told
+            digest = args["mandate"]
+            found.append(VaultLog(name, self.vault.address, digest, args, tx, index, stamp))
+        return found
+
+    def state(self) -> dict[str, Any]:
+        told = self.world.lens.read("readOne", self.vault.address)
+        names = (
+            "ok", "stopped", "settled", "withdrawable", "stop_reason", "lock_reason", "agent", "until", "cash", "positions", "floor",
+            "spent_today", "total_deposited", "total_spent", "total_returned", "fee_owed", "balance",
+        )  # fmt: skip
+        return dict(zip(names, told, strict=True))
+
+    def at(self, told: dict[str, Any], stamp: BlockStamp) -> VaultState:
+        money = (
+            "cash", "positions", "floor", "spent_today", "total_deposited", "total_spent", "total_returned", "fee_owed", "balance",
+        )  # fmt: skip
+        flags: dict[str, Any] = {n: bool(told[n]) for n in ("stopped", "settled", "withdrawable")}
+        sums: dict[str, Any] = {n: Usdc(told[n]) for n in money}
+        return VaultState(self.vault.address, stamp, True, **flags, **sums)

@@ -1,0 +1,102 @@
+"""Claims that no chain row will answer: reverted, of another vault, or never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from domain.facts import Receipt
+from domain.ledger.claimed import Claim
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.payloads import ClaimEnded, Outcome
+from domain.ledger.written import written
+from domain.mandates.mandate import Mandate
+from domain.ports import Chain
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Deps
+from tools.call.switches import switches
+from tools.keeper.intake import Desk
+
+CLAIMS_A_ROUND = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A claim that waits, and where."""
+
+    mandate: Mandate
+    event_id: str
+    claim: Claim
+
+
+def waiting(uow: UnitOfWork, mandates: Sequence[Mandate]) -> list[Waiting]:
+    """The pending claims of some mandates."""
+    return [
+        Waiting(mandate=m, event_id=event_id, claim=claim)
+        for m in mandates
+        for event_id, claim in uow.ledger.state(m.public_id).claimed.pending.items()
+    ][:CLAIMS_A_ROUND]
+
+
+async def end_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> int:
+    """Look for what became of each pending claim, and note those that ended without a chain row;
+    how many.
+
+    Errors: `chain_unavailable`.
+    """
+    claims = await deps.store.read(lambda uow: waiting(uow, mandates))
+    if not claims:
+        return 0
+    read_to = await _read_to(deps, chain)
+    ended = 0
+    for one in claims:
+        receipt = await chain.receipt(one.claim.tx_hash)
+        outcome = outcome_of(one, receipt, chain.confirmations)
+        wait = timedelta(seconds=deps.config.claim_ttl_s)
+        if outcome is None and read_to is not None and read_to >= one.claim.at + wait:
+            outcome = "not_found"
+        if outcome is not None:
+            ended += await deps.store.write(partial(_end, deps, one, outcome))
+    return ended
+
+
+async def _read_to(deps: Deps, chain: Chain) -> datetime | None:
+    """The time of the newest block that the reader has read."""
+    cursor = await deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
+    stamp = None if cursor is None else await chain.block(cursor.block)
+    return None if stamp is None else stamp.at
+
+
+def outcome_of(one: Waiting, receipt: Receipt | None, confirmations: int) -> Outcome | None:
+    """What a receipt that is deep enough says; None while the chain's row may still come."""
+    if receipt is None or receipt.depth < confirmations:
+        return None
+    if not receipt.ok:
+        return "reverted"
+    vault = (one.mandate.vault_address or "").lower()
+    return None if any(g.address.lower() == vault for g in receipt.logs) else "elsewhere"
+
+
+def _end(deps: Deps, one: Waiting, outcome: Outcome, uow: UnitOfWork) -> bool:
+    now = deps.clock.now()
+    desk = Desk(now, deps.ids, deps.config, switches(uow, deps.defaults))
+    return end_claim(uow, desk, one, outcome)
+
+
+def end_claim(uow: UnitOfWork, desk: Desk, one: Waiting, outcome: Outcome) -> bool:
+    """Write the note, once; a chain row may have come first."""
+    m = uow.mandates.get(one.mandate.public_id, lock=True)
+    if m is None or one.event_id not in uow.ledger.state(m.public_id).claimed.pending:
+        return False
+    row = NewEvent(
+        kind=Kind.NOTE,
+        reported_by=Reporter.KEEPER,
+        occurred_at=desk.now,
+        tx_hash=one.claim.tx_hash,
+        chain_id=m.chain_id,
+        payload=written(ClaimEnded(event_id=one.event_id, outcome=outcome)),
+    )
+    uow.ledger.append(m.public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
+    return True
