@@ -240,8 +240,7 @@ def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
         case Signed():
             return "control", event.kind.value, "done"
         case PaidFee():
-            read_for = what.resource is not None
-            return ("research", "paid_read", "done") if read_for else ("note", "fee", "done")
+            return ("research", "paid_read", "done") if what.paid_read else ("note", "fee", "done")
         case Reported() | Noted():
             return _said(event, what)
         case ClaimEnded():

@@ -22,7 +22,7 @@ from domain.refusals import Refused, invalid, refusal
 from domain.rules.checks import remaining
 from domain.rules.credits import afford, used
 from domain.rules.violations import flagged, notional, violations
-from domain.times import midnight
+from domain.times import midnight, timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
 from tools.call.case import Facts, chain_of, load_book
@@ -91,7 +91,9 @@ class EventOut(Gives):
     event: dict[str, Any]
     violation: bool
     warnings: list[Warned]
-    remaining: dict[str, Any]
+    remaining: dict[str, Any] = Field(
+        description="what limits.remaining was at as_of: a repeat of this answer repeats it too"
+    )
 
 
 class RefusedIn(OneMandate):
@@ -104,7 +106,11 @@ class RefusedIn(OneMandate):
         "MandateStopped",
         "MandateEnded",
         "server_guard",
-    ]
+    ] = Field(
+        description="the vault's error where it is one of these five. Any other error of the vault "
+        "(NotAgent, OverBudget, ...) and every refusal of this service is server_guard, with the "
+        "error's or refusal's own name under check"
+    )
     source: Line | None = Field(
         default=None,
         max_length=200,
@@ -125,6 +131,10 @@ class RefusedOut(Gives):
     event: dict[str, Any]
     proven: bool
     known: bool
+    vault_error: str | None = Field(
+        description="the vault's own error, as the reverted receipt gives it; null where no receipt "
+        "proves one"
+    )
 
 
 def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
@@ -218,7 +228,8 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
         "event": event.as_json(),
         "violation": bool(broken),
         "warnings": [UNPROVEN] if unproven(event) else [],
-        "remaining": remaining(replace(book, state=uow.ledger.state(m.public_id))).as_json(),
+        "remaining": remaining(replace(book, state=uow.ledger.state(m.public_id))).as_json()
+        | {"as_of": timestamp(ask.now)},
     }
     return Reply(202 if broken else 201, body)
 
@@ -270,6 +281,13 @@ def _known(uow: UnitOfWork, m: Mandate, tx_hash: str) -> Event | None:
     return next((e for e in rows if isinstance(e.told.what, RefusedAttempt)), None)
 
 
+def _error_of(event: Event) -> str | None:
+    """The vault's error that a receipt proved."""
+    what = event.told.what
+    proof = what.proof if isinstance(what, RefusedAttempt) else None
+    return None if proof is None else str(proof["error"])
+
+
 def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     """Store a refused attempt: at most 60 a day and mandate, one a transaction."""
     asked = ask.asked
@@ -279,6 +297,7 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
             "event": known.as_json(),
             "proven": known.reported_by is Reporter.CHAIN,
             "known": True,
+            "vault_error": _error_of(known),
         }
         return Reply(200, told)
     if asked.attempted is not None and len(json.dumps(asked.attempted)) > ATTEMPTED_MAX:
@@ -313,7 +332,15 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     event = uow.ledger.append(m.public_id, new, event_id=ask.ids.short("ev_"), now=ask.now)
     if event is None:
         raise LookupError("a refusal row carries no log index")
-    return Reply(201, {"event": event.as_json(), "proven": proven, "known": False})
+    return Reply(
+        201,
+        {
+            "event": event.as_json(),
+            "proven": proven,
+            "known": False,
+            "vault_error": _error_of(event),
+        },
+    )
 
 
 def scope(caller: Caller, asked: EventIn) -> str:
