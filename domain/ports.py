@@ -130,6 +130,26 @@ class Chain(Protocol):
         """Calldata of USDC approve."""
         ...
 
+    def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
+        """keccak256(abi.encode(vault, target, keccak256(data), approveAmount)), 0x hex: what names
+        one action (contract 6).
+        """
+        ...
+
+    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
+        """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
+        terms.
+
+        Errors: `not_configured` without a factory.
+        """
+        ...
+
+    async def approvals_on_chain(self) -> bool:
+        """True where the vaults of the factory ask for the owner's signature above the approval
+        amount.
+        """
+        ...
+
     def explain_call(self, data: str) -> Mapping[str, Any]:
         """Decode calldata of known functions: `{selector, function?, args?}`; never raises."""
         ...

@@ -111,9 +111,12 @@ def _docs(operations: Sequence[Operation]) -> Handler:
         if op.route
     )
     page = (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Delegated-spending wallet: routes</title>"
-        "<style>body{font:16px/1.5 system-ui;margin:2rem;max-width:72rem}td{padding:.2rem .6rem;vertical-align:top}</style>"
-        f"<h1>Routes</h1><p>The whole description: <a href=/openapi.json>openapi.json</a></p><table>{rows}</table></html>"
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Delegated-spending wallet: "
+        "routes</title>"
+        "<style>body{font:16px/1.5 system-ui;margin:2rem;max-width:72rem}td{padding:.2rem "
+        ".6rem;vertical-align:top}</style>"
+        "<h1>Routes</h1><p>The whole description: <a "
+        f"href=/openapi.json>openapi.json</a></p><table>{rows}</table></html>"
     )
 
     async def handle(_: web.Request) -> web.StreamResponse:

@@ -39,7 +39,8 @@ def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any
         "info": {
             "title": "Delegated-spending wallet",
             "version": version("mandate-wallet"),
-            "description": "An agent spends inside a mandate that its owner signed. Every error is a refusal block.",
+            "description": "An agent spends inside a mandate that its owner signed. Every error is "
+            "a refusal block.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": base_url}],

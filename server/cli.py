@@ -142,14 +142,22 @@ def contracts() -> None:
     "--keeper-address",
     help="The keeper that may mark and unwind; default: the address of the keeper key.",
 )
-def deploy(chain_id: int, key_file: Path, keeper_address: str | None) -> None:
+@click.option(
+    "--approvals-on-chain",
+    is_flag=True,
+    help="Vaults ask for the owner's signature above the approval amount.",
+)
+def deploy(
+    chain_id: int, key_file: Path, keeper_address: str | None, approvals_on_chain: bool
+) -> None:
     """Deploy the factory and the lens, and print the settings to add."""
     from server.devnet import deploy_contracts
 
+    key = key_file.read_text().strip()
     _say(
         _run(
             lambda: deploy_contracts(
-                _settings(), chain_id, key_file.read_text().strip(), keeper_address
+                _settings(), chain_id, key, keeper_address, approvals_on_chain=approvals_on_chain
             )
         )
     )
@@ -177,7 +185,8 @@ def conform(command: tuple[str, ...], only: tuple[str, ...], limit_s: int, as_js
     unknown = sorted(set(only) - {s.name for s in SCENARIOS})
     if unknown:
         raise click.UsageError(
-            f"no such scenario: {', '.join(unknown)}; there are {', '.join(s.name for s in SCENARIOS)}"
+            f"no such scenario: {', '.join(unknown)}; there are "
+            f"{', '.join(s.name for s in SCENARIOS)}"
         )
     passed = _run(
         lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, say=click.echo)

@@ -31,8 +31,10 @@ log = logging.getLogger("wallet.mcp")
 READONLY: Final = "x-wallet-readonly"
 NOTIFY_S: Final = 1
 INSTRUCTIONS: Final = (
-    "Delegated-spending wallet. Call agents_me first. A refused call is a tool result with isError and a refusal block: "
-    "read its who_fixes, remaining and next. Reuse an idempotency_key when you retry the same report. Never send a secret."
+    "Delegated-spending wallet. Call agents_me first. A refused call is a tool result with isError "
+    "and a refusal block: "
+    "read its who_fixes, remaining and next. Reuse an idempotency_key when you retry the same "
+    "report. Never send a secret."
 )
 Context = ServerRequestContext[Any, Any]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from storage.rows.addresses import Addresses
-from storage.rows.agents import Policies, Transfers
 from storage.rows.approvals import Approvals, Reservations
 from storage.rows.books import StateCache
 from storage.rows.chainlog import ChainLog
@@ -13,6 +12,8 @@ from storage.rows.hall import Hall
 from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
 from storage.rows.mandates import Mandates
+from storage.rows.policies import Policies
+from storage.rows.transfers import Transfers
 from storage.rows.work import Idempotency, SwitchRows, Work
 from storage.sql import Sql
 

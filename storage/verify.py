@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from domain.ledger.books import EMPTY, Books, after, from_json
+from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event
 from domain.ledger.pairing import can_pair, partner
 from storage.reader import LongReader, long_reader
-from storage.rows.agents import BOTH_SUMS
+from storage.rows.books import checkpointed
 from storage.rows.ledger import ALL_IDS, CHECKPOINTS_OF, HEAD, ROWS_OF
 from storage.rows.row import event_of, row_hash
+from storage.rows.transfers import BOTH_SUMS
 from storage.sql import Row
 from storage.store import Store
 
@@ -199,11 +200,7 @@ async def _checkpoints(reader: LongReader, public_id: str) -> dict[int, str]:
 def _checkpoint(walk: Walk, text: str | None) -> None:
     if text is None or walk.state is None:
         return
-    try:
-        same = from_json(json.loads(text)) == walk.state
-    except (ValueError, TypeError, AttributeError, KeyError):
-        same = False
-    if not same:
+    if checkpointed(text, walk.hash) != walk.state:
         walk.find("the checkpoint is not the fold of the rows up to it", walk.seq)
 
 

@@ -45,6 +45,8 @@ class Event:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "told", read(self.kind, self.payload))
+        if not isinstance(self.payload, Mapping):  # damaged, and said so in `told`
+            object.__setattr__(self, "payload", {})
 
     @property
     def violation_codes(self) -> tuple[str, ...]:

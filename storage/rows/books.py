@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections import OrderedDict
 from typing import Final
 
-from domain.ledger.books import Books, to_json
+from domain.ledger.books import Books, from_json, to_json
 from domain.ledger.events import Event
 from storage.rows.row import event_of
 from storage.sql import Row
@@ -60,8 +61,26 @@ class StateCache:
                 self._states.popitem(last=False)
 
 
-def state_text(state: Books) -> str:
-    """A checkpoint's text. Keys keep their order: the fold drops the oldest entries of a full
-    mapping first.
+FOLD: Final = 2  # which fold made a checkpoint: a number more with every change of what it comes to
+
+
+def checkpoint_text(state: Books, row_hash: str) -> str:
+    """A checkpoint's text: a digest of what it stands for, and the state. Keys keep their order:
+    the fold drops the oldest entries of a full mapping first.
     """
-    return json.dumps(to_json(state), separators=(",", ":"))
+    body = json.dumps(to_json(state), separators=(",", ":"))
+    return f"{_digest(row_hash, body)}:{body}"
+
+
+def checkpointed(text: str, row_hash: str) -> Books | None:
+    """The state of a checkpoint; None where it was not made by this fold at this very row, so that
+    a changed one is never shown.
+    """
+    told, _, body = text.partition(":")
+    if told != _digest(row_hash, body):
+        return None
+    return from_json(json.loads(body))
+
+
+def _digest(row_hash: str, body: str) -> str:
+    return hashlib.sha256(f"{FOLD}:{row_hash}:{body}".encode()).hexdigest()

@@ -60,6 +60,14 @@ def row_hash(row: Row) -> str:
     return hashlib.sha256(told.encode()).hexdigest()
 
 
+def _stored(text: str) -> Any:
+    """What a payload's text holds; its bare text where it is no JSON, which no payload is."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def event_of(row: Row) -> Event:
     """The event behind a stored row."""
     amount = row["amount_micros"]
@@ -76,5 +84,5 @@ def event_of(row: Row) -> Event:
         log_index=row["log_index"],
         block_number=row["block_number"],
         pairs_with=row["pairs_with"],
-        payload=json.loads(row["payload"]),
+        payload=_stored(row["payload"]),
     )

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.facts import Simulation
+from domain.facts import Call, Simulation
 from domain.mandates.actions import action_hash, selector_of
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
+from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book
 from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until, remaining
@@ -20,7 +21,7 @@ from domain.rules.reverts import ASKS_THE_OWNER, pulled, reverts
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
-from tools.call.case import Facts, chain_of, load_book, named_chain, vault_now
+from tools.call.case import Facts, chain_if_named, load_book, named_chain, vault_if_readable
 from tools.call.fields import Address, HexData, Lines, OneMandate
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply
 
@@ -98,16 +99,20 @@ async def gather_execute(deps: Deps, caller: Caller, asked: Execute) -> ExecuteF
         )
     target = deps.chains.address(asked.target)
     m = await peek(deps, caller, asked.public_id)
-    chain = chain_of(deps, m)
-    vault = await vault_now(chain, m)
+    chain = chain_if_named(deps, m)
+    vault = await vault_if_readable(chain, m)
     told = None
     if chain is not None and vault is not None and vault.exists and m.agent_address:
         call = chain.vault_call(vault.address, "execute", target, asked.data, asked.approve_amount)
-        try:
-            told = await chain.simulate(replace(call, sender=m.agent_address))
-        except Refused:
-            told = None
+        told = await _simulation_if_readable(chain, replace(call, sender=m.agent_address))
     return ExecuteFacts(Facts(vault=vault), told)
+
+
+async def _simulation_if_readable(chain: Chain, call: Call) -> Simulation | None:
+    try:
+        return await chain.simulate(call)
+    except Refused:
+        return None
 
 
 def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:

@@ -18,6 +18,7 @@ from domain.ledger.stored import read
 from domain.ledger.written import written
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
+from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.checks import remaining
 from domain.rules.credits import afford, used
@@ -25,7 +26,7 @@ from domain.rules.violations import flagged, notional, violations
 from domain.times import midnight, timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
-from tools.call.case import Facts, chain_of, load_book
+from tools.call.case import Facts, chain_if_named, load_book
 from tools.call.fields import Line, OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
@@ -73,7 +74,8 @@ class EventIn(OneMandate):
     chain_id: int | None = Field(default=None, ge=1, le=2**53)
     payload: dict[str, Any] | None = Field(
         default=None,
-        description="optional keys: position {id}, mark, target {market, address, selector}, next_at, text, why, fee_kind, "
+        description="optional keys: position {id}, mark, target {market, address, selector}, "
+        "next_at, text, why, fee_kind, "
         "resource, preview, direction (in|out)",
     )
 
@@ -251,13 +253,17 @@ def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:
 async def gather_refusal(deps: Deps, caller: Caller, asked: RefusedIn) -> Facts:
     """Read the receipt, where a transaction is named and the chain answers."""
     m = await peek(deps, caller, asked.public_id)
-    chain = chain_of(deps, m)
+    chain = chain_if_named(deps, m)
     if asked.tx_hash is None or chain is None or not chain.rpc_set:
         return Facts()
+    return Facts(receipt=await _receipt_if_readable(chain, asked.tx_hash))
+
+
+async def _receipt_if_readable(chain: Chain, tx_hash: str) -> Receipt | None:
     try:
-        return Facts(receipt=await chain.receipt(asked.tx_hash.lower()))
+        return await chain.receipt(tx_hash.lower())
     except Refused:
-        return Facts()
+        return None
 
 
 def proves(receipt: Receipt | None, m: Mandate) -> bool:
@@ -352,7 +358,8 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_report_event",
         title="Report an event",
-        summary="Report one buy, sell, move, fee, resolve or note. A rule break is stored and flagged "
+        summary="Report one buy, sell, move, fee, resolve or note. A rule break is stored and "
+        "flagged "
         "(violation: true), never dropped.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/events"),

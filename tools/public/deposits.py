@@ -56,7 +56,7 @@ def read_routes(uow: UnitOfWork, ask: Ask[RoutesIn, None]) -> Reply:
     table = ask.config.deposit_rails
     if chain_id not in {*ask.chains.ids(), *(x["chain_id"] for x in table.get("assets", ()))}:
         raise invalid("chain", "no USDC is known on this chain")
-    token = _token(ask, chain_id)
+    token = _usdc_if_named(ask, chain_id)
     link, to = None, wallet_of(ask, a.recipient) if a.recipient is not None else None
     if to is not None and token is not None:
         link = transfer_link(token, chain_id, to, a.amount)
@@ -72,7 +72,7 @@ def read_routes(uow: UnitOfWork, ask: Ask[RoutesIn, None]) -> Reply:
     return Reply(200, told)
 
 
-def _token(ask: Ask[Any, Any], chain_id: int) -> str | None:
+def _usdc_if_named(ask: Ask[Any, Any], chain_id: int) -> str | None:
     try:
         return ask.chains.get(chain_id).usdc
     except Refused:
