@@ -1,4 +1,4 @@
-"""What a simulation says of a call that an agent asks for: what it pulls, and why it would revert."""
+"""What a simulation says of a call: what it pulls, and why it would revert."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ class RefusedOut(Gives):
     proven: bool
     known: bool
     vault_error: str | None = Field(
-        description="the vault's own error, as the reverted receipt gives it; null where no receipt "
-        "proves one"
+        description="the vault's own error, as the reverted receipt gives it; null where no "
+        "receipt proves one"
     )
 
 

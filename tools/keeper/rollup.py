@@ -88,14 +88,16 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
 
 
 def standings(uow: UnitOfWork, agent_id: str, *, ahead: bool) -> list[Standing]:
-    """An agent's mandates and their stored days; `ahead` reads on to rows that are not rolled up
-    yet, storing nothing.
+    """The mandates that an agent accepted and their stored days; `ahead` reads on to rows that are
+    not rolled up yet, storing nothing.
     """
     by_mandate: dict[str, dict[str, Day]] = {}
     for row in uow.hall.days_of_agent(agent_id, "", EVER):
         by_mandate.setdefault(row.public_id, {})[row.day] = Day.from_json(row.body["day"])
     found = []
     for m in uow.mandates.of_agent_non_draft(agent_id):
+        if m.accepted_at is None:
+            continue
         record, days = stored(uow, m), by_mandate.get(m.public_id, {})
         if ahead:
             record, newer, _ = roll_on(uow, m)

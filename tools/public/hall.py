@@ -134,10 +134,10 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
 
 def proof(uow: UnitOfWork, ask: Ask[ProofIn, None]) -> Reply:
     """Four live numbers for the start page."""
-    agents, _, usdc = uow.hall.totals()
+    agents, working, usdc = uow.hall.totals()
     told = {
         "agents": agents,
-        "mandates_working": uow.mandates.counts()[0],
+        "mandates_working": working,
         "usdc_working": str(Usdc(usdc)),
         "actions_recorded": uow.hall.rows_recorded(),
         "as_of": timestamp(ask.now),
@@ -149,8 +149,8 @@ OPERATIONS: Final = (
     Operation(
         name="hall_list",
         title="Read the Hall",
-        summary="Agents with their measured results in fixed windows, by one fact; a page ends where "
-        "64 KiB are full.",
+        summary="Agents with their measured results in fixed windows, by one fact; a page ends "
+        "where 64 KiB are full.",
         auth="open",
         route=("GET", "/wallet/hall"),
         takes=HallIn,

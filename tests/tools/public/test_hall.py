@@ -30,7 +30,7 @@ async def seeded(
     """A working mandate whose chain rows the test writes itself."""
     m = Mandate(
         public_id, owner.user_id or "", owner.address or "", Usdc.parse("1000"), 30, 2000, world.clock.now(),
-        agent_id=agent.user_id, status=Status.WORKING,
+        agent_id=agent.user_id, status=Status.WORKING, accepted_at=world.clock.now(),
     )  # fmt: skip
     await world.store.write(lambda uow: uow.mandates.add(replace(m, **changes)))
     return public_id
@@ -248,6 +248,31 @@ async def test_no_open_answer_of_the_hall_outgrows_64_kib(world: World) -> None:
         if (cursor := page["next_cursor"]) is None:
             break
     assert len(seen) == len(set(seen)) == 61
+
+
+async def test_a_mandate_that_the_agent_never_accepted_counts_nowhere(both: World) -> None:
+    owner, agent = await an_agent(both)
+    of = await seeded(both, agent, owner, accepted_at=None)
+    await told(both, of, "deposit", "100")
+    for _ in range(3):
+        await trade(both, of, "10", "9")
+    await refresh_stale(both.deps)
+    (row,) = await listed(both)
+    assert (row["mandates_total"], row["trades_total"]) == (0, 0)
+    assert row["windows"]["since"]["net_usdc"] is None
+    strip = await both.ok("hall_proof")
+    assert (strip["agents"], strip["mandates_working"]) == (0, 0)
+
+
+async def test_a_call_that_moves_nothing_is_no_trade(world: World) -> None:
+    owner, agent = await an_agent(world)
+    of = await seeded(world, agent, owner)
+    await told(world, of, "deposit", "100")
+    for spent, received in (("0", "0"), ("5", "0"), ("0", "0"), ("0", "5")):
+        await trade(world, of, spent, received)
+    await refresh_stale(world.deps)
+    (row,) = await listed(world)
+    assert row["trades_total"] == 2
 
 
 async def test_agents_are_sorted_by_one_fact(world: World) -> None:
