@@ -10,8 +10,8 @@ from pydantic import Field
 
 from domain.agents.policy import OPEN_LOG_BYTES, shown, size
 from domain.money import Usdc
-from domain.reads.hall import mandate_row
-from domain.reads.windows import chart, together
+from domain.reads.hall import foreign, mandate_row
+from domain.reads.windows import chart
 from domain.times import timestamp
 from storage.rows.hall import hall_after
 from storage.unit_of_work import UnitOfWork
@@ -63,6 +63,7 @@ class HallAgentOut(Gives):
     address_ready: bool
     as_of: str
     windows: dict[str, Any]
+    windows_self: dict[str, Any]
     delegators: dict[str, Any]
     mandates_total: int
     floor_stops: int
@@ -120,11 +121,10 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
     if agent is None:
         raise not_found("agent")
     known = standings(uow, agent.agent_id, ahead=True)
-    totals = together(s.days for s in known)
-    told = dict(computed(uow, agent, known, totals, ask).body)
+    told = dict(computed(uow, agent, known, ask).body)
     newest = sorted(known, key=lambda s: (s.mandate.created_at, s.mandate.public_id), reverse=True)
     told["mandates"] = fitting([mandate_row(s) for s in newest], MANDATES_BYTES)
-    told["chart"] = chart(totals, told["as_of"][:10])
+    told["chart"] = chart(foreign(known), told["as_of"][:10])
     # Results on paper have a place of their own, so that none can be taken for a measured one.
     told["paper"] = []
     log = uow.policies.changes(agent.agent_id)

@@ -24,12 +24,15 @@ from tools.keeper.rollup import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
 pytestmark = pytest.mark.anyio
 
 
+DELEGATOR = "u_delegator"
+
+
 async def seeded(
     world: World, agent: Caller, owner: Caller, public_id: str = "m_seedseed22", **changes: Any
 ) -> str:
     """A working mandate whose chain rows the test writes itself."""
     m = Mandate(
-        public_id, owner.user_id or "", owner.address or "", Usdc.parse("1000"), 30, 2000, world.clock.now(),
+        public_id, DELEGATOR, owner.address or "", Usdc.parse("1000"), 30, 2000, world.clock.now(),
         agent_id=agent.user_id, status=Status.WORKING, accepted_at=world.clock.now(),
     )  # fmt: skip
     await world.store.write(lambda uow: uow.mandates.add(replace(m, **changes)))
@@ -127,6 +130,7 @@ async def test_every_agent_is_listed_as_soon_as_it_is_registered(both: World) ->
         "days_live",
         "trades_measured",
         "funded_mandates",
+        "foreign_capital_usdc",
     ]
     assert "0 of 14 days live" in row["unranked_reason"]
     assert row["windows"]["30d"] == {
@@ -156,6 +160,7 @@ async def test_a_ranked_agent_shows_its_windows(both: World) -> None:
         "working": 1,
         "net_7d_usdc": "-5.500000",
         "net_30d_usdc": "4.500000",
+        "self": {"mandates": 0, "working": 0, "net_7d_usdc": None, "net_30d_usdc": None},
     }
     strip = await both.ok("hall_proof")
     assert (strip["agents"], strip["mandates_working"], strip["usdc_working"]) == (
@@ -262,6 +267,44 @@ async def test_a_mandate_that_the_agent_never_accepted_counts_nowhere(both: Worl
     assert row["windows"]["since"]["net_usdc"] is None
     strip = await both.ok("hall_proof")
     assert (strip["agents"], strip["mandates_working"]) == (0, 0)
+
+
+async def test_ones_own_money_is_measured_apart_and_never_ranks(both: World) -> None:
+    owner, agent = await an_agent(both)
+    of = await a_record(both, agent, owner)
+
+    def give(uow: Any) -> None:
+        m = uow.mandates.get(of, lock=True)
+        uow.mandates.save(replace(m, owner_id=owner.user_id))
+
+    await both.store.write(give)
+    await refresh_stale(both.deps)
+    (row,) = await listed(both)
+    assert (row["ranked"], row["trades_total"], row["mandates_total"]) == (False, 0, 1)
+    assert row["windows"]["since"]["net_usdc"] is None
+    assert row["windows_self"]["30d"]["twr_bps"] == 450
+    assert row["delegators"]["total"] == 0
+    assert row["delegators"]["self"] == {
+        "mandates": 1,
+        "working": 1,
+        "net_7d_usdc": "-5.500000",
+        "net_30d_usdc": "4.500000",
+    }
+    (m,) = (await both.ok("hall_agent", agent_id=agent.user_id))["mandates"]
+    assert m["self_delegated"] is True
+
+
+async def test_a_rank_needs_other_owners_capital_over_the_ranked_days(world: World) -> None:
+    owner, agent = await an_agent(world)
+    of = await a_record(world, agent, owner)
+    await told(world, of, "deposit", "400")
+    config = replace(world.deps.config, ranked_capital_usdc=200)
+    world.deps = replace(world.deps, config=config)
+    await refresh(world.deps, agent.user_id or "")
+    (row,) = await listed(world)
+    needs = {r["code"]: (r["have"], r["need"]) for r in row["rank_requirements"]}
+    # 13 days of 110 and one of 504.5, on average
+    assert (row["ranked"], needs["foreign_capital_usdc"]) == (False, (138, 200))
 
 
 async def test_a_call_that_moves_nothing_is_no_trade(world: World) -> None:
@@ -382,7 +425,10 @@ async def test_a_real_vault_shows_in_the_hall(world: World) -> None:
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
     await refresh_stale(world.deps)
     (row,) = [r for r in await listed(world) if r["agent_id"] == m.agent.user_id]
-    assert (row["trades_total"], row["windows"]["since"]["net_usdc"]) == (1, "0.000000")
+    assert (row["windows_self"]["since"]["trades"], row["windows_self"]["since"]["net_usdc"]) == (
+        1,
+        "0.000000",
+    )
     assert (await world.ok("hall_proof"))["usdc_working"] == "500.000000"
 
 
@@ -404,11 +450,11 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
     await world.mint(world.evm.market, "30")  # shares of the market are worth more
     await keeper.round()
     shown = await world.ok("hall_agent", agent_id=m.agent.user_id)
-    assert (shown["windows"]["since"]["net_usdc"], shown["mandates"][0]["worth_usdc"]) == (
+    assert (shown["windows_self"]["since"]["net_usdc"], shown["mandates"][0]["worth_usdc"]) == (
         "29.999999",
         "529.999999",
     )
-    assert shown["windows"]["since"]["twr_bps"] == 600
+    assert shown["windows_self"]["since"]["twr_bps"] == 600
     stop = await m.as_owner("owner_stop")
     _, tx = await world.mined(m.owner_wallet, stop.body["stop_call"])
     await m.as_owner("owner_vault_tx", tx_hash=tx)
@@ -432,13 +478,14 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
     (row,) = [r for r in await listed(world) if r["agent_id"] == m.agent.user_id]
     gain = Usdc.parse("29.999999")
     assert fee == gain.share_down(1000)
-    assert row["windows"]["since"]["net_usdc"] == str(gain - fee)
-    assert (row["windows"]["since"]["twr_bps"], row["windows"]["since"]["max_drawdown_bps"]) == (
+    assert row["windows_self"]["since"]["net_usdc"] == str(gain - fee)
+    assert (
+        row["windows_self"]["since"]["twr_bps"],
+        row["windows_self"]["since"]["max_drawdown_bps"],
+    ) == (
         540,
         0,
     )
-    assert (row["delegators"]["total"], row["delegators"]["working"], row["self_stops"]) == (
-        1,
-        0,
-        0,
-    )
+    mine = row["delegators"]["self"]
+    assert (row["delegators"]["total"], mine["mandates"], mine["working"]) == (0, 1, 0)
+    assert row["self_stops"] == 0
