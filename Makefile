@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean
+.PHONY: setup check test demo bench lives mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean
 
 setup: $(STAMP)
 
@@ -40,6 +40,13 @@ bench: setup
 # Random lives against the real vault; LIVES_SEED=n plays the same ones again.
 lives: setup
 	$(BIN)/pytest -q -x -s tests/lives
+
+# A bundle for hosts that install MCP servers from one file; its own tool validates and packs it.
+mcpb: setup
+	cd tests/node && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(BIN)/python mcpb/stage.py build/mcpb
+	tests/node/node_modules/.bin/mcpb validate build/mcpb/manifest.json
+	tests/node/node_modules/.bin/mcpb pack build/mcpb build/wallet.mcpb
 
 # Other people's checkers and clients against ours; Node 20 with npm fetches them, from a lock.
 conformance: setup

@@ -37,6 +37,7 @@ def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
         web.get("/openapi.json", _openapi(operations)),
         web.get("/docs", _docs(operations)),
         web.get("/llms.txt", _llms),
+        web.get("/wallet/refusals.md", _refusals(operations)),
     ]
 
 
@@ -124,6 +125,15 @@ def _docs(operations: Sequence[Operation]) -> Handler:
         return web.Response(
             text=page, content_type="text/html", headers={"Content-Security-Policy": policy}
         )
+
+    return handle
+
+
+def _refusals(operations: Sequence[Operation]) -> Handler:
+    told = text.refusals_md(operations)
+
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=told, content_type="text/markdown", charset="utf-8")
 
     return handle
 

@@ -191,6 +191,9 @@ def _texts() -> dict[str, Any]:
             "skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off
         ),
         "/wallet/mcp-tools": get("mcp_tools", "door", "The MCP tools", ok(free), off),
+        "/wallet/refusals.md": get(
+            "refusals", "service", "Every refusal, one by one", ok(text, "text/markdown")
+        ),
         "/healthz": get("healthz", "service", "The process runs", ok(free)),
         "/readyz": get("readyz", "service", "The database answers", ok(free), failing),
         "/metrics": get("metrics", "service", "Counters for Prometheus", ok(text, "text/plain")),

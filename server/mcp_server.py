@@ -16,7 +16,7 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from domain.refusals import Refused, invalid, refusal
-from http_shim.application import encoded
+from http_shim.encoding import encoded
 from http_shim.identity import has_credential, identify, known, origin_of
 from http_shim.parse import bounded, read
 from server.mcp_skill import add_skill

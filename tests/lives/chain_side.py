@@ -188,8 +188,10 @@ class Stage:
     def read(self) -> None:
         """Look at the newest block, and at those below it that were not looked at."""
         chain = self.world.evm.chain
-        head = chain.head
+        head, now = chain.head, self.world.evm.time
+        self.world.evm.time = head.timestamp  # the day is that of the block
         vault, paused = self.state(), bool(self.vault.read("paused"))
+        self.world.evm.time = now
         for block in reversed(chain.blocks[self.first + 1 :]):
             if block.hash in self.seen:
                 return

@@ -28,8 +28,12 @@ class ReconcileIn(OneMandate):
     """Exactly one of the three."""
 
     tx_hash: TxHash | None = None
-    idempotency_key: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._:-]{1,128}$")
-    action_hash: str | None = Field(default=None, max_length=256)
+    idempotency_key: str | None = Field(
+        default=None, pattern=r"^[A-Za-z0-9._:-]{1,128}$", description="the key of a report"
+    )
+    action_hash: str | None = Field(
+        default=None, max_length=256, description="the action_hash that came with calldata"
+    )
 
 
 class ReconcileOut(Gives):

@@ -57,7 +57,8 @@ Spoken = Reported | PaidFee | Noted
 
 UNPROVEN: Final = {
     "code": "unproven",
-    "text": "Without tx_hash nothing proves this action; it counts for nothing until the chain's own row tells of it.",
+    "text": "Without tx_hash nothing proves this action; it counts for nothing until the chain's "
+    "own row tells of it.",
 }
 
 
@@ -65,13 +66,16 @@ class EventIn(OneMandate):
     """One event (spec 2.4)."""
 
     kind: Literal["buy", "sell", "move", "fee", "resolve", "note"] = Field(
-        description="what happened"
+        description="buy: USDC out of the vault into a market (a deposit); sell: USDC back (a "
+        "withdrawal); move: between places; fee: paid; resolve: a position's result; note: words"
     )
     amount_usdc: Usdc | None = Field(
         default=None, description="a positive magnitude; resolve may be negative"
     )
     tx_hash: TxHash | None = None
-    chain_id: int | None = Field(default=None, ge=1, le=2**53)
+    chain_id: int | None = Field(
+        default=None, ge=1, le=2**53, description="EIP-155 id; default: the mandate's"
+    )
     payload: dict[str, Any] | None = Field(
         default=None,
         description="optional keys: position {id}, mark, target {market, address, selector}, "

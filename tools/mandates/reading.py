@@ -33,7 +33,9 @@ MANDATES_A_TURN: Final = 25
 class ListIn(Takes):
     """Which mandates."""
 
-    status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = None
+    status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = Field(
+        default=None, description="only these"
+    )
     proposed: bool = Field(
         default=False, description="drafts that your own agents proposed; owners only"
     )

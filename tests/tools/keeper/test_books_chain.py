@@ -1,0 +1,161 @@
+"""The two books over the running service: claims that end, and rows that two inlets bring in any order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from server.settings import Settings
+from server.ticks import Ticks
+from server.wiring import Wired
+from tests.world import CHAIN_ID, Mandated, World, working
+
+pytestmark = pytest.mark.anyio
+
+
+def ticks(world: World) -> Ticks:
+    settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
+    return Ticks(Wired(settings, world.deps, world.chains))
+
+
+async def sent(world: World, m: Mandated, wallet: Any, name: str) -> str:
+    """Send a call that the owner asked for."""
+    told = (await m.as_owner(name)).body
+    ok, tx = await world.mined(wallet, told["call"])
+    assert ok
+    return tx
+
+
+async def reported(m: Mandated, tx: str, amount: str = "70", **payload: Any) -> dict[str, Any]:
+    reply = await m.as_agent(
+        "mandate_report_event", kind="buy", amount_usdc=amount, tx_hash=tx, payload=payload
+    )
+    return dict(reply.body)
+
+
+async def ended(m: Mandated) -> list[str]:
+    notes = [e["payload"]["claim"] for e in (await m.read())["events"] if "claim" in e["payload"]]
+    return [n["outcome"] for n in notes]
+
+
+async def test_a_report_whose_transaction_reverted_gives_its_day_back(world: World) -> None:
+    m = await working(world)
+    data = world.deposit_data(m.vault, "70")
+    call = (await m.execute("70")).body
+    call = call | {"data": call["data"].replace(data[2:], data[2:-40] + "00" * 20)}  # for another
+    ok, tx = await world.mined(m.agent_wallet, call, gas=900_000)
+    assert not ok
+    await reported(m, tx)
+    assert (await m.read())["progress"]["pending_claims"]["count"] == 1
+    await ticks(world).round()
+    read = await m.read()
+    assert await ended(m) == ["reverted"]
+    assert read["limits"]["used"]["per_day"]["value"] == "0.000000"
+    assert read["progress"]["pending_claims"]["count"] == 0
+
+
+async def test_a_report_of_another_vault_s_transaction_ends_as_such(world: World) -> None:
+    m, other = await working(world), await working(world)
+    call = (await other.execute("70")).body
+    ok, tx = await world.mined(other.agent_wallet, dict(call), gas=900_000)
+    assert ok
+    await reported(m, tx)
+    await ticks(world).round()
+    assert await ended(m) == ["elsewhere"]
+
+
+async def test_a_report_that_no_block_answers_ends_when_the_reader_has_passed_its_time(
+    world: World,
+) -> None:
+    m = await working(world)
+    await reported(m, "0x" + "ab" * 32)
+    keeper = ticks(world)
+    await keeper.round()
+    assert await ended(m) == []
+    world.clock.forward(seconds=world.deps.config.claim_ttl_s + 1)
+    world.evm.chain.mine()
+    await keeper.round()
+    assert await ended(m) == ["not_found"]
+    assert (await m.read())["limits"]["used"]["per_day"]["value"] == "0.000000"
+
+
+async def test_a_claim_ends_with_its_chain_row_and_the_chain_s_figures_stand(world: World) -> None:
+    m = await working(world)
+    ok, tx = await world.mined(m.agent_wallet, dict((await m.execute("70")).body), gas=900_000)
+    assert ok
+    await reported(m, tx, "90", position={"id": "p"})
+    used = (await m.read())["limits"]["used"]["per_day"]
+    assert (used["value"], used["reserved"]) == ("90.000000", "0.000000")
+    await ticks(world).round()
+    read = await m.read()
+    used = read["limits"]["used"]["per_day"]
+    assert (used["value"], used["reserved"], used["source"]) == ("70.000000", "0.000000", "chain")
+    (action,) = [s for s in read["steps"] if s["reported_by"] == "agent"]
+    assert action["contradicted"] == {
+        "told": {"out": "90.000000", "in": "0.000000"},
+        "measured": {"out": "70.000000", "in": "0.000000"},
+    }
+    (position,) = read["progress"]["positions"]
+    assert [p["id"] for p in position["parts"]] == ["p"]
+
+
+@pytest.mark.parametrize("first", ["pause", "resume"])
+async def test_pause_and_resume_read_out_of_order_leave_the_record_where_the_vault_is(
+    world: World, first: str
+) -> None:
+    m = await working(world)
+    pause = await sent(world, m, m.owner_wallet, "owner_pause_call")
+    resume = await sent(world, m, m.owner_wallet, "owner_resume_call")
+    early = pause if first == "pause" else resume
+    assert (await m.as_owner("owner_vault_tx", tx_hash=early)).status == 200
+    await ticks(world).round()
+    assert (await m.read())["mandate"]["paused"] is False
+    again = await sent(world, m, m.owner_wallet, "owner_pause_call")
+    assert (await m.as_owner("owner_vault_tx", tx_hash=again)).status == 200
+    await ticks(world).round()
+    assert (await m.read())["mandate"]["paused"] is True
+
+
+async def test_a_withdrawal_recorded_before_the_call_before_it_flags_nothing(world: World) -> None:
+    m = await working(world)
+    ok, _ = await world.mined(m.agent_wallet, dict((await m.execute("70")).body), gas=900_000)
+    assert ok
+    await world.mint(m.vault, "50")  # a donation leaves with the withdrawal
+    world.clock.forward(days=1)
+    await sent(world, m, m.owner_wallet, "owner_stop_call")
+    world.clock.forward(days=4)  # open positions hold it back no longer
+    world.evm.chain.mine()
+    tx = await sent(world, m, m.owner_wallet, "owner_withdraw_call")
+    assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="withdraw")).status == 200
+    await ticks(world).round()
+    read = await m.read()
+    assert read["limits"]["breaches"] == []
+    assert read["progress"]["cash"] == "0.000000"
+    assert read["mandate"]["status"] == "settled"
+
+
+async def test_a_stop_that_a_reorganisation_took_away_is_taken_back(world: World) -> None:
+    m = await working(world)
+    world.deps = replace(world.deps, keeper=None)  # it would settle at once
+    keeper = ticks(world)
+    await keeper.round()
+    tx = await sent(world, m, m.owner_wallet, "owner_stop_call")
+    await keeper.round()
+    assert (await m.read())["mandate"]["status"] == "stopped"
+    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
+    world.evm.chain.mine()
+    await keeper.round()
+    read = await m.read()
+    assert (read["mandate"]["status"], read["mandate"]["paused"]) == ("working", False)
+
+
+async def test_in_dry_run_the_keeper_writes_nothing(world: World) -> None:
+    m = await working(world)
+    before = len((await m.read())["events"])
+    await ticks(world).round()
+    assert len((await m.read())["events"]) == before
+    world.deps = replace(world.deps, defaults=replace(world.deps.defaults, stop_line_dry_run=False))
+    await ticks(world).round()
+    assert len((await m.read())["events"]) == before + 1
