@@ -113,9 +113,7 @@ class RefusedIn(OneMandate):
         "MandateEnded",
         "server_guard",
     ] = Field(
-        description="the vault's error where it is one of these five. Any other error of the vault "
-        "(NotAgent, OverBudget, ...) and every refusal of this service is server_guard, with the "
-        "error's or refusal's own name under check"
+        description="the vault's error; any other one (NotAgent, ...) is server_guard, named in check"
     )
     source: Line | None = Field(
         default=None,
@@ -138,8 +136,7 @@ class RefusedOut(Gives):
     proven: bool
     known: bool
     vault_error: str | None = Field(
-        description="the vault's own error, as the reverted receipt gives it; null where no "
-        "receipt proves one"
+        description="the error that the reverted receipt gives; null where none proves one"
     )
 
 
