@@ -113,7 +113,7 @@ class RefusedIn(OneMandate):
         "MandateEnded",
         "server_guard",
     ] = Field(
-        description="the vault's error; any other one (NotAgent, ...) is server_guard, named in check"
+        description="the vault's error; another one (NotAgent, ...) is server_guard, named in check"
     )
     source: Line | None = Field(
         default=None,
