@@ -27,7 +27,8 @@ class NextStep:
     """What can be done next: a sentence, the tool and route that do it where there is one, and
     the roles `by` which it can be taken.
 
-    `waits`: the step is to wait until `retry_at`.
+    `waits`: the step is to wait until `retry_at`. `needs_rest`: it leads nowhere where nothing
+    remains.
     """
 
     text: str
@@ -35,6 +36,7 @@ class NextStep:
     route: str | None = None
     by: frozenset[Role] = EVERYBODY
     waits: bool = False
+    needs_rest: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Shape `{text, tool, route}`; the two names are left out where there is none."""

@@ -61,6 +61,13 @@ _SMALLER = NextStep(
     "mandate_execute_call",
     "GET /wallet/mandates/{public_id}/execute-call",
     AGENT,
+    needs_rest=True,
+)
+_AGAIN_RIGHT = NextStep(
+    "Mend the call by detail.revert, and ask with dry_run=true first",
+    "mandate_execute_call",
+    "GET /wallet/mandates/{public_id}/execute-call",
+    AGENT,
 )
 _SIGN_IN = NextStep("Sign in with a wallet", None, "POST /wallet/auth/challenge")
 _SEND_KEY = NextStep(
@@ -310,7 +317,7 @@ REFUSALS: Final = _registry(
         who_fixes="agent",
         retry_safe=False,
         sentence="The action asks {attempted}, the cap per action is {allowed}{bound_by}.",
-        next=(_SMALLER,),
+        next=(_SMALLER, _READ_MANDATE),
     ),
     Kind(
         code="over_daily_cap",
@@ -336,6 +343,14 @@ REFUSALS: Final = _registry(
         retry_safe=False,
         sentence="Worth {worth} stands at or below the stop line {floor}.",
         next=(_READ_MANDATE,),
+    ),
+    Kind(
+        code="would_revert",
+        status=409,
+        who_fixes="agent",
+        retry_safe=True,
+        sentence="The chain says that the call would revert: {why}.",
+        next=(_AGAIN_RIGHT, _READ_MANDATE),
     ),
     Kind(
         code="owner_declined",
@@ -556,7 +571,8 @@ class Refusal:
         """Shape: the refusal block of contract 1, with the steps that `role` can take (all of them
         as they are where nobody in particular is told).
         """
-        steps = [*self.next, *self.kind.next]
+        nothing_left = (self.remaining or {}).get("value") == "0.000000"
+        steps = [s for s in (*self.next, *self.kind.next) if not (s.needs_rest and nothing_left)]
         if role is not None:
             steps = steps_for(role, steps, timed=self.retry_at is not None)
         block: dict[str, Any] = {

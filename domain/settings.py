@@ -56,6 +56,7 @@ class Config:
     ranked_days: int = 14
     ranked_trades: int = 10
     ranked_funded: int = 1
+    ranked_capital_usdc: int = 100
     markets: tuple[Mapping[str, Any], ...] = ()
     deposit_rails: Mapping[str, Any] = field(default_factory=dict)
     trading: Trading = field(default_factory=Trading)

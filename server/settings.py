@@ -102,6 +102,7 @@ class Settings(BaseSettings):
     ranked_days: int = Field(default=14, ge=0)
     ranked_trades: int = Field(default=10, ge=0)
     ranked_funded: int = Field(default=1, ge=0)
+    ranked_capital_usdc: int = Field(default=100, ge=0)
     rate_reads: int = Field(default=3_000, ge=0)
     rate_writes: int = Field(default=600, ge=0)
     rate_anonymous: int = Field(default=300, ge=0)
@@ -223,6 +224,7 @@ class Settings(BaseSettings):
             ranked_days=self.ranked_days,
             ranked_trades=self.ranked_trades,
             ranked_funded=self.ranked_funded,
+            ranked_capital_usdc=self.ranked_capital_usdc,
             rate_reads=self.rate_reads,
             rate_writes=self.rate_writes,
             rate_anonymous=self.rate_anonymous,

@@ -62,12 +62,16 @@ class Ticks:
             every = self.parts.settings.keeper_tick_s
             group.start_soon(self._forever, "keeping", every, self.keep)
             group.start_soon(self._forever, "rolling the Hall up", every, self.roll_up)
-            group.start_soon(self._forever, "failing old transfers", every, self.expire_transfers)
+            group.start_soon(
+                self._forever, "failing old transfers", every, self._confirmations.expire
+            )
             for chain in self.parts.chains.with_rpc():
                 name = f"transfers of chain {chain.chain_id}"
                 group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
 
-    async def _forever(self, what: str, every_s: int, work: Callable[[], Awaitable[None]]) -> None:
+    async def _forever(
+        self, what: str, every_s: int, work: Callable[[], Awaitable[object]]
+    ) -> None:
         while True:
             try:
                 await work()
@@ -84,7 +88,7 @@ class Ticks:
         await self.keep()
         for chain in self.parts.chains.with_rpc():
             await self.settle_transfers(chain)
-        await self.expire_transfers()
+        await self._confirmations.expire()
         await self.roll_up()
 
     # -- transfers and the Hall
@@ -93,10 +97,6 @@ class Ticks:
         """Bring the Hall's rows up to date."""
         await refresh_stale(self.deps)
 
-    async def expire_transfers(self) -> None:
-        """Fail what was reported on chains that cannot be asked."""
-        await self._confirmations.expire()
-
     async def settle_transfers(self, chain: EvmChain) -> None:
         """Ask the chain about reported transfers, and look for those that nobody reported."""
         await self._confirmations.round(chain.chain_id)
@@ -104,9 +104,7 @@ class Ticks:
             await self._inbound(chain)
 
     async def _inbound(self, chain: EvmChain) -> None:
-        """Read on, from the first round's block: what came before an address was proven is
-        nobody's report.
-        """
+        """Read on, from the first round's block: what came before is nobody's report."""
         chain_id, deep = chain.chain_id, (await chain.latest()).number - chain.confirmations
         read, holders = await self.deps.store.read(
             lambda uow: (

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from domain.money import Usdc
+
+# What an owner may write into one JSON field, and what is shown of the log of changes.
+FIELD_BYTES: Final = 16_384
+LOG_BYTES: Final = 16_384
+OPEN_LOG_BYTES: Final = 8_192
+
+
+JSON_FIELDS: Final = (
+    "assets",
+    "venues",
+    "networks",
+    "stop_conditions",
+    "hold_ratio",
+    "auto_vs_approval",
+)
+
+
+Changes = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +104,37 @@ def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, Any]]:
         for f in fields(after)
         if f.name != "updated_at" and not _same(getattr(was, f.name), getattr(after, f.name))
     }
+
+
+def size(value: Any) -> int:
+    """Bytes of a value's JSON, compact and in UTF-8."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def shown(log: Iterable[tuple[datetime, Changes]], most: int) -> list[dict[str, Any]]:
+    """The log's entries, newest first, with the values that fit into `most` bytes together.
+
+    Shapes: `{changed_at, changes: {field: {from, to}}}`; a value that is cut is null there, and its
+    field says under `cut` how many bytes it has: `{from?, to?}`.
+    """
+    left, told = most, []
+    for at, changed in log:
+        fields_: dict[str, dict[str, Any]] = {}
+        for name, change in changed.items():
+            fields_[name], left = _fitted(change, left)
+        told.append({"changed_at": at, "changes": fields_})
+    return told
+
+
+def _fitted(change: Mapping[str, Any], left: int) -> tuple[dict[str, Any], int]:
+    told, cut = dict[str, Any](), dict[str, int]()
+    for side, value in change.items():
+        bytes_ = size(value)
+        if bytes_ <= left:
+            told[side], left = value, left - bytes_
+        else:
+            told[side], cut[side] = None, bytes_
+    return told | ({"cut": cut} if cut else {}), left
 
 
 def _same(a: Any, b: Any) -> bool:

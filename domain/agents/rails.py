@@ -71,14 +71,12 @@ def routes(
 ) -> list[DepositRoute]:
     """Routes to a destination, cheapest first, then quickest; what has no known cost comes last.
 
-    Shapes: every route says `quoted: false`; unknown figures are null.
+    Shapes: every route says `quoted: false`; unknown figures are null. A rail that names
+    `to_chains` leads to those alone; none leads from a chain to itself but the transfer on it.
     """
     found = []
     for rail in table.get("rails", ()):
-        origin = rail["from_chain"]
-        if source_chain is not None and isinstance(origin, int) and origin != source_chain:
-            continue
-        if origin == "same" and source_chain not in (None, chain_id):
+        if not _leads(rail, source_chain, chain_id):
             continue
         fees, seconds = fee_range(rail, amount), rail.get("time_s")
         order = (
@@ -89,6 +87,15 @@ def routes(
         )
         found.append((order, _route(rail, fees, seconds, chain_id, asset, str(table.get("as_of")))))
     return [route for _, route in sorted(found, key=lambda f: f[0])]
+
+
+def _leads(rail: Mapping[str, Any], source_chain: int | None, chain_id: int) -> bool:
+    origin = rail["from_chain"]
+    if chain_id not in rail.get("to_chains", (chain_id,)):
+        return False
+    if origin == "same":
+        return source_chain in (None, chain_id)
+    return not isinstance(origin, int) or (origin != chain_id and source_chain in (None, origin))
 
 
 def _route(

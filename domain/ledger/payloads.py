@@ -211,8 +211,9 @@ class PaidFee(Said):
 
     @property
     def paid_read(self) -> bool:
-        """True for a fee that paid for a read."""
-        return self.fee_kind in PAID_READS
+        """True for a fee that paid for a read, by what it is: named so, or naming what was read."""
+        named = self.fee_kind in PAID_READS
+        return named or (bool(self.resource) and self.fee_kind not in OTHER_FEES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +238,8 @@ Payload: TypeAlias = (
     | Reverses | ClaimEnded | Signed | ApprovalTold | Reported | PaidFee | Noted | RefusedAttempt
 )  # fmt: skip
 
-PAID_READS: Final = frozenset({"x402", "paid_read"})
+OTHER_FEES: Final = frozenset({"venue", "gas", "network"})
+PAID_READS: Final = frozenset({"x402", "tools", "paid_read"})
 
 
 # -- beside what is told

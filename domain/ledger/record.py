@@ -193,7 +193,7 @@ def _traded(r: Record, event: Event) -> Record:
         return r
     spent, received = _money(told.get("spent")), _money(told.get("received"))
     r = replace(_exchanged(r, spent - received), exited=r.exited or received > 0)
-    r = _add(r, trades=1) if executed else r
+    r = _add(r, trades=1) if executed and (spent or received) else r
     return _closed(r) if r.positions == 0 else r
 
 
@@ -236,8 +236,9 @@ def _reversed(r: Record, row: Mapping[str, Any]) -> Record:
         return replace(r, settled=False, fee_owed=0)
     called = told.get("executed") or told.get("unwound")
     if isinstance(called, Mapping):
-        net = _money(called.get("spent")) - _money(called.get("received"))
-        return _exchanged(_add(r, trades=-1) if told.get("executed") else r, -net)
+        spent, received = _money(called.get("spent")), _money(called.get("received"))
+        traded = told.get("executed") and (spent or received)
+        return _exchanged(_add(r, trades=-1) if traded else r, received - spent)
     return r
 
 

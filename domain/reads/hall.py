@@ -17,12 +17,13 @@ from domain.reads.windows import (
     Windows,
     days_live,
     since_of,
+    stood,
     together,
     window,
 )
 from domain.settings import Config
 from domain.times import Timestamp, day_of
-from domain.wire import said
+from domain.wire import named, said
 
 SORT_LIMIT: Final = 10**15
 
@@ -36,7 +37,7 @@ CLAIMED: Final = "As the agent reports it; not measured, and no part of any othe
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One mandate of the agent, as the Hall counts it; `worth` is None where no chain row told of
-    money yet.
+    money yet. `own`: its owner is the agent's owner.
     """
 
     mandate: Mandate
@@ -44,6 +45,7 @@ class Standing:
     worth: int | None
     stop_reason: str | None
     violations: int
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Subject:
     address_ready: bool
 
 
-Need = Literal["days_live", "trades_measured", "funded_mandates"]
+Need = Literal["days_live", "trades_measured", "funded_mandates", "foreign_capital_usdc"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +71,26 @@ class RankRequirement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SelfDelegation:
+    """The mandates that the agent's own owner gave it; they never rank."""
+
+    mandates: int
+    working: int
+    net_7d_usdc: Usdc | None
+    net_30d_usdc: Usdc | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delegators:
-    """Owners that named the agent, and what was measured for all of them."""
+    """Other owners that named the agent, and what was measured for all of them; `self` stands
+    apart.
+    """
 
     total: int
     working: int
     net_7d_usdc: Usdc | None
     net_30d_usdc: Usdc | None
+    self_: SelfDelegation = field(metadata=named("self"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +119,7 @@ class HallRow:
     address_ready: bool
     as_of: Timestamp
     windows: Windows
+    windows_self: Windows
     delegators: Delegators
     mandates_total: int
     floor_stops: int
@@ -130,16 +146,18 @@ class HallMandate(Window):
     worth_usdc: Usdc | None
     stop_reason: str | None
     violations: int
+    self_delegated: bool
 
 
 def requirements(
-    live: int, trades: int, funded: int, config: Config
+    live: int, trades: int, funded: int, capital: int, config: Config
 ) -> tuple[RankRequirement, ...]:
     """What a rank needs and what is there (contract 8)."""
     return (
         RankRequirement(code="days_live", need=config.ranked_days, have=live),
         RankRequirement(code="trades_measured", need=config.ranked_trades, have=trades),
         RankRequirement(code="funded_mandates", need=config.ranked_funded, have=funded),
+        RankRequirement(code="foreign_capital_usdc", need=config.ranked_capital_usdc, have=capital),
     )
 
 
@@ -147,6 +165,7 @@ _LACKS: Final[Mapping[Need, str]] = {
     "days_live": "{have} of {need} days live",
     "trades_measured": "{have} of {need} measured trades",
     "funded_mandates": "{have} of {need} funded mandates",
+    "foreign_capital_usdc": "{have} of {need} USDC of other owners' capital",
 }
 
 
@@ -157,15 +176,21 @@ def hall_row(
     now: datetime,
     config: Config,
 ) -> HallRow:
-    """One row of the Hall."""
-    today = day_of(now)
-    week, month, quarter, ever = (window(totals, since_of(today, d)) for d in WINDOWS.values())
+    """One row of the Hall.
+
+    Shapes: `totals` are those of the mandates of other owners (`foreign`), which alone rank.
+    """
+    today, others = day_of(now), [s for s in standings if not s.own]
+    told = _windows(totals, today)
     live, trades = days_live(totals, today), sum(t.trades for t in totals)
-    funded = sum(1 for s in standings if s.worth is not None)
-    asked = requirements(live, trades, funded, config)
+    funded = sum(1 for s in others if s.worth is not None)
+    capital = stood(totals, today, config.ranked_days)
+    asked = requirements(live, trades, funded, capital, config)
     lacks = [_LACKS[r.code].format(have=r.have, need=r.need) for r in asked if r.have < r.need]
-    owners = {s.mandate.owner_id for s in standings}
-    working = {s.mandate.owner_id for s in standings if s.mandate.status is Status.WORKING}
+    owners = {s.mandate.owner_id for s in others}
+    working = {s.mandate.owner_id for s in others if s.mandate.status is Status.WORKING}
+    mine = [s for s in standings if s.own]
+    by_self = _windows(together(s.days for s in mine), today)
     return HallRow(
         agent_id=subject.agent_id,
         name=subject.name,
@@ -177,12 +202,19 @@ def hall_row(
         accepts_mandates=subject.accepts_mandates,
         address_ready=subject.address_ready,
         as_of=now,
-        windows=Windows(days_7=week, days_30=month, days_90=quarter, since=ever),
+        windows=told,
+        windows_self=by_self,
         delegators=Delegators(
             total=len(owners),
             working=len(working),
-            net_7d_usdc=week.net_usdc,
-            net_30d_usdc=month.net_usdc,
+            net_7d_usdc=told.days_7.net_usdc,
+            net_30d_usdc=told.days_30.net_usdc,
+            self_=SelfDelegation(
+                mandates=len(mine),
+                working=sum(s.mandate.status is Status.WORKING for s in mine),
+                net_7d_usdc=by_self.days_7.net_usdc,
+                net_30d_usdc=by_self.days_30.net_usdc,
+            ),
         ),
         mandates_total=len(standings),
         floor_stops=sum(s.stop_reason == "floor" for s in standings),
@@ -190,6 +222,16 @@ def hall_row(
         violations=sum(s.violations for s in standings),
         self_reported=_self_reported(totals, since_of(today, 30) or ""),
     )
+
+
+def foreign(standings: Sequence[Standing]) -> list[Total]:
+    """The days of the mandates of other owners, together."""
+    return together(s.days for s in standings if not s.own)
+
+
+def _windows(totals: Sequence[Total], today: str) -> Windows:
+    week, month, quarter, ever = (window(totals, since_of(today, d)) for d in WINDOWS.values())
+    return Windows(days_7=week, days_30=month, days_90=quarter, since=ever)
 
 
 def _self_reported(totals: Sequence[Total], since: str) -> SelfReported:
@@ -219,6 +261,7 @@ def mandate_row(s: Standing) -> HallMandate:
         trades=told.trades,
         stop_reason=s.stop_reason,
         violations=s.violations,
+        self_delegated=s.own,
     )
 
 

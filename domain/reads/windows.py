@@ -162,6 +162,20 @@ def days_live(totals: Sequence[Total], today: str) -> int:
     return count
 
 
+def stood(totals: Sequence[Total], today: str, days: int) -> int:
+    """Whole USDC that stood at the end of each of the last `days` UTC days, today included, on
+    average, rounded down.
+    """
+    at, whole, by_day = 0, 0, {t.day: t.worth for t in totals}
+    day = since_of(today, days) or today
+    at = next((t.worth for t in reversed(totals) if t.day < day), 0)
+    while day <= today:
+        at = by_day.get(day, at)
+        whole += at
+        day = _next(day)
+    return whole // days // 10**6 if days else 0
+
+
 def _next(day: str) -> str:
     return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
 

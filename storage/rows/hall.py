@@ -200,13 +200,19 @@ class Hall:
         return [_agent(r) for r in rows]
 
     def totals(self) -> tuple[int, int, int]:
-        """(agents, working mandates, micro-USDC working) over all rows."""
+        """(agents with an accepted mandate, working mandates, micro-USDC working)."""
         row = first(
             self._sql,
-            "SELECT COUNT(*) AS agents, COALESCE(SUM(mandates_working), 0) AS working, "
+            "SELECT COALESCE(SUM(mandates_working), 0) AS working, "
             "COALESCE(SUM(usdc_working), 0) AS usdc FROM hall_agents",
         )
-        return (int(row["agents"]), int(row["working"]), int(row["usdc"])) if row else (0, 0, 0)
+        took = first(
+            self._sql,
+            "SELECT COUNT(DISTINCT agent_id) AS agents FROM mandates "
+            "WHERE agent_id IS NOT NULL AND accepted_at IS NOT NULL",
+        )
+        agents = int(took["agents"]) if took else 0
+        return (agents, int(row["working"]), int(row["usdc"])) if row else (agents, 0, 0)
 
 
 def hall_after(sort: str, agent: HallAgent) -> str:

@@ -18,6 +18,7 @@ from domain.reads.limits import RemainingNow, left
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book
 from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until
+from domain.rules.reverts import ASKS_THE_OWNER, pulled, reverts
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
@@ -33,6 +34,9 @@ from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Rep
 from tools.call.shapes import Simulated, simulated
 from tools.call.wire import wire
 
+GAS_MARGIN_PERCENT: Final = 30
+EXECUTE_GAS: Final = 700_000
+
 
 class Execute(OneMandate):
     """The action an agent wants to take through the vault."""
@@ -41,7 +45,9 @@ class Execute(OneMandate):
     data: HexData
     approve_amount: Usdc = Field(
         default=ZERO,
-        description="USDC the target pulls in this call: a deposit's amount; 0 where it pulls none",
+        description="USDC the target may pull in this call, as a decimal string. Needed for every "
+        "call that takes USDC out of the vault: for deposit(assets, receiver) it is assets; leave "
+        "it out for withdraw and redeem",
     )
     approval_id: str | None = Field(
         default=None, max_length=64, description="an approved item, when the owner had to be asked"
@@ -74,6 +80,9 @@ class DecodedCall(Gives):
     market: str | None
     label: str | None
     call: ExplainedCall
+    pulls_usdc: Usdc | None = Field(
+        description="what the call pulls from the vault, where decoding shows it"
+    )
 
 
 class CheckDetail(Gives):
@@ -110,7 +119,14 @@ class ExecuteOut(Gives):
     value: str | None = None
     decoded: DecodedCall | None = None
     checks: list[CheckTold] | None = None
-    simulation: Simulated | None = None
+    simulation: Simulated | None = Field(
+        default=None,
+        description="what the chain said of the call; null where it could not be asked, which no "
+        "refusal follows from",
+    )
+    gas: int | None = Field(
+        default=None, description="a gas limit to send it with; null where it is not known"
+    )
     approval_id: str | None = None
     action_hash: str | None = Field(
         default=None, description="names this action to mandate_reconcile"
@@ -167,13 +183,18 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     held = next((r.amount for r in book.reservations if r.action_hash == key), ZERO)
     wanted = Wanted(target, selector_of(asked.data), asked.approve_amount, held)
     checks = action_checks(book, wanted)
-    decoded = _decoded(m, wanted) | {"call": chain.explain_call(asked.data)}
+    pulls = pulled(asked.data)
+    decoded = _decoded(m, wanted) | {
+        "call": chain.explain_call(asked.data),
+        "pulls_usdc": pulls,
+    }
     simulation = simulated(ask.facts.simulation)
     if asked.dry_run:
         return _dry(book, wanted, checks, key, decoded, simulation)
     for check in checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
+    _refuse_revert(ask, checks, asking=needs_approval(book, wanted.amount))
     if m.vault_address is None:
         raise Refused(
             refusal("wrong_status", status=m.status.value, action="acting through its vault")
@@ -183,6 +204,7 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     approved = _approval(uow, ask, book, wanted, key, decoded)
     if isinstance(approved, Reply):
         return approved
+    _refuse_revert(ask, checks, asking=False)
     until = ask.now + timedelta(seconds=ask.config.reservation_s)
     approval_id = approved.approval_id if approved else None
     uow.reservations.put(
@@ -198,11 +220,33 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
         "decoded": decoded,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
+        "gas": _gas(ask.facts.simulation),
         "approval_id": approval_id,
         "action_hash": key,
         "reserved_until": until,
     }
     return Reply(200, body)
+
+
+def _refuse_revert(ask: Ask[Execute, ExecuteFacts], checks: list[Check], *, asking: bool) -> None:
+    """Refuse what the chain says would revert; `asking`: the owner is asked before it can pass.
+
+    Errors: the code of the vault's error, else `would_revert`.
+    """
+    told = ask.facts.simulation
+    if told is None or told.ok:
+        return
+    if asking and told.revert is not None and told.revert.name == ASKS_THE_OWNER:
+        return
+    pulls = pulled(ask.asked.data)
+    raise Refused(reverts(told.revert, checks, pulls=pulls, approved=ask.asked.approve_amount))
+
+
+def _gas(told: Simulation | None) -> int | None:
+    """A gas limit with a margin; probes are given more than an estimate finds (chain.md)."""
+    if told is None or told.gas is None:
+        return None
+    return max(told.gas * (100 + GAS_MARGIN_PERCENT) // 100, EXECUTE_GAS)
 
 
 def _decoded(m: Mandate, wanted: Wanted) -> dict[str, Any]:
@@ -311,7 +355,8 @@ OPERATIONS: Final = (
         title="Get calldata to act",
         summary="Checked calldata of the vault's execute(target, data, approveAmount) for you to "
         "sign and send. Above the owner's approval amount it answers pending_approval instead. "
-        "dry_run=true shows the checks.",
+        "dry_run=true shows the checks. Calldata that would revert is refused, and nothing is "
+        "reserved for it.",
         auth="agent",
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
         takes=Execute,
@@ -338,6 +383,7 @@ OPERATIONS: Final = (
             "over_daily_cap",
             "over_budget",
             "below_stop_line",
+            "would_revert",
             "owner_declined",
             "approval_expired",
             "rate_limited",

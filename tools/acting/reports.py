@@ -5,7 +5,8 @@ dropped.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -25,7 +26,7 @@ from domain.reads.shapes import LedgerRow
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.credits import afford, used
 from domain.rules.violations import flagged, notional, violations
-from domain.times import midnight
+from domain.times import Timestamp, midnight
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
 from tools.call.case import Facts, chain_if_named, load_book
@@ -93,13 +94,26 @@ class Warned(Gives):
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemainingThen(RemainingNow):
+    """What remained at `as_of`."""
+
+    as_of: Timestamp
+
+
+def _then(told: RemainingNow, at: datetime) -> RemainingThen:
+    return RemainingThen(value=told.value, binding=told.binding, retry_at=told.retry_at, as_of=at)
+
+
 class EventOut(Gives):
     """The stored row; `violation` says that it broke a rule."""
 
     event: LedgerRow
     violation: bool
     warnings: list[Warned]
-    remaining: RemainingNow
+    remaining: RemainingThen = Field(
+        description="what limits.remaining was at as_of: a repeat of this answer repeats it too"
+    )
 
 
 class RefusedIn(OneMandate):
@@ -112,7 +126,9 @@ class RefusedIn(OneMandate):
         "MandateStopped",
         "MandateEnded",
         "server_guard",
-    ] = Field(description="the vault's error, or server_guard for any other")
+    ] = Field(
+        description="the vault's error; another one (NotAgent, ...) is server_guard, named in check"
+    )
     source: Line | None = Field(
         default=None,
         max_length=200,
@@ -133,6 +149,9 @@ class RefusedOut(Gives):
     event: LedgerRow
     proven: bool
     known: bool
+    vault_error: str | None = Field(
+        description="the error that the reverted receipt gives; null where none proves one"
+    )
 
 
 def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
@@ -226,7 +245,7 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
         "event": ledger_row(event),
         "violation": bool(broken),
         "warnings": [UNPROVEN] if unproven(event) else [],
-        "remaining": left(replace(book, state=uow.ledger.state(m.public_id))),
+        "remaining": _then(left(replace(book, state=uow.ledger.state(m.public_id))), ask.now),
     }
     return Reply(202 if broken else 201, body)
 
@@ -282,6 +301,13 @@ def _known(uow: UnitOfWork, m: Mandate, tx_hash: str) -> Event | None:
     return next((e for e in rows if isinstance(e.told.what, RefusedAttempt)), None)
 
 
+def _error_of(event: Event) -> str | None:
+    """The vault's error that a receipt proved."""
+    what = event.told.what
+    proof = what.proof if isinstance(what, RefusedAttempt) else None
+    return None if proof is None else str(proof["error"])
+
+
 def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     """Store a refused attempt: at most 60 a day and mandate, one a transaction."""
     asked = ask.asked
@@ -291,6 +317,7 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
             "event": ledger_row(known),
             "proven": known.reported_by is Reporter.CHAIN,
             "known": True,
+            "vault_error": _error_of(known),
         }
         return Reply(200, told)
     if asked.attempted is not None and len(json.dumps(asked.attempted)) > ATTEMPTED_MAX:
@@ -325,7 +352,8 @@ def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
     event = uow.ledger.append(m.public_id, new, event_id=ask.ids.short("ev_"), now=ask.now)
     if event is None:
         raise LookupError("a refusal row carries no log index")
-    return Reply(201, {"event": ledger_row(event), "proven": proven, "known": False})
+    told = {"event": ledger_row(event), "proven": proven, "known": False}
+    return Reply(201, told | {"vault_error": _error_of(event)})
 
 
 def scope(caller: Caller, asked: EventIn) -> str:

@@ -15,8 +15,8 @@ from domain.refusals import Refused, refusal
 from storage.rows.addresses import OnFile
 from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
-from tools.agents.registry import OneAgent, own_agent, wallet_of
-from tools.call.access import not_found
+from tools.agents.registry import OneAgent, own_agent
+from tools.call.access import not_found, wallet_of
 from tools.call.fields import Address, ChainId
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.keeper.rollup import refresh_row

@@ -6,9 +6,18 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from domain.agents.policy import Policy, PolicyFields, changes
+from domain.agents.policy import (
+    FIELD_BYTES,
+    JSON_FIELDS,
+    LOG_BYTES,
+    Policy,
+    PolicyFields,
+    changes,
+    shown,
+    size,
+)
 from domain.money import ZERO, Usdc
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid, refusal
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
@@ -20,7 +29,9 @@ Bps = Annotated[int | None, Field(ge=0, le=10_000)]
 
 
 class PolicyIn(OneAgent):
-    """The whole policy; what is left out is unset, and `accepts_mandates` false (spec 4.2)."""
+    """The whole policy; what is left out is unset, and `accepts_mandates` false (spec 4.2). A JSON
+    field holds at most 16 KiB.
+    """
 
     assets: Any = None
     venues: Any = None
@@ -63,10 +74,7 @@ class PolicyOut(Gives):
 
 def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, Any]:
     policy = uow.policies.get(agent_id)
-    log = [
-        {"changed_at": at, "changes": dict(changed)}
-        for at, changed in uow.policies.changes(agent_id)
-    ]
+    log = shown(uow.policies.changes(agent_id), LOG_BYTES)
     told = (policy or Policy()).as_json()
     return {
         "agent_id": agent_id,
@@ -89,6 +97,9 @@ def write_policy(uow: UnitOfWork, ask: Ask[PolicyIn, None]) -> Reply:
     """Replace the whole policy; an unchanged save writes nothing."""
     agent = own_agent(uow, ask.caller, ask.asked.agent_id, lock=True)
     asked = ask.asked
+    for name in JSON_FIELDS:
+        if size(getattr(asked, name)) > FIELD_BYTES:
+            raise invalid(name, f"at most {FIELD_BYTES} bytes of JSON")
     for name in ("per_tx_cap_usdc", "total_cap_usdc"):
         value = getattr(asked, name)
         if value is not None and value < ZERO:

@@ -12,7 +12,7 @@ from domain.refusals import Refused, refusal
 from domain.times import Timestamp
 from storage.rows.identities import Agent, agent_after
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found
+from tools.call.access import not_found, wallet_of
 from tools.call.credentials import hashed
 from tools.call.fields import Address, AgentId, Cursor, KeyId, Limit, Name, Nothing, Page
 from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
@@ -140,20 +140,6 @@ def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = Fa
     if agent is None or not mine:
         raise not_found("agent")
     return agent
-
-
-def wallet_of(ask: Ask[Any, Any], text: str) -> str:
-    """An address that can sign: not the zero address, and none of the contracts that the service
-    works with.
-
-    Errors: `invalid_address`.
-    """
-    address = ask.chains.address(text)
-    chains = [ask.chains.get(i) for i in ask.chains.ids()]
-    taken = {a.lower() for c in chains for a in (c.usdc, c.factory) if a}
-    if int(address, 16) == 0 or address.lower() in taken:
-        raise Refused(refusal("invalid_address", value=address, why="nobody can sign with it"))
-    return address
 
 
 def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:

@@ -1,11 +1,13 @@
-"""Who may see a mandate."""
+"""Who may see a mandate, and whose wallet an address can be."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Caller, Deps
+from tools.call.operation import Ask, Caller, Deps
 
 
 def not_found(what: str = "mandate") -> Refused:
@@ -50,6 +52,20 @@ def own_agent_mandate(
     if m.agent_id != caller.user_id:
         raise Refused(refusal("mandate_not_accepted")) if m.agent_id is None else not_found()
     return m
+
+
+def wallet_of(ask: Ask[Any, Any], text: str) -> str:
+    """An address that can sign: not the zero address, and none of the contracts that the service
+    works with.
+
+    Errors: `invalid_address`.
+    """
+    address = ask.chains.address(text)
+    chains = [ask.chains.get(i) for i in ask.chains.ids()]
+    taken = {a.lower() for c in chains for a in (c.usdc, c.factory) if a}
+    if int(address, 16) == 0 or address.lower() in taken:
+        raise Refused(refusal("invalid_address", value=address, why="nobody can sign with it"))
+    return address
 
 
 async def peek(deps: Deps, caller: Caller, public_id: str) -> Mandate:

@@ -42,11 +42,22 @@ def simulated(told: Simulation | None) -> Simulated | None:
     return Simulated(ok=told.ok, revert=shown, gas=told.gas)
 
 
+class CutBytes(Gives):
+    """How many bytes the values have that are not shown for their size."""
+
+    was: int | None = Field(default=None, alias="from")
+    to: int | None = None
+
+
 class FieldChange(Gives):
-    """What a field was and became; amounts as 6-decimal text, JSON settings as given."""
+    """What a field was and became; amounts as 6-decimal text, JSON settings as given.
+
+    A value that is too large to be shown is null, and `cut` gives its size.
+    """
 
     was: Any = Field(alias="from")
     to: Any
+    cut: CutBytes | None = None
 
 
 class PolicyChange(Gives):

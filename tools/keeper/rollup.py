@@ -10,8 +10,7 @@ from typing import Final, Protocol
 from domain.agents.policy import Policy
 from domain.ledger.record import EMPTY, Day, Record, roll
 from domain.mandates.mandate import Mandate, Status
-from domain.reads.hall import Standing, Subject, facts, hall_row
-from domain.reads.windows import Total, together
+from domain.reads.hall import Standing, Subject, facts, foreign, hall_row
 from domain.settings import Config
 from storage.rows.hall import HallAgent, HallDay
 from storage.rows.identities import Agent
@@ -88,14 +87,17 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
 
 
 def standings(uow: UnitOfWork, agent_id: str, *, ahead: bool) -> list[Standing]:
-    """An agent's mandates and their stored days; `ahead` reads on to rows that are not rolled up
-    yet, storing nothing.
+    """The mandates that an agent accepted and their stored days; `ahead` reads on to rows that are
+    not rolled up yet, storing nothing.
     """
     by_mandate: dict[str, dict[str, Day]] = {}
     for row in uow.hall.days_of_agent(agent_id, "", EVER):
         by_mandate.setdefault(row.public_id, {})[row.day] = Day.from_json(row.body["day"])
+    agent = uow.identities.agent(agent_id)
     found = []
     for m in uow.mandates.of_agent_non_draft(agent_id):
+        if m.accepted_at is None:
+            continue
         record, days = stored(uow, m), by_mandate.get(m.public_id, {})
         if ahead:
             record, newer, _ = roll_on(uow, m)
@@ -106,19 +108,23 @@ def standings(uow: UnitOfWork, agent_id: str, *, ahead: bool) -> list[Standing]:
         worth = max(0, record.worth) if record.funded else None
         found.append(
             Standing(
-                m, told, worth, stopped.reason if stopped else None, sum(state.violations.values())
+                m,
+                told,
+                worth,
+                stopped.reason if stopped else None,
+                sum(state.violations.values()),
+                own=agent is not None and m.owner_id == agent.owner_id,
             )
         )
     return found
 
 
-def computed(
-    uow: UnitOfWork, agent: Agent, known: Sequence[Standing], totals: Sequence[Total], ask: Asked
-) -> HallAgent:
+def computed(uow: UnitOfWork, agent: Agent, known: Sequence[Standing], ask: Asked) -> HallAgent:
     """An agent's row as of now."""
     policy: Policy | None = uow.policies.get(agent.agent_id)
     ready = agent.address is not None or uow.addresses.has_any(agent.agent_id)
     subject = Subject(agent.agent_id, agent.name, bool(policy and policy.accepts_mandates), ready)
+    totals = foreign(known)
     row = hall_row(subject, known, totals, ask.now, ask.config)
     working = [s for s in known if s.mandate.status is Status.WORKING]
     return HallAgent(
@@ -140,7 +146,7 @@ def refresh_row(uow: UnitOfWork, agent_id: str, ask: Asked) -> None:
     agent = uow.identities.agent(agent_id)
     if agent is not None:
         known = standings(uow, agent_id, ahead=False)
-        uow.hall.put(computed(uow, agent, known, together(s.days for s in known), ask))
+        uow.hall.put(computed(uow, agent, known, ask))
 
 
 async def refresh(deps: Deps, agent_id: str) -> None:

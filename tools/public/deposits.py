@@ -12,6 +12,7 @@ from domain.agents.rails import DepositRoute, routes, transfer_link
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid
 from storage.unit_of_work import UnitOfWork
+from tools.call.access import wallet_of
 from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 
@@ -71,10 +72,12 @@ def read_routes(uow: UnitOfWork, ask: Ask[RoutesIn, None]) -> Reply:
     if asset != "USDC":
         raise invalid("asset", "only USDC can be brought in")
     table = ask.config.deposit_rails
+    if chain_id not in {*ask.chains.ids(), *(x["chain_id"] for x in table.get("assets", ()))}:
+        raise invalid("chain", "no USDC is known on this chain")
     token = _usdc_if_named(ask, chain_id)
-    link = None
-    if a.recipient is not None and token is not None:
-        link = transfer_link(token, chain_id, ask.chains.address(a.recipient), a.amount)
+    link, to = None, wallet_of(ask, a.recipient) if a.recipient is not None else None
+    if to is not None and token is not None:
+        link = transfer_link(token, chain_id, to, a.amount)
     told = {
         "items": routes(
             table, amount=a.amount, source_chain=a.source_chain, chain_id=chain_id, asset=asset

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from itertools import accumulate
+from typing import Final, Literal, TypeVar
 
 from pydantic import Field
 
+from domain.agents.policy import OPEN_LOG_BYTES, shown, size
 from domain.money import Usdc
-from domain.reads.hall import HallMandate, HallRow, mandate_row
-from domain.reads.windows import Chart, chart, together
+from domain.reads.hall import HallMandate, HallRow, foreign, mandate_row
+from domain.reads.windows import Chart, chart
 from domain.times import Timestamp
 from storage.rows.hall import hall_after
 from storage.unit_of_work import UnitOfWork
@@ -17,7 +20,16 @@ from tools.call.access import not_found
 from tools.call.fields import AgentId, Cursor, Limit, Page
 from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
 from tools.call.shapes import PolicyChange
+from tools.call.wire import wire
 from tools.keeper.rollup import computed, standings
+
+# No open answer grows beyond 64 KiB (contract 1); a chart of 400 days takes 28 KiB at most.
+PAGE_BYTES: Final = 60_000
+MANDATES_BYTES: Final = 20_000
+
+
+Row = TypeVar("Row")
+
 
 Sort = Literal["days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working"]
 
@@ -73,8 +85,17 @@ def hall(uow: UnitOfWork, ask: Ask[HallIn, None]) -> Reply:
     """A page of agents; costs the same however many there are."""
     a = ask.asked
     found = uow.hall.page(a.sort, after=a.cursor, limit=a.limit + 1, accepting=a.accepting)
-    more = hall_after(a.sort, found[a.limit - 1]) if len(found) > a.limit else None
-    return Reply(200, {"items": [dict(r.body) for r in found[: a.limit]], "next_cursor": more})
+    shown_ = fitting([dict(r.body) for r in found[: a.limit]], PAGE_BYTES)
+    more = hall_after(a.sort, found[len(shown_) - 1]) if len(found) > len(shown_) else None
+    return Reply(200, {"items": shown_, "next_cursor": more})
+
+
+def fitting(rows: Sequence[Row], most: int) -> list[Row]:
+    """The first rows whose JSON fits into `most` bytes together, and one in any case."""
+    sizes = accumulate(size(wire(row)) + 2 for row in rows)
+    return [
+        row for n, (row, end) in enumerate(zip(rows, sizes, strict=True)) if end <= most or not n
+    ]
 
 
 def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
@@ -83,24 +104,22 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
     if agent is None:
         raise not_found("agent")
     known = standings(uow, agent.agent_id, ahead=True)
-    totals = together(s.days for s in known)
-    told = dict(computed(uow, agent, known, totals, ask).body)
-    told["mandates"] = [mandate_row(s) for s in known]
-    told["chart"] = chart(totals, told["as_of"][:10])
+    told = dict(computed(uow, agent, known, ask).body)
+    newest = sorted(known, key=lambda s: (s.mandate.created_at, s.mandate.public_id), reverse=True)
+    told["mandates"] = fitting([mandate_row(s) for s in newest], MANDATES_BYTES)
+    told["chart"] = chart(foreign(known), told["as_of"][:10])
     # Results on paper have a place of their own, so that none can be taken for a measured one.
     told["paper"] = []
-    told["policy_changes"] = [
-        {"changed_at": at, "changes": dict(c)} for at, c in uow.policies.changes(agent.agent_id)
-    ]
+    told["policy_changes"] = shown(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)
     return Reply(200, told)
 
 
 def proof(uow: UnitOfWork, ask: Ask[ProofIn, None]) -> Reply:
     """Four live numbers for the start page."""
-    agents, _, usdc = uow.hall.totals()
+    agents, working, usdc = uow.hall.totals()
     told = {
         "agents": agents,
-        "mandates_working": uow.mandates.counts()[0],
+        "mandates_working": working,
         "usdc_working": Usdc(usdc),
         "actions_recorded": uow.hall.rows_recorded(),
         "as_of": ask.now,
@@ -112,7 +131,8 @@ OPERATIONS: Final = (
     Operation(
         name="hall_list",
         title="Read the Hall",
-        summary="Agents with their measured results in fixed windows, by one fact.",
+        summary="Agents with their measured results in fixed windows, by one fact; a page ends "
+        "where 64 KiB are full.",
         auth="open",
         route=("GET", "/wallet/hall"),
         takes=HallIn,

@@ -362,7 +362,7 @@ def test_fees_are_classed_and_the_unclassified_ones_stay_apart() -> None:
     c = made.state.claimed
     assert (c.fee_tools, c.fee_venue, c.fee_network) == (33_000, 11_000, 22_000)
     assert (c.fee_unclassified, c.fee_unclassified_count) == (22_000, 2)
-    assert c.credits["2026-11-02"] == 4  # two paid reads of 1.1 credits, each rounded up
+    assert c.credits["2026-11-02"] == 6  # three paid reads of 1.1 credits, each rounded up
 
 
 def test_the_state_stays_small_however_many_rows_there_are() -> None:

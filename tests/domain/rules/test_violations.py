@@ -292,3 +292,11 @@ def test_a_venue_order_is_judged_by_its_market() -> None:
     assert codes(only, row("buy", 1, target={"market": "BTC"})) == []
     assert codes(only, row("buy", 1, target={"market": "perps-btc"})) == []
     assert codes(only, row("buy", 1, target={"market": "DOGE"})) == ["target_not_allowed"]
+
+
+@pytest.mark.parametrize("said", [{"fee_kind": "tools"}, {}, {"fee_kind": "data"}])
+def test_a_paid_read_is_held_to_its_hosts_whatever_it_is_named(said: dict[str, str]) -> None:
+    only = funded(allowed_targets=(Target("x402", hosts=("data.example",)),))
+    good, bad = (f"https://{h}.example/a" for h in ("data", "else"))
+    assert codes(only, row("fee", "0.01", resource=good, **said)) == []
+    assert codes(only, row("fee", "0.01", resource=bad, **said)) == ["target_not_allowed"]

@@ -56,6 +56,21 @@ async def test_a_read_over_the_days_budget_is_refused_until_the_next_day(strict:
     assert not (await read(m, "0.05")).refused
 
 
+@pytest.mark.parametrize("named", ["tools", None, "data"])
+async def test_a_paid_read_under_another_name_is_held_to_the_budget_too(
+    strict: World, named: str | None
+) -> None:
+    m = await with_budget(strict, 5)
+    payload = {"resource": "https://data.example/1"} | ({"fee_kind": named} if named else {})
+    given = {"kind": "fee", "amount_usdc": "0.06", "payload": payload}
+    reply = await m.as_agent("mandate_report_event", **given)
+    assert (reply.status, reply.body["error"]) == (402, "mandate_budget_exceeded")
+    small = await m.as_agent("mandate_report_event", **given | {"amount_usdc": "0.05"})
+    assert not small.refused
+    (step, *_) = (await m.read())["steps"]
+    assert (step["kind"], step["code"]) == ("research", "paid_read")
+
+
 async def test_the_budget_spans_the_agents_mandates_and_holds_at_once(strict: World) -> None:
     m = await with_budget(strict, 10)
     told = await strict.ok(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -200,6 +201,31 @@ async def test_a_policy_that_is_none_is_refused_and_nothing_is_kept(
     assert reply.body["error"] == code
     assert "hunter2" not in str(reply.body)
     assert (await world.ok("agent_policy", owner, agent_id=agent.user_id))["exists"] is False
+
+
+async def test_a_policy_field_holds_16_kib_and_the_log_says_what_it_cut(world: World) -> None:
+    owner, _ = await world.owner()
+    agent = (await registered(world, owner))["agent_id"]
+    most = "é" * ((16_384 - 2) // 2)
+    over = await world.do("owner_agent_policy_put", owner, agent_id=agent, venues=most + "é")
+    assert (over.status, over.body["error"]) == (400, "invalid_request")
+    assert over.body["detail"]["fields"][0]["loc"] == "venues"
+    for n in range(12):
+        given = {"assets": [n], "venues": most[n:], "stop_conditions": {"a": most[n + 9 :]}}
+        assert (await world.ok("owner_agent_policy_put", owner, agent_id=agent, **given))["changed"]
+    told = await world.ok("agent_policy", owner, agent_id=agent)
+    assert told["venues"] == most[11:]
+    assert len(told["changes"]) == 10
+    newest = told["changes"][0]["changes"]
+    assert newest["assets"] == {"from": [10], "to": [11]}
+    after = {"a": most[20:]}
+    assert newest["stop_conditions"] == {
+        "from": {"a": most[19:]},
+        "to": None,
+        "cut": {"to": len(json.dumps(after, ensure_ascii=False, separators=(",", ":")).encode())},
+    }
+    assert set(newest["venues"]["cut"]) == {"from", "to"}
+    assert len(json.dumps(told["changes"], ensure_ascii=False).encode()) < 20_000
 
 
 # -- deposit address ---------------------------------------------------------------------------------------------------

@@ -50,6 +50,32 @@ async def test_wrong_questions_are_refused(rails: World) -> None:
     assert (await rails.do("deposit_routes", recipient="0x12")).body["error"] == "invalid_address"
 
 
+async def test_a_chain_that_is_not_known_is_no_destination(rails: World) -> None:
+    told = await rails.do("deposit_routes", chain="999999")
+    assert (told.status, told.body["error"]) == (400, "invalid_request")
+    assert told.body["detail"]["fields"][0]["loc"] == "chain"
+
+
+async def test_no_bridge_leads_from_a_chain_to_itself_or_to_where_it_does_not_go(
+    rails: World,
+) -> None:
+    async def found(**asked: str) -> list[str]:
+        return [r["id"] for r in (await rails.ok("deposit_routes", **asked))["items"]]
+
+    assert await found(chain="1") == ["same-chain", "exchange"]
+    assert await found(chain="1", source_chain="1") == ["same-chain", "exchange"]
+    assert await found(chain="8453", source_chain="8453") == ["same-chain", "exchange"]
+    assert await found(chain="84532", source_chain="1") == []
+    assert await found() == ["same-chain"]
+
+
+@pytest.mark.parametrize("nobody", ["zero", "usdc", "factory"])
+async def test_no_link_leads_to_where_money_is_lost(rails: World, nobody: str) -> None:
+    to = "0x" + "00" * 20 if nobody == "zero" else getattr(rails.evm, nobody)
+    told = await rails.do("deposit_routes", recipient=to)
+    assert (told.status, told.body["error"]) == (400, "invalid_address")
+
+
 async def test_assets_and_markets_are_listed_with_their_source(rails: World) -> None:
     assets = await rails.ok("deposit_assets")
     assert {a["asset"] for a in assets["items"]} == {"USDC"}

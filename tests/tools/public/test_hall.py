@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +20,12 @@ from storage.unit_of_work import UnitOfWork
 from tests.world import CHAIN_ID, World, drafted, working
 from tools.call.operation import Caller
 from tools.keeper.rollup import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
+from venue.networks import Networks
 
 pytestmark = pytest.mark.anyio
+
+
+DELEGATOR = "u_delegator"
 
 
 async def seeded(
@@ -28,8 +33,8 @@ async def seeded(
 ) -> str:
     """A working mandate whose chain rows the test writes itself."""
     m = Mandate(
-        public_id, owner.user_id or "", owner.address or "", Usdc.parse("1000"), 30, 2000, world.clock.now(),
-        agent_id=agent.user_id, status=Status.WORKING,
+        public_id, DELEGATOR, owner.address or "", Usdc.parse("1000"), 30, 2000, world.clock.now(),
+        agent_id=agent.user_id, status=Status.WORKING, accepted_at=world.clock.now(),
     )  # fmt: skip
     await world.store.write(lambda uow: uow.mandates.add(replace(m, **changes)))
     return public_id
@@ -73,7 +78,7 @@ async def mark(world: World, public_id: str, cash: str, positions: str) -> None:
 
 def ticks(world: World) -> Ticks:
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return Ticks(Wired(settings, world.deps, world.chains))
+    return Ticks(Wired(settings, world.deps, world.chains, Networks({})))
 
 
 async def an_agent(world: World) -> tuple[Caller, Caller]:
@@ -126,6 +131,7 @@ async def test_every_agent_is_listed_as_soon_as_it_is_registered(both: World) ->
         "days_live",
         "trades_measured",
         "funded_mandates",
+        "foreign_capital_usdc",
     ]
     assert "0 of 14 days live" in row["unranked_reason"]
     assert row["windows"]["30d"] == {
@@ -155,6 +161,7 @@ async def test_a_ranked_agent_shows_its_windows(both: World) -> None:
         "working": 1,
         "net_7d_usdc": "-5.500000",
         "net_30d_usdc": "4.500000",
+        "self": {"mandates": 0, "working": 0, "net_7d_usdc": None, "net_30d_usdc": None},
     }
     strip = await both.ok("hall_proof")
     assert (strip["agents"], strip["mandates_working"], strip["usdc_working"]) == (
@@ -216,6 +223,100 @@ async def test_one_agent_is_read_up_to_its_newest_row(both: World) -> None:
     again = await both.ok("hall_agent", agent_id=agent.user_id)
     assert again == shown
     assert (await both.do("hall_agent", agent_id="u_nobody")).body["error"] == "not_found"
+
+
+async def test_no_open_answer_of_the_hall_outgrows_64_kib(world: World) -> None:
+    owner, agent = await an_agent(world)
+    for n in range(10):
+        given = {f: [f"{n}{'é' * 8_000}"] for f in ("assets", "venues", "networks", "hold_ratio")}
+        await world.ok(
+            "owner_agent_policy_put", owner, agent_id=agent.user_id, accepts_mandates=True, **given
+        )
+    of = await a_record(world, agent, owner)
+    for _ in range(80):
+        await seeded(world, agent, owner, world.deps.ids.short("m_"))
+    world.clock.forward(days=500)
+    await mark(world, of, "1000000000000", "0")
+    for _ in range(60):
+        await world.ok("owner_agent_register", owner, name="字" * 60)
+    await refresh_stale(world.deps)
+    one = await world.ok("hall_agent", agent_id=agent.user_id)
+    assert len(json.dumps(one, ensure_ascii=False).encode()) < 65_536
+    assert (one["mandates_total"], len(one["mandates"]) < 81) == (81, True)
+    assert len(one["policy_changes"]) == 10
+    page = await world.ok("hall_list", limit=200)
+    assert len(json.dumps(page, ensure_ascii=False).encode()) < 65_536
+    assert page["next_cursor"] is not None
+    seen, cursor = [], None
+    while True:
+        page = await world.ok("hall_list", limit=200, cursor=cursor)
+        seen += [r["agent_id"] for r in page["items"]]
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert len(seen) == len(set(seen)) == 61
+
+
+async def test_a_mandate_that_the_agent_never_accepted_counts_nowhere(both: World) -> None:
+    owner, agent = await an_agent(both)
+    of = await seeded(both, agent, owner, accepted_at=None)
+    await told(both, of, "deposit", "100")
+    for _ in range(3):
+        await trade(both, of, "10", "9")
+    await refresh_stale(both.deps)
+    (row,) = await listed(both)
+    assert (row["mandates_total"], row["trades_total"]) == (0, 0)
+    assert row["windows"]["since"]["net_usdc"] is None
+    strip = await both.ok("hall_proof")
+    assert (strip["agents"], strip["mandates_working"]) == (0, 0)
+
+
+async def test_ones_own_money_is_measured_apart_and_never_ranks(both: World) -> None:
+    owner, agent = await an_agent(both)
+    of = await a_record(both, agent, owner)
+
+    def give(uow: Any) -> None:
+        m = uow.mandates.get(of, lock=True)
+        uow.mandates.save(replace(m, owner_id=owner.user_id))
+
+    await both.store.write(give)
+    await refresh_stale(both.deps)
+    (row,) = await listed(both)
+    assert (row["ranked"], row["trades_total"], row["mandates_total"]) == (False, 0, 1)
+    assert row["windows"]["since"]["net_usdc"] is None
+    assert row["windows_self"]["30d"]["twr_bps"] == 450
+    assert row["delegators"]["total"] == 0
+    assert row["delegators"]["self"] == {
+        "mandates": 1,
+        "working": 1,
+        "net_7d_usdc": "-5.500000",
+        "net_30d_usdc": "4.500000",
+    }
+    (m,) = (await both.ok("hall_agent", agent_id=agent.user_id))["mandates"]
+    assert m["self_delegated"] is True
+
+
+async def test_a_rank_needs_other_owners_capital_over_the_ranked_days(world: World) -> None:
+    owner, agent = await an_agent(world)
+    of = await a_record(world, agent, owner)
+    await told(world, of, "deposit", "400")
+    config = replace(world.deps.config, ranked_capital_usdc=200)
+    world.deps = replace(world.deps, config=config)
+    await refresh(world.deps, agent.user_id or "")
+    (row,) = await listed(world)
+    needs = {r["code"]: (r["have"], r["need"]) for r in row["rank_requirements"]}
+    # 13 days of 110 and one of 504.5, on average
+    assert (row["ranked"], needs["foreign_capital_usdc"]) == (False, (138, 200))
+
+
+async def test_a_call_that_moves_nothing_is_no_trade(world: World) -> None:
+    owner, agent = await an_agent(world)
+    of = await seeded(world, agent, owner)
+    await told(world, of, "deposit", "100")
+    for spent, received in (("0", "0"), ("5", "0"), ("0", "0"), ("0", "5")):
+        await trade(world, of, spent, received)
+    await refresh_stale(world.deps)
+    (row,) = await listed(world)
+    assert row["trades_total"] == 2
 
 
 async def test_agents_are_sorted_by_one_fact(world: World) -> None:
@@ -325,7 +426,10 @@ async def test_a_real_vault_shows_in_the_hall(world: World) -> None:
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
     await refresh_stale(world.deps)
     (row,) = [r for r in await listed(world) if r["agent_id"] == m.agent.user_id]
-    assert (row["trades_total"], row["windows"]["since"]["net_usdc"]) == (1, "0.000000")
+    assert (row["windows_self"]["since"]["trades"], row["windows_self"]["since"]["net_usdc"]) == (
+        1,
+        "0.000000",
+    )
     assert (await world.ok("hall_proof"))["usdc_working"] == "500.000000"
 
 
@@ -347,11 +451,11 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
     await world.mint(world.evm.market, "30")  # shares of the market are worth more
     await keeper.round()
     shown = await world.ok("hall_agent", agent_id=m.agent.user_id)
-    assert (shown["windows"]["since"]["net_usdc"], shown["mandates"][0]["worth_usdc"]) == (
+    assert (shown["windows_self"]["since"]["net_usdc"], shown["mandates"][0]["worth_usdc"]) == (
         "29.999999",
         "529.999999",
     )
-    assert shown["windows"]["since"]["twr_bps"] == 600
+    assert shown["windows_self"]["since"]["twr_bps"] == 600
     stop = await m.as_owner("owner_stop")
     _, tx = await world.mined(m.owner_wallet, stop.body["stop_call"])
     await m.as_owner("owner_vault_tx", tx_hash=tx)
@@ -375,13 +479,14 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
     (row,) = [r for r in await listed(world) if r["agent_id"] == m.agent.user_id]
     gain = Usdc.parse("29.999999")
     assert fee == gain.share_down(1000)
-    assert row["windows"]["since"]["net_usdc"] == str(gain - fee)
-    assert (row["windows"]["since"]["twr_bps"], row["windows"]["since"]["max_drawdown_bps"]) == (
+    assert row["windows_self"]["since"]["net_usdc"] == str(gain - fee)
+    assert (
+        row["windows_self"]["since"]["twr_bps"],
+        row["windows_self"]["since"]["max_drawdown_bps"],
+    ) == (
         540,
         0,
     )
-    assert (row["delegators"]["total"], row["delegators"]["working"], row["self_stops"]) == (
-        1,
-        0,
-        0,
-    )
+    mine = row["delegators"]["self"]
+    assert (row["delegators"]["total"], mine["mandates"], mine["working"]) == (0, 1, 0)
+    assert row["self_stops"] == 0

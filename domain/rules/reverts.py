@@ -1,0 +1,67 @@
+"""What a simulation says of a call: what it pulls, and why it would revert."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import Formatter
+from typing import Any, Final
+
+from domain.facts import Revert
+from domain.money import Usdc
+from domain.refusals import REFUSALS, Refusal, refusal
+from domain.rules.checks import Check
+
+# What the vault says of an action that the owner has to allow first: no reason to refuse it.
+ASKS_THE_OWNER: Final = "ApprovalNeeded"
+
+
+# deposit(uint256 assets, address receiver) of ERC-4626: the target pulls `assets` from the vault.
+_DEPOSIT: Final = "0x6e553f65"
+
+
+_WORD: Final = 64
+
+
+def pulled(data: str) -> Usdc | None:
+    """USDC that calldata of a known form pulls, None where it is not known to pull any."""
+    words = data[len(_DEPOSIT) :]
+    if data[: len(_DEPOSIT)].lower() != _DEPOSIT or len(words) < 2 * _WORD:
+        return None
+    return Usdc(int(words[:_WORD], 16))
+
+
+def reverts(
+    revert: Revert | None, checks: Sequence[Check], *, pulls: Usdc | None, approved: Usdc
+) -> Refusal:
+    """The refusal of a call that the chain says would revert (contract 6).
+
+    Shapes: `detail.revert` {name, args}; `detail.pulls_usdc` where the calldata pulls more than is
+    approved. The code is that of the vault's error where a refusal says it whole, else
+    `would_revert`.
+    """
+    short = pulls is not None and pulls > approved
+    told: dict[str, Any] = {"revert": _shown(revert)}
+    if short:
+        told["pulls_usdc"] = str(pulls)
+    code = revert.code if revert is not None else None
+    words = _words(code, checks)
+    if code is not None and words is not None and not short:
+        return refusal(code, detail=told, **words)
+    why = revert.name if revert is not None else "without a reason"
+    if short:
+        why = f"it pulls {pulls} USDC, approve_amount is {approved}"
+    return refusal("would_revert", why=why, detail=told)
+
+
+def _shown(revert: Revert | None) -> dict[str, Any] | None:
+    return None if revert is None else {"name": revert.name, "args": dict(revert.args)}
+
+
+def _words(code: str | None, checks: Sequence[Check]) -> Mapping[str, Any] | None:
+    """The words of a code's sentence, out of the check that has the same code."""
+    if code is None:
+        return None
+    found = next((dict(c.detail) for c in checks if c.code == code), {})
+    found["bound_by"] = ""
+    places = {name for _, name, _, _ in Formatter().parse(REFUSALS[code].sentence) if name}
+    return found if places <= found.keys() else None

@@ -1,0 +1,35 @@
+"""What the answer to a report tells an agent, now and when it is repeated."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.world import World, working
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_repeated_answer_says_as_of_when_its_remaining_was(world: World) -> None:
+    m = await working(world)
+    given = {"kind": "note", "payload": {"text": "looked"}}
+    first = await m.as_agent("mandate_report_event", key="k", **given)
+    assert first.body["remaining"]["as_of"] == "2026-11-20T12:00:00.000Z"
+    world.clock.forward(minutes=5)
+    again = await m.as_agent("mandate_report_event", key="k", **given)
+    assert again.body == first.body
+
+
+async def test_an_error_outside_the_list_is_told_by_the_receipts_own_name(world: World) -> None:
+    m = await working(world)
+    call = dict((await m.execute("5")).body)
+    pause = (await m.as_owner("owner_pause_call")).body["call"]
+    assert (await world.mined(m.owner_wallet, pause))[0]
+    ok, tx = await world.mined(m.agent_wallet, call, gas=900_000)
+    assert not ok
+    given = {"reason": "server_guard", "check": "NotAgent", "tx_hash": tx}
+    told = (await m.as_agent("mandate_report_refusal", **given)).body
+    assert (told["proven"], told["vault_error"]) == (True, "NotAgent")
+    again = (await m.as_agent("mandate_report_refusal", **given)).body
+    assert (again["known"], again["vault_error"]) == (True, "NotAgent")
+    bare = (await m.as_agent("mandate_report_refusal", reason="server_guard")).body
+    assert (bare["proven"], bare["vault_error"]) == (False, None)
