@@ -66,7 +66,7 @@ def methods(document: Mapping[str, Any]) -> Iterator[str]:
     """The source of each operation's method, in the order of the paths."""
     for path, by_verb in document["paths"].items():
         for verb, op in by_verb.items():
-            if path.startswith("/wallet/") and op["tags"] != ["door"]:
+            if path.startswith("/wallet/") and op["tags"] not in (["door"], ["service"]):
                 yield method(path, verb.upper(), op)
 
 

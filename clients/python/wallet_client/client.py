@@ -14,6 +14,36 @@ class WalletClient(Transport):
     Errors: `Refused`, with the service's refusal block.
     """
 
+    async def admin_counts(self) -> models.Counts:
+        """How many agents, mandates and recorded actions there are."""
+        return await self.ask("GET", "/wallet/admin/counts", models.Counts)
+
+    async def admin_keys(self) -> models.Page:
+        """Keeper and admin keys, never their secrets."""
+        return await self.ask("GET", "/wallet/admin/keys", models.Page)
+
+    async def admin_key_create(self, *, role: str) -> models.tools__operator__KeyOut:
+        """A new keeper or admin key; it is shown once."""
+        return await self.ask(
+            "POST", "/wallet/admin/keys", models.tools__operator__KeyOut, body={"role": role}
+        )
+
+    async def admin_key_revoke(self, *, key_id: str) -> models.tools__operator__Revoked:
+        """It stops working at once."""
+        return await self.ask(
+            "DELETE", f"/wallet/admin/keys/{key_id}", models.tools__operator__Revoked
+        )
+
+    async def admin_switches(self) -> models.SwitchesOut:
+        """Every availability switch, its value, and where that comes from."""
+        return await self.ask("GET", "/wallet/admin/switches", models.SwitchesOut)
+
+    async def admin_switch_set(self, *, name: str, value: str) -> models.SwitchOut:
+        """Set a switch for every process, from the next request on. The approval gate can only be switched on here."""
+        return await self.ask(
+            "PUT", f"/wallet/admin/switches/{name}", models.SwitchOut, body={"value": value}
+        )
+
     async def owner_agent_register(
         self, *, name: str, address: str | None = None
     ) -> models.Registered:
@@ -61,28 +91,39 @@ class WalletClient(Transport):
         return await self.ask("GET", f"/wallet/agents/{agent_id}/balances", models.BalancesOut)
 
     async def agent_deposit_address(
-        self, *, agent_id: str, chain_id: int, address: str | None = None
+        self,
+        *,
+        agent_id: str,
+        chain_id: int,
+        address: str | None = None,
+        signature: str | None = None,
     ) -> models.DepositOut:
-        """Your wallet on file for a chain; without address it is read."""
+        """Your wallet on file for a chain; without address it is read. Sign the typed_data of the answer with that wallet and send it again with signature: transfers are confirmed for proven addresses only."""
         return await self.ask(
             "POST",
             f"/wallet/agents/{agent_id}/deposit-address",
             models.DepositOut,
-            body={"chain_id": chain_id, "address": address},
+            body={"chain_id": chain_id, "address": address, "signature": signature},
         )
 
     async def owner_agent_key_add(self, *, agent_id: str) -> models.NewKey:
         """Mint a key; two can live, so that one is rotated without a gap."""
         return await self.ask("POST", f"/wallet/agents/{agent_id}/keys", models.NewKey)
 
-    async def owner_agent_key_revoke(self, *, agent_id: str, key_id: str) -> models.Revoked:
+    async def owner_agent_key_revoke(
+        self, *, agent_id: str, key_id: str
+    ) -> models.tools__agents__registry__Revoked:
         """The key stops working at once."""
-        return await self.ask("DELETE", f"/wallet/agents/{agent_id}/keys/{key_id}", models.Revoked)
+        return await self.ask(
+            "DELETE",
+            f"/wallet/agents/{agent_id}/keys/{key_id}",
+            models.tools__agents__registry__Revoked,
+        )
 
     async def agent_offers(
         self, *, agent_id: str, limit: int | None = None, cursor: str | None = None
     ) -> models.OfferPage:
-        """Mandates waiting for you to accept, and open-board ones."""
+        """Mandates waiting for you to accept: those that name you, then open-board ones."""
         return await self.ask(
             "GET",
             f"/wallet/agents/{agent_id}/offers",
@@ -136,12 +177,12 @@ class WalletClient(Transport):
 
     async def auth_challenge(
         self, *, address: str, chain_id: int | None = None
-    ) -> models.ChallengeOut:
+    ) -> models.tools__signin__ChallengeOut:
         """Get an EIP-4361 text to sign with your wallet; good for 5 minutes, once."""
         return await self.ask(
             "POST",
             "/wallet/auth/challenge",
-            models.ChallengeOut,
+            models.tools__signin__ChallengeOut,
             body={"address": address, "chain_id": chain_id},
         )
 
@@ -161,6 +202,45 @@ class WalletClient(Transport):
     async def auth_session_end(self) -> models.Done:
         """End the session at once."""
         return await self.ask("DELETE", "/wallet/auth/session", models.Done)
+
+    async def builder_fee_count(self) -> models.CountOut:
+        """How many wallets recorded, hold and took back an approval."""
+        return await self.ask("GET", "/wallet/builder-fee/admin/count", models.CountOut)
+
+    async def builder_fee_config(self) -> models.ConfigOut:
+        """The builder's address, the fee of 0.1% at the most, and what to sign for it."""
+        return await self.ask("GET", "/wallet/builder-fee/config", models.ConfigOut)
+
+    async def builder_fee_record(
+        self,
+        *,
+        wallet: str,
+        max_fee_rate: str,
+        nonce: int | None = None,
+        signature: dict[str, Any] | None = None,
+        signature_chain_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.RecordOut:
+        """Tell that you approved the builder fee at the venue; the venue is asked."""
+        return await self.ask(
+            "POST",
+            "/wallet/builder-fee/record",
+            models.RecordOut,
+            body={
+                "wallet": wallet,
+                "max_fee_rate": max_fee_rate,
+                "nonce": nonce,
+                "signature": signature,
+                "signature_chain_id": signature_chain_id,
+            },
+            idempotency_key=idempotency_key,
+        )
+
+    async def builder_fee_status(self) -> models.tools__trading__builder_fee__StatusOut:
+        """Whether the venue says that your linked wallet approved the builder fee."""
+        return await self.ask(
+            "GET", "/wallet/builder-fee/status", models.tools__trading__builder_fee__StatusOut
+        )
 
     async def deposit_assets(self) -> models.AssetsOut:
         """Assets that can be brought in, with their addresses."""
@@ -197,7 +277,7 @@ class WalletClient(Transport):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.HallPage:
-        """Agents with their measured results in fixed windows, by one fact."""
+        """Agents with their measured results in fixed windows, by one fact; a page ends where 64 KiB are full."""
         return await self.ask(
             "GET",
             "/wallet/hall",
@@ -212,6 +292,56 @@ class WalletClient(Transport):
     async def hall_agent(self, *, agent_id: str) -> models.HallAgentRead:
         """One agent's measured record: mandates, chart, policy changes."""
         return await self.ask("GET", f"/wallet/hall/{agent_id}", models.HallAgentRead)
+
+    async def indices_list(
+        self, *, dex: str | None = None, include: str | None = None
+    ) -> models.IndicesOut:
+        """Index perpetuals of the allowed dexes with price, funding, interest and status."""
+        return await self.ask(
+            "GET", "/wallet/indices", models.IndicesOut, query={"dex": dex, "include": include}
+        )
+
+    async def index_get(self, *, sym: str) -> models.IndexOut:
+        """One index perpetual by its full name, or by its base where only one dex has it."""
+        return await self.ask("GET", f"/wallet/indices/{sym}", models.IndexOut)
+
+    async def info_fees(self, *, user: str) -> models.Relayed:
+        """Fee rates and volume of any account at the venue."""
+        return await self.ask("GET", "/wallet/info/fees", models.Relayed, query={"user": user})
+
+    async def info_funding(
+        self, *, coin: str, start: int | None = None, end: int | None = None
+    ) -> models.Relayed:
+        """Funding rates of a coin over at most 7 days; without start, the next predicted."""
+        return await self.ask(
+            "GET",
+            "/wallet/info/funding",
+            models.Relayed,
+            query={"coin": coin, "start": start, "end": end},
+        )
+
+    async def info_meta(self, *, dex: str | None = None) -> models.Relayed:
+        """Perpetuals of a dex with size decimals and leverage, as the venue tells them."""
+        return await self.ask("GET", "/wallet/info/meta", models.Relayed, query={"dex": dex})
+
+    async def info_order_history(self, *, user: str, limit: int | None = None) -> models.Relayed:
+        """The newest orders of any account at the venue."""
+        return await self.ask(
+            "GET",
+            "/wallet/info/order-history",
+            models.Relayed,
+            query={"user": user, "limit": limit},
+        )
+
+    async def info_portfolio(self, *, user: str, period: str | None = None) -> models.Relayed:
+        """Value, result and volume of any account by period."""
+        return await self.ask(
+            "GET", "/wallet/info/portfolio", models.Relayed, query={"user": user, "period": period}
+        )
+
+    async def info_spot_meta(self) -> models.Relayed:
+        """Spot pairs and tokens; pairs whose token is missing are left out and counted."""
+        return await self.ask("GET", "/wallet/info/spot-meta", models.Relayed)
 
     async def owner_mandate_create(
         self,
@@ -273,7 +403,7 @@ class WalletClient(Transport):
         )
 
     async def mandate_draft(self, *, note: str, save: bool | None = None) -> models.DraftOut:
-        """Turn a purpose note in plain words into a draft, with what was understood and what was assumed. Stores nothing unless an owner saves it."""
+        """Turn a purpose note in plain words into a draft: what was understood, what was assumed, what is unclear. Stores nothing unless an owner saves it."""
         return await self.ask(
             "POST", "/wallet/mandates/draft", models.DraftOut, body={"note": note, "save": save}
         )
@@ -295,7 +425,6 @@ class WalletClient(Transport):
         on_floor: str | None = None,
         chain_id: int | None = None,
         agent_id: str | None = None,
-        open_board: bool | None = None,
     ) -> models.MandateOut:
         """Propose a draft to the owner who registered you; the owner decides."""
         return await self.ask(
@@ -317,7 +446,6 @@ class WalletClient(Transport):
                 "on_floor": on_floor,
                 "chain_id": chain_id,
                 "agent_id": agent_id,
-                "open_board": open_board,
             },
         )
 
@@ -472,7 +600,7 @@ class WalletClient(Transport):
         why: str | None = None,
         dry_run: bool | None = None,
     ) -> models.ExecuteOut:
-        """Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks."""
+        """Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it."""
         return await self.ask(
             "GET",
             f"/wallet/mandates/{public_id}/execute-call",
@@ -577,10 +705,20 @@ class WalletClient(Transport):
             body={"signature": signature},
         )
 
-    async def owner_statement(self, *, public_id: str, week: str | None = None) -> models.Statement:
-        """Worth, flows, result, fees, allowed against used, breaches and steps of a week."""
+    async def owner_statement(
+        self,
+        *,
+        public_id: str,
+        week: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> models.Statement:
+        """Worth, flows, result, fees, allowed against used of a week; its breaches and steps, a page of ledger rows at a time."""
         return await self.ask(
-            "GET", f"/wallet/mandates/{public_id}/statement", models.Statement, query={"week": week}
+            "GET",
+            f"/wallet/mandates/{public_id}/statement",
+            models.Statement,
+            query={"week": week, "limit": limit, "cursor": cursor},
         )
 
     async def mandate_steps(
@@ -602,9 +740,11 @@ class WalletClient(Transport):
         """Calldata of the vault's stop(), which also revokes the agent."""
         return await self.ask("GET", f"/wallet/mandates/{public_id}/stop-call", models.VaultCallOut)
 
-    async def owner_terms(self, *, public_id: str) -> models.TermsOut:
+    async def owner_terms(self, *, public_id: str) -> models.tools__mandates__terms__TermsOut:
         """The EIP-712 typed data, its digest, the clauses and the worst case."""
-        return await self.ask("GET", f"/wallet/mandates/{public_id}/terms", models.TermsOut)
+        return await self.ask(
+            "GET", f"/wallet/mandates/{public_id}/terms", models.tools__mandates__terms__TermsOut
+        )
 
     async def mandate_unwind_call(
         self, *, public_id: str, target: str, data: str
@@ -644,14 +784,122 @@ class WalletClient(Transport):
         )
 
     async def markets_list(self) -> models.MarketsOut:
-        """Markets with their status (live, paper, planned) and who enforces the limit."""
+        """Markets with their status, who enforces the limit, and how calls are encoded. A mandate's allowed_targets name their market by its id."""
         return await self.ask("GET", "/wallet/markets", models.MarketsOut)
 
-    async def owner_statement_all(self, *, week: str | None = None) -> models.StatementOfAll:
-        """Totals and one row a mandate."""
+    async def owner_statement_all(
+        self, *, week: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> models.StatementOfAll:
+        """Totals, and one row a mandate, paged."""
         return await self.ask(
-            "GET", "/wallet/me/statement", models.StatementOfAll, query={"week": week}
+            "GET",
+            "/wallet/me/statement",
+            models.StatementOfAll,
+            query={"week": week, "limit": limit, "cursor": cursor},
         )
+
+    async def own_enable_relay(
+        self,
+        *,
+        agent_address: str,
+        agent_name: str,
+        nonce: int,
+        signature_chain_id: str,
+        signature: dict[str, Any],
+        kind: str | None = None,
+        revoke: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.RelayOut:
+        """Pass your signed approval of an order key on to the venue, and nothing else."""
+        return await self.ask(
+            "POST",
+            "/wallet/own/enable/relay",
+            models.RelayOut,
+            body={
+                "agent_address": agent_address,
+                "agent_name": agent_name,
+                "nonce": nonce,
+                "signature_chain_id": signature_chain_id,
+                "signature": signature,
+                "kind": kind,
+                "revoke": revoke,
+            },
+            idempotency_key=idempotency_key,
+        )
+
+    async def own_enable_verify(self, *, idempotency_key: str | None = None) -> models.VerifyOut:
+        """Ask the venue whether it names your order key, and keep its answer."""
+        return await self.ask(
+            "POST", "/wallet/own/enable/verify", models.VerifyOut, idempotency_key=idempotency_key
+        )
+
+    async def own_intent(
+        self,
+        *,
+        kind: str,
+        product: str | None = None,
+        side: str | None = None,
+        notional_usdc: str | None = None,
+        limit_px: str | None = None,
+        text: str | None = None,
+        valid_until: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.IntentOut:
+        """Say beforehand what you mean to do; append-only, and it never trades."""
+        return await self.ask(
+            "POST",
+            "/wallet/own/intent",
+            models.IntentOut,
+            body={
+                "kind": kind,
+                "product": product,
+                "side": side,
+                "notional_usdc": notional_usdc,
+                "limit_px": limit_px,
+                "text": text,
+                "valid_until": valid_until,
+            },
+            idempotency_key=idempotency_key,
+        )
+
+    async def own_link(
+        self, *, challenge_id: str, signature: str, idempotency_key: str | None = None
+    ) -> models.LinkOut:
+        """Prove by the signed text that the wallet is yours. No key of yours is stored."""
+        return await self.ask(
+            "POST",
+            "/wallet/own/link",
+            models.LinkOut,
+            body={"challenge_id": challenge_id, "signature": signature},
+            idempotency_key=idempotency_key,
+        )
+
+    async def own_link_challenge(
+        self,
+        *,
+        address: str,
+        terms_sha256: str,
+        chain_id: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.tools__trading__own__ChallengeOut:
+        """Get a text to sign with the wallet; good for 10 minutes, one try."""
+        return await self.ask(
+            "POST",
+            "/wallet/own/link/challenge",
+            models.tools__trading__own__ChallengeOut,
+            body={"address": address, "chain_id": chain_id, "terms_sha256": terms_sha256},
+            idempotency_key=idempotency_key,
+        )
+
+    async def own_status(self) -> models.tools__trading__own_status__StatusOut:
+        """What is linked, approved and funded at the venue, and what is still to do."""
+        return await self.ask(
+            "GET", "/wallet/own/status", models.tools__trading__own_status__StatusOut
+        )
+
+    async def own_terms(self) -> models.tools__trading__own__TermsOut:
+        """The terms under which you link an account of yours at the venue."""
+        return await self.ask("GET", "/wallet/own/terms", models.tools__trading__own__TermsOut)
 
     async def gas_sponsor(
         self, *, chain_id: int, jsonrpc: str, method: str, params: list[Any], id: Any | None = None

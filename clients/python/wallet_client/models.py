@@ -189,28 +189,16 @@ class CardFooter(BaseModel):
     signed: bool
 
 
-class ChallengeOut(BaseModel):
+class ClaimOutcome(BaseModel):
     """
-    A text to sign.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    message: str
-    nonce: str
-    expires_at: AwareDatetime
-
-
-class ContractAt(BaseModel):
-    """
-    Where a contract market stands; null where it is only planned.
+    How a claim ended that no chain row tells of; `event_id` is the report's.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
-    address: str | None
+    event_id: str
+    outcome: Literal["reverted", "elsewhere", "not_found"]
 
 
 class ContractTarget(BaseModel):
@@ -231,6 +219,63 @@ class ContractTarget(BaseModel):
     probe: str | None
     label: str | None
     market: str | None
+
+
+class CostExample(BaseModel):
+    """
+    What the fee is on a round notional. Units: USDC, 6 decimals.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    notional: str
+    fee: str
+
+
+class CountOut(BaseModel):
+    """
+    How many wallets approved the configured builder.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    recorded: int
+    verified: int
+    revoked: int
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
+class Counts(BaseModel):
+    """
+    How much there is.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    agents: int
+    mandates: int
+    mandates_working: int
+    actions_recorded: int
+    as_of: str
+
+
+class CutBytes(BaseModel):
+    """
+    How many bytes the values have that are not shown for their size.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    from_: Annotated[int | None, Field(alias="from")] = None
+    to: int | None = None
 
 
 class DepositAsset(BaseModel):
@@ -259,6 +304,19 @@ class DepositOut(BaseModel):
     agent_id: str
     chain_id: int
     address: str
+    proven: Annotated[
+        bool,
+        Field(
+            description="true once the address has signed; only transfers that touch a proven address are ever confirmed"
+        ),
+    ]
+    typed_data: Annotated[
+        dict[str, Any] | None,
+        Field(
+            description="EIP-712 typed data for the address to sign; null once it is proven, and on a chain that the service does not read"
+        ),
+    ]
+    nonce: Annotated[str | None, Field(description="the nonce in typed_data; good for one proof")]
 
 
 class Destination(BaseModel):
@@ -295,6 +353,20 @@ class Done(BaseModel):
         extra="ignore",
     )
     ok: bool
+
+
+class EnableOut(BaseModel):
+    """
+    What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
+    name.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    agent_name: str
+    max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
+    hyperliquid_chain: Literal["Mainnet", "Testnet"]
 
 
 class EndedClaim(BaseModel):
@@ -397,9 +469,23 @@ class FeeShare(BaseModel):
     kind: str
 
 
+class FeeValue(BaseModel):
+    """
+    The agent's fee.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    kind: str
+    bps: Annotated[int, Field(description="share of verified gain, in 1/10000")]
+
+
 class FieldChange(BaseModel):
     """
     What a field was and became; amounts as 6-decimal text, JSON settings as given.
+
+    A value that is too large to be shown is null, and `cut` gives its size.
     """
 
     model_config = ConfigDict(
@@ -407,6 +493,7 @@ class FieldChange(BaseModel):
     )
     from_: Annotated[Any, Field(alias="from")]
     to: Any
+    cut: CutBytes | None = None
 
 
 class FundCall(BaseModel):
@@ -425,6 +512,111 @@ class FundCall(BaseModel):
     step: Literal["approve", "deposit"]
 
 
+class IndexOut(BaseModel):
+    """
+    One index perpetual. Units: prices in the collateral, funding per hour, open interest in the
+    coin.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    sym: str
+    dex: str
+    base: str
+    display_name: str
+    category: Literal["indices"]
+    asset_id: int
+    sz_decimals: int
+    max_leverage: int
+    margin_mode: Literal["cross", "no_cross", "strict_isolated"]
+    growth_mode: bool
+    collateral: str | None
+    status: Literal["live", "paper", "planned", "halted", "delisted"]
+    mark_px: Annotated[
+        str | None,
+        Field(description="the venue's own decimal string; null where it told none"),
+    ]
+    oracle_px: Annotated[
+        str | None,
+        Field(description="the venue's own decimal string; null where it told none"),
+    ]
+    mid_px: Annotated[
+        str | None,
+        Field(description="the venue's own decimal string; null where it told none"),
+    ]
+    prev_day_px: Annotated[
+        str | None,
+        Field(description="the venue's own decimal string; null where it told none"),
+    ]
+    change_24h_bps: int | None
+    funding_hourly: Annotated[
+        str | None,
+        Field(description="the venue's own decimal string; null where it told none"),
+    ]
+    open_interest: Annotated[
+        str | None,
+        Field(description="the venue's own decimal string; null where it told none"),
+    ]
+    open_interest_usdc: Annotated[
+        str | None, Field(description="USDC, 6 decimals; null where it is not known")
+    ]
+    day_volume_usdc: Annotated[
+        str | None, Field(description="USDC, 6 decimals; null where it is not known")
+    ]
+    at_oi_cap: bool
+    limit_enforced_by: Literal["Venue"]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+    stale: bool
+
+
+class IndicesOut(BaseModel):
+    """
+    Every index of the allowed dexes; the list is whole, so it has no pages.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+    stale: bool
+    indices: list[IndexOut]
+
+
+class IntentOut(BaseModel):
+    """
+    It is written down.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    intent_id: str
+    created_at: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
+class KeeperEnableOut(BaseModel):
+    """
+    The same for the keeper key, whose address the signer gives.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    agent_name: str
+    max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
+    hyperliquid_chain: Literal["Mainnet", "Testnet"]
+    agent_address: str
+
+
 class KeyTold(BaseModel):
     """
     A key without its secret.
@@ -436,6 +628,24 @@ class KeyTold(BaseModel):
     key_id: str
     created_at: AwareDatetime
     revoked_at: AwareDatetime | None
+
+
+class LinkOut(BaseModel):
+    """
+    The link as it stands.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    linked: bool
+    wallet: str
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    linked_at: Annotated[str, Field(description="ISO 8601, UTC")]
+    terms_version: int
 
 
 class Lock(BaseModel):
@@ -462,6 +672,23 @@ class LockDays(BaseModel):
         extra="ignore",
     )
     days: int
+
+
+class MarketCall(BaseModel):
+    """
+    One call of a market, and how to encode it; `report` is the kind to report it as.
+
+    `approve_amount` says what the call pulls from the vault.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    selector: str
+    signature: str
+    encoding: str
+    approve_amount: str
+    report: str
 
 
 class MarketsAllowed(BaseModel):
@@ -571,6 +798,18 @@ class OwnerTold(BaseModel):
         extra="ignore",
     )
     address: str
+
+
+class Page(BaseModel):
+    """
+    A page; `next_cursor` is null at the end.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[Any]
+    next_cursor: str | None
 
 
 class PaidHosts(BaseModel):
@@ -687,7 +926,7 @@ class RankRequirement(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    code: Literal["days_live", "trades_measured", "funded_mandates"]
+    code: Literal["days_live", "trades_measured", "funded_mandates", "foreign_capital_usdc"]
     need: int
     have: int
 
@@ -698,6 +937,25 @@ class Ready(BaseModel):
     )
     ok: bool
     database: bool
+
+
+class RecordOut(BaseModel):
+    """
+    It is recorded; `verified` only where the venue confirms it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    recorded: bool
+    verified: bool
+    approved_tenths_bps: int | None
+    required_tenths_bps: int
+    checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
 
 
 class NextItem(BaseModel):
@@ -714,13 +972,18 @@ class Refusal(BaseModel):
         extra="ignore",
     )
     error: Literal[
+        "account_unfunded",
         "agent_not_accepting",
+        "agent_slots_full",
+        "already_linked",
         "approval_expired",
         "below_stop_line",
         "body_too_large",
         "chain_unavailable",
+        "challenge_spent",
         "conflict",
         "door_off",
+        "draft_unclear",
         "duplicate_transfer",
         "forbidden",
         "idempotency_in_flight",
@@ -740,6 +1003,8 @@ class Refusal(BaseModel):
         "method_not_allowed",
         "not_configured",
         "not_found",
+        "not_linked",
+        "not_own_account",
         "not_paused",
         "outcome_unknown",
         "over_budget",
@@ -749,11 +1014,13 @@ class Refusal(BaseModel):
         "rate_limited",
         "secret_not_accepted",
         "target_not_allowed",
+        "terms_changed",
         "terms_expired",
         "unauthenticated",
         "vault_mismatch",
         "venue_unavailable",
         "withdraw_locked",
+        "would_revert",
         "wrong_status",
     ]
     reason: str
@@ -796,6 +1063,44 @@ class Registered(BaseModel):
     address: str | None
 
 
+class Relayed(BaseModel):
+    """
+    What the venue said: its own JSON, cut to the fields that are known, its decimal strings
+    unchanged.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    source: Literal["venue"]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+    stale: Annotated[
+        bool,
+        Field(description="true where the venue gave no newer answer when it was asked"),
+    ]
+    data: Annotated[
+        dict[str, Any] | list[Any],
+        Field(description="the venue's own JSON, cut to known fields"),
+    ]
+
+
+class RelayedAgent(BaseModel):
+    """
+    The key that was approved; None for a revocation.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    address: str
+    name: str
+    valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
 class Restated(BaseModel):
     """
     The row whose log this is, told anew at another place in the chain.
@@ -820,18 +1125,6 @@ class RevertTold(BaseModel):
     name: str
     args: Annotated[dict[str, Any], Field(description="the error's own arguments, by name")]
     code: str | None
-
-
-class Revoked(BaseModel):
-    """
-    The key no longer works.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    key_id: str
-    revoked_at: AwareDatetime
 
 
 class RouteEnd(BaseModel):
@@ -919,6 +1212,19 @@ class StagedLog(BaseModel):
     confirmed_on_chain: Literal[False]
 
 
+class StepOut(BaseModel):
+    """
+    One thing that is still to do.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    step: Literal["link", "enable", "verify", "fund", "builder_fee"]
+    text: str
+    route: str | None
+
+
 class StepTarget(BaseModel):
     """
     Where an action went; null is what nobody said.
@@ -930,6 +1236,31 @@ class StepTarget(BaseModel):
     market: str | None
     address: str | None
     selector: str | None
+
+
+class SwitchOut(BaseModel):
+    """
+    A switch; `source` says whether it was set, or is the setting's default.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str
+    value: str
+    source: Literal["database", "settings"]
+
+
+class SwitchesOut(BaseModel):
+    """
+    Every switch.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[SwitchOut]
+    next_cursor: str | None
 
 
 class TermsStatus(BaseModel):
@@ -1014,6 +1345,48 @@ class TypedField(BaseModel):
     )
     name: str
     type: str
+
+
+class UnderstoodOut(BaseModel):
+    """
+    A term that a clause of the note states.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    term: Literal[
+        "budget_usdc",
+        "per_tx_cap_usdc",
+        "daily_cap_usdc",
+        "stop_floor_bps",
+        "horizon_days",
+        "payout_rule",
+        "approval_above_usdc",
+        "on_floor",
+        "target_bps",
+        "markets",
+        "allowed_targets",
+    ]
+    value: str | int | FeeValue | list[str] | None
+    text: Annotated[
+        str,
+        Field(description="the clause's own words: the writer's, nobody has checked them"),
+    ]
+
+
+class UnrelatedOut(BaseModel):
+    """
+    A clause with a figure that is about something else than the terms.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    text: Annotated[
+        str,
+        Field(description="the clause's own words: the writer's, nobody has checked them"),
+    ]
 
 
 class Usdc(RootModel[str]):
@@ -1201,6 +1574,48 @@ class VenueTarget(BaseModel):
     market: str | None
 
 
+class VerifiedAgent(BaseModel):
+    """
+    The key as the venue names it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    address: str
+    name: str
+    valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
+class VerifyOut(BaseModel):
+    """
+    Whether the order key may sign now.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    enabled: bool
+    agent: VerifiedAgent | None
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+
+
+class Warned(BaseModel):
+    """
+    Something to mend, though no rule is broken.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    code: Literal["unproven"]
+    text: str
+
+
 class WeekBreach(BaseModel):
     """
     A broken rule, or an attempt that was refused; `reason` stands at attempts only.
@@ -1320,6 +1735,190 @@ class WorthChange(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
+
+
+class ToolsAgentsRegistryRevoked(BaseModel):
+    """
+    The key no longer works.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key_id: str
+    revoked_at: AwareDatetime
+
+
+class ToolsMandatesTermsTypedData(BaseModel):
+    """
+    EIP-712 typed data, as a wallet takes it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    types: dict[str, list[TypedField]]
+    primaryType: Literal["MandateTerms"]
+    domain: TypedDomain
+    message: Annotated[
+        dict[str, str | int],
+        Field(
+            description="the fields of MandateTerms; integers as decimal text, amounts in base units"
+        ),
+    ]
+
+
+class ToolsOperatorKeyOut(BaseModel):
+    """
+    A house key; it is shown once.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key_id: str
+    role: Literal["keeper", "admin"]
+    key: str
+
+
+class ToolsOperatorRevoked(BaseModel):
+    """
+    The key no longer works.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key_id: str
+    revoked_at: str
+
+
+class ToolsSigninChallengeOut(BaseModel):
+    """
+    A text to sign.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    message: str
+    nonce: str
+    expires_at: AwareDatetime
+
+
+class ToolsTradingBuilderFeeStatusOut(BaseModel):
+    """
+    Whether the fee is approved for the linked wallet, by the venue's word alone.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    wallet: str | None
+    approved: bool
+    approved_tenths_bps: int | None
+    required_tenths_bps: int
+    source: Literal["venue", "record"]
+    checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+    stale: bool
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+
+
+class ToolsTradingFieldsTypedData(BaseModel):
+    """
+    EIP-712 typed data, as a wallet takes it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    domain: dict[str, Any]
+    types: dict[str, list[dict[str, str]]]
+    primaryType: str
+    message: dict[str, Any]
+
+
+class ToolsTradingOwnChallengeOut(BaseModel):
+    """
+    A text to sign with the wallet.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    challenge_id: str
+    message: str
+    scheme: Literal["eip191"]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    expires_at: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
+class ToolsTradingOwnTermsOut(BaseModel):
+    """
+    The terms of linking an own account.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    version: int
+    sha256: Annotated[str, Field(description="of text_en in UTF-8, 64 hex digits")]
+    text_en: str
+    effective_at: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
+class ToolsTradingOwnStatusKeyOut(BaseModel):
+    """
+    An agent key, as the venue named it last.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    address: str
+    name: str
+    valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
+    checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+
+
+class ToolsTradingOwnStatusStatusOut(BaseModel):
+    """
+    What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
+    say.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    linked: bool
+    wallet: str | None
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    linked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+    terms_version: int | None
+    enabled: bool
+    order_key: ToolsTradingOwnStatusKeyOut | None
+    keeper_key: ToolsTradingOwnStatusKeyOut | None
+    enable: EnableOut
+    enable_keeper: KeeperEnableOut | None
+    builder_fee: ToolsTradingBuilderFeeStatusOut
+    abstraction_mode: str | None
+    funded: bool | None
+    equity_usdc: Annotated[
+        str | None, Field(description="USDC, 6 decimals; null where it is not known")
+    ]
+    allowlisted: bool
+    mode: Literal["paper", "live"]
+    stale: bool
+    next: list[StepOut]
 
 
 class AgentFee(BaseModel):
@@ -1489,23 +2088,28 @@ class AssetsOut(BaseModel):
     as_of: str | None
 
 
-class AssumedTerm(BaseModel):
+class AssumedOut(BaseModel):
     """
-    A term that the note does not state, or not clearly, and why it has its value.
+    A term that the note does not state clearly, and the value it has meanwhile.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
-    term: str
-    value: (
-        str
-        | int
-        | PayoutRule
-        | list[str]
-        | list[VaultTarget | PaidReadTarget | ContractTarget]
-        | None
-    )
+    term: Literal[
+        "budget_usdc",
+        "per_tx_cap_usdc",
+        "daily_cap_usdc",
+        "stop_floor_bps",
+        "horizon_days",
+        "payout_rule",
+        "approval_above_usdc",
+        "on_floor",
+        "target_bps",
+        "markets",
+        "allowed_targets",
+    ]
+    value: str | int | FeeValue | list[dict[str, Any]] | None
     why: str
 
 
@@ -1777,6 +2381,76 @@ class CheckTold(BaseModel):
     detail: CheckDetail
 
 
+class ConfigOut(BaseModel):
+    """
+    The fee, and what to sign to approve it; nulls where no builder is set.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    configured: bool
+    builder: str | None
+    fee_pct: Annotated[str | None, Field(description="of an opening order's notional")]
+    fee_tenths_bps: Annotated[int | None, Field(description="tenths of a basis point")]
+    max_fee_rate: Annotated[str | None, Field(description="the rate to approve at the venue")]
+    applies_to: Literal["perps"]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    typed_data: Annotated[
+        ToolsTradingFieldsTypedData | None,
+        Field(
+            description="approveBuilderFee without its nonce; its domain may name the wallet's chain"
+        ),
+    ]
+    cost_example: CostExample | None
+    revoke_note: str
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
+class ContractAt(BaseModel):
+    """
+    Where a contract market stands, null where it is only planned, and its calls.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    address: str | None
+    calls: list[MarketCall]
+
+
+class CouldBeOut(BaseModel):
+    """
+    What an unclear clause may mean.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    term: Literal[
+        "budget_usdc",
+        "per_tx_cap_usdc",
+        "daily_cap_usdc",
+        "stop_floor_bps",
+        "horizon_days",
+        "payout_rule",
+        "approval_above_usdc",
+        "on_floor",
+        "target_bps",
+        "markets",
+        "allowed_targets",
+    ]
+    value: Annotated[
+        str | int | FeeValue | list[str] | None,
+        Field(
+            description="null where the clause gives no value for it, or where null is the value"
+        ),
+    ]
+
+
 class DayAmount(BaseModel):
     """
     The cap per day, and when the day begins anew.
@@ -1820,64 +2494,10 @@ class DecodedCall(BaseModel):
     market: str | None
     label: str | None
     call: ExplainedCall
-
-
-class Delegators(BaseModel):
-    """
-    Owners that named the agent, and what was measured for all of them.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    total: int
-    working: int
-    net_7d_usdc: Usdc | None
-    net_30d_usdc: Usdc | None
-
-
-class DraftAttributes(BaseModel):
-    """
-    A draft that may not be stored; `public_id` is null where it is not.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    agent_id: str | None
-    agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
-    open_board: bool
-    purpose: Annotated[str, Field(description="the owner's own words")]
-    budget_usdc: Annotated[
-        str,
-        Field(
-            description="USDC with 6 decimals",
-            examples=["12.500000"],
-            pattern="^-?\\d+\\.\\d{6}$",
-        ),
+    pulls_usdc: Annotated[
+        Usdc | None,
+        Field(description="what the call pulls from the vault, where decoding shows it"),
     ]
-    horizon_days: int
-    stop_floor_bps: int
-    target_bps: int | None
-    payout_rule: PayoutRule
-    allowed_targets: list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
-    markets: list[str]
-    per_tx_cap_usdc: Usdc | None
-    daily_cap_usdc: Usdc | None
-    approval_above_usdc: Usdc | None
-    on_floor: Literal["keep", "close"]
-    chain_id: int
-    vault_address: str | None
-    status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
-    paused: bool
-    proposed_by_agent_id: str | None
-    created_at: AwareDatetime
-    signed_at: AwareDatetime | None
-    ends_at: AwareDatetime | None
-    accepted_at: AwareDatetime | None
-    paused_at: AwareDatetime | None
-    last_chain_refresh_at: AwareDatetime | None
-    public_id: str | None
 
 
 class ExecutedCall(BaseModel):
@@ -2129,6 +2749,7 @@ class HallMandate(BaseModel):
     worth_usdc: Usdc | None
     stop_reason: str | None
     violations: int
+    self_delegated: bool
 
 
 class LargestMove(BaseModel):
@@ -2207,6 +2828,7 @@ class MandateAttributes(BaseModel):
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
     paused: bool
     proposed_by_agent_id: str | None
+    needs_review: bool
     created_at: AwareDatetime
     signed_at: AwareDatetime | None
     ends_at: AwareDatetime | None
@@ -2319,9 +2941,30 @@ class OfferPage(BaseModel):
     next_cursor: str | None
 
 
+class OpenPart(BaseModel):
+    """
+    A part of a position as its agent names it, in the agent's own figures.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    id: str
+    cost_est: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    mark_est: Usdc | None
+    est: Literal[True]
+
+
 class OpenPosition(BaseModel):
     """
-    A position that is open now, at its newest mark, else at cost.
+    A position that the chain tells of, at the newest mark, else at cost.
     """
 
     model_config = ConfigDict(
@@ -2347,8 +2990,65 @@ class OpenPosition(BaseModel):
         ),
     ]
     marked_at: AwareDatetime | None
-    source: Literal["chain_mark", "agent_mark", "cost"]
+    source: Literal["chain_mark", "agent_mark", "cost", "cash"]
     est: Literal[True]
+    parts: list[OpenPart]
+
+
+class OutAndIn(BaseModel):
+    """
+    What an action took out and brought back.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    out: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    in_: Annotated[
+        str,
+        Field(
+            alias="in",
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+
+
+class PendingClaims(BaseModel):
+    """
+    Actions reported with a transaction that no chain row tells of yet.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    count: int
+    out: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    in_: Annotated[
+        str,
+        Field(
+            alias="in",
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    oldest_at: AwareDatetime | None
 
 
 class PlanStep(BaseModel):
@@ -2449,6 +3149,7 @@ class Progress(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
+    realized_source: Literal["claimed", "settled"]
     floor: Annotated[
         str,
         Field(
@@ -2466,7 +3167,6 @@ class Progress(BaseModel):
         ),
     ]
     cash: Usdc | None
-    cash_est: Usdc | None
     committed: Annotated[
         str,
         Field(
@@ -2477,6 +3177,7 @@ class Progress(BaseModel):
     ]
     positions_est: Usdc | None
     positions: list[OpenPosition]
+    pending_claims: PendingClaims
     fees: Annotated[
         str,
         Field(
@@ -2550,6 +3251,24 @@ class Proof(BaseModel):
     as_of: AwareDatetime
 
 
+class RelayOut(BaseModel):
+    """
+    The venue took it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    relayed: bool
+    venue: Literal["ok"]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    agent: RelayedAgent | None
+    verify_after: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
 class RemainingNow(BaseModel):
     """
     The largest single action possible now, the clause that binds, and when time alone lifts it
@@ -2569,6 +3288,27 @@ class RemainingNow(BaseModel):
     ]
     binding: Binding
     retry_at: AwareDatetime | None
+
+
+class RemainingThen(BaseModel):
+    """
+    What remained at `as_of`.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    value: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    binding: Binding
+    retry_at: AwareDatetime | None
+    as_of: AwareDatetime
 
 
 class Result(BaseModel):
@@ -2595,6 +3335,20 @@ class Result(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
+
+
+class SelfDelegation(BaseModel):
+    """
+    The mandates that the agent's own owner gave it; they never rank.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    mandates: int
+    working: int
+    net_7d_usdc: Usdc | None
+    net_30d_usdc: Usdc | None
 
 
 class SelfReported(BaseModel):
@@ -2777,25 +3531,6 @@ class TransferReport(BaseModel):
     override_reason: str | None
 
 
-class TypedData(BaseModel):
-    """
-    EIP-712 typed data, as a wallet takes it.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    types: dict[str, list[TypedField]]
-    primaryType: Literal["MandateTerms"]
-    domain: TypedDomain
-    message: Annotated[
-        dict[str, str | int],
-        Field(
-            description="the fields of MandateTerms; integers as decimal text, amounts in base units"
-        ),
-    ]
-
-
 class Unclassified(BaseModel):
     """
     Fees that the agent gave no kind.
@@ -2816,24 +3551,20 @@ class Unclassified(BaseModel):
     source: Literal["agent"]
 
 
-class UnderstoodTerm(BaseModel):
+class UnclearOut(BaseModel):
     """
-    A term that the note states, in the note's own words.
+    A clause of which nothing was taken.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
-    term: str
-    value: (
-        str
-        | int
-        | PayoutRule
-        | list[str]
-        | list[VaultTarget | PaidReadTarget | ContractTarget]
-        | None
-    )
-    text: str
+    text: Annotated[
+        str,
+        Field(description="the clause's own words: the writer's, nobody has checked them"),
+    ]
+    why: str
+    could_be: list[CouldBeOut]
 
 
 class UnwoundCall(BaseModel):
@@ -2998,6 +3729,34 @@ class Clause(BaseModel):
     status: Literal["enforced", "stored_pending"]
 
 
+class Contradicted(BaseModel):
+    """
+    A report beside what the chain measured of its transaction; the chain's figures stand.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    told: OutAndIn
+    measured: OutAndIn
+
+
+class Delegators(BaseModel):
+    """
+    Other owners that named the agent, and what was measured for all of them; `self` stands
+    apart.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    total: int
+    working: int
+    net_7d_usdc: Usdc | None
+    net_30d_usdc: Usdc | None
+    self: SelfDelegation
+
+
 class DepositRoute(BaseModel):
     """
     A way to bring USDC in: an estimate out of a sourced table, never a quote; unknown figures
@@ -3022,17 +3781,25 @@ class DepositRoute(BaseModel):
 
 class DraftOut(BaseModel):
     """
-    What a note was understood as.
+    What a note was understood as; each figure of it is in one of the three lists.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
-    draft: DraftAttributes
-    clauses: list[Clause]
-    exposure: Exposure
-    understood: list[UnderstoodTerm]
-    assumed: list[AssumedTerm]
+    draft: dict[str, Any]
+    clauses: list[dict[str, Any]]
+    exposure: dict[str, Any]
+    understood: list[UnderstoodOut]
+    assumed: list[AssumedOut]
+    unclear: list[UnclearOut]
+    unrelated: list[UnrelatedOut]
+    needs_review: Annotated[
+        bool,
+        Field(
+            description="true where a clause is unclear: no terms are given for signing until the owner has PUT typed fields"
+        ),
+    ]
     saved: bool
     public_id: str | None
 
@@ -3052,7 +3819,16 @@ class ExecuteOut(BaseModel):
     value: str | None = None
     decoded: DecodedCall | None = None
     checks: list[CheckTold] | None = None
-    simulation: Simulated | None = None
+    simulation: Annotated[
+        Simulated | None,
+        Field(
+            description="what the chain said of the call; null where it could not be asked, which no refusal follows from"
+        ),
+    ] = None
+    gas: Annotated[
+        int | None,
+        Field(description="a gas limit to send it with; null where it is not known"),
+    ] = None
     approval_id: str | None = None
     action_hash: Annotated[
         str | None, Field(description="names this action to mandate_reconcile")
@@ -3144,6 +3920,7 @@ class HallAgentRead(BaseModel):
     address_ready: bool
     as_of: AwareDatetime
     windows: Windows
+    windows_self: Windows
     delegators: Delegators
     mandates_total: int
     floor_stops: int
@@ -3177,6 +3954,7 @@ class HallRow(BaseModel):
     address_ready: bool
     as_of: AwareDatetime
     windows: Windows
+    windows_self: Windows
     delegators: Delegators
     mandates_total: int
     floor_stops: int
@@ -3307,16 +4085,20 @@ class RoutesOut(BaseModel):
 
 class StatementOfAll(BaseModel):
     """
-    All mandates of an owner together, and each.
+    All mandates of an owner together, and a page of them, the oldest first.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
     period: WeekPeriod
-    totals: Figures
+    totals: Annotated[
+        Figures | None,
+        Field(description="of all mandates; on the first page only, null on those after it"),
+    ]
     mandates: list[MandateWeek]
     disclosures: list[Disclosure]
+    next_cursor: str | None
 
 
 class StepParams(BaseModel):
@@ -3336,26 +4118,12 @@ class StepParams(BaseModel):
     fee_kind: str | None = None
     refusal: RefusedTry | None = None
     approval: ApprovalDecision | None = None
+    claim: ClaimOutcome | None = None
     preview: Any | None = None
     reason: str | None = None
     approval_id: str | None = None
     expires_at: AwareDatetime | None = None
     block: int | None = None
-
-
-class TermsOut(BaseModel):
-    """
-    The typed data to sign.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    typed_data: TypedData
-    digest: str
-    clauses: list[Clause]
-    terms_version: Literal["1", "2"]
-    exposure: Exposure
 
 
 class ToldPayload(BaseModel):
@@ -3395,6 +4163,21 @@ class ToldPayload(BaseModel):
     violation: Broken | None = None
     restates: Restated | None = None
     log_index: int | None = None
+
+
+class ToolsMandatesTermsTermsOut(BaseModel):
+    """
+    The typed data to sign.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    typed_data: ToolsMandatesTermsTypedData
+    digest: str
+    clauses: list[Clause]
+    terms_version: Literal["1", "2"]
+    exposure: Exposure
 
 
 class HallPage(BaseModel):
@@ -3454,7 +4237,8 @@ class Step(BaseModel):
     """
     One step of the record (spec 2.7).
 
-    `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers.
+    `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers;
+    `contradicted` stands only where the chain measured something else than was told.
     """
 
     model_config = ConfigDict(
@@ -3489,6 +4273,7 @@ class Step(BaseModel):
     breached: list[int]
     clauses: list[int]
     params: StepParams
+    contradicted: Contradicted | None = None
 
 
 class StepPage(BaseModel):
@@ -3546,6 +4331,9 @@ class Payload(BaseModel):
 class Statement(BaseModel):
     """
     One mandate and one ISO week (spec 2.16).
+
+    The figures are the whole week's; `breaches` and `steps` are those of a page of its ledger rows,
+    the newest first, and `next_cursor` leads to the rows before them.
     """
 
     model_config = ConfigDict(
@@ -3561,6 +4349,7 @@ class Statement(BaseModel):
     breaches: list[WeekBreach]
     steps: list[Step]
     disclosures: list[Disclosure]
+    next_cursor: str | None
 
 
 class LedgerRow(BaseModel):
@@ -3632,6 +4421,10 @@ class RefusedOut(BaseModel):
     event: LedgerRow
     proven: bool
     known: bool
+    vault_error: Annotated[
+        str | None,
+        Field(description="the error that the reverted receipt gives; null where none proves one"),
+    ]
 
 
 class EventActivity(BaseModel):
@@ -3659,7 +4452,13 @@ class EventOut(BaseModel):
     )
     event: LedgerRow
     violation: bool
-    remaining: RemainingNow
+    warnings: list[Warned]
+    remaining: Annotated[
+        RemainingThen,
+        Field(
+            description="what limits.remaining was at as_of: a repeat of this answer repeats it too"
+        ),
+    ]
 
 
 class EventPage(BaseModel):

@@ -4,6 +4,110 @@
  */
 
 export interface paths {
+    "/wallet/admin/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count
+         * @description How many agents, mandates and recorded actions there are.
+         */
+        get: operations["admin_counts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/admin/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the house keys
+         * @description Keeper and admin keys, never their secrets.
+         */
+        get: operations["admin_keys"];
+        put?: never;
+        /**
+         * Mint a house key
+         * @description A new keeper or admin key; it is shown once.
+         */
+        post: operations["admin_key_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/admin/keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a house key
+         * @description It stops working at once.
+         */
+        delete: operations["admin_key_revoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/admin/switches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the switches
+         * @description Every availability switch, its value, and where that comes from.
+         */
+        get: operations["admin_switches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/admin/switches/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set a switch
+         * @description Set a switch for every process, from the next request on. The approval gate can only be switched on here.
+         */
+        put: operations["admin_switch_set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/agents": {
         parameters: {
             query?: never;
@@ -118,8 +222,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Read or set the deposit address
-         * @description Your wallet on file for a chain; without address it is read.
+         * Read, set or prove the deposit address
+         * @description Your wallet on file for a chain; without address it is read. Sign the typed_data of the answer with that wallet and send it again with signature: transfers are confirmed for proven addresses only.
          */
         post: operations["agent_deposit_address"];
         delete?: never;
@@ -177,7 +281,7 @@ export interface paths {
         };
         /**
          * Read offers
-         * @description Mandates waiting for you to accept, and open-board ones.
+         * @description Mandates waiting for you to accept: those that name you, then open-board ones.
          */
         get: operations["agent_offers"];
         put?: never;
@@ -260,6 +364,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/builder-fee/admin/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count builder fee approvals
+         * @description How many wallets recorded, hold and took back an approval.
+         */
+        get: operations["builder_fee_count"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/builder-fee/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the builder fee
+         * @description The builder's address, the fee of 0.1% at the most, and what to sign for it.
+         */
+        get: operations["builder_fee_config"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/builder-fee/record": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record a builder fee approval
+         * @description Tell that you approved the builder fee at the venue; the venue is asked.
+         */
+        post: operations["builder_fee_record"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/builder-fee/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read your builder fee approval
+         * @description Whether the venue says that your linked wallet approved the builder fee.
+         */
+        get: operations["builder_fee_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/deposit/assets": {
         parameters: {
             query?: never;
@@ -309,7 +493,7 @@ export interface paths {
         };
         /**
          * Read the Hall
-         * @description Agents with their measured results in fixed windows, by one fact.
+         * @description Agents with their measured results in fixed windows, by one fact; a page ends where 64 KiB are full.
          */
         get: operations["hall_list"];
         put?: never;
@@ -360,6 +544,166 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/indices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List index perpetuals
+         * @description Index perpetuals of the allowed dexes with price, funding, interest and status.
+         */
+        get: operations["indices_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/indices/{sym}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read one index perpetual
+         * @description One index perpetual by its full name, or by its base where only one dex has it.
+         */
+        get: operations["index_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/info/fees": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an account's fees
+         * @description Fee rates and volume of any account at the venue.
+         */
+        get: operations["info_fees"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/info/funding": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read funding
+         * @description Funding rates of a coin over at most 7 days; without start, the next predicted.
+         */
+        get: operations["info_funding"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/info/meta": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read market metadata
+         * @description Perpetuals of a dex with size decimals and leverage, as the venue tells them.
+         */
+        get: operations["info_meta"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/info/order-history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an account's orders
+         * @description The newest orders of any account at the venue.
+         */
+        get: operations["info_order_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/info/portfolio": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an account's value over time
+         * @description Value, result and volume of any account by period.
+         */
+        get: operations["info_portfolio"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/info/spot-meta": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read spot metadata
+         * @description Spot pairs and tokens; pairs whose token is missing are left out and counted.
+         */
+        get: operations["info_spot_meta"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/mandates": {
         parameters: {
             query?: never;
@@ -395,7 +739,7 @@ export interface paths {
         put?: never;
         /**
          * Read a purpose note
-         * @description Turn a purpose note in plain words into a draft, with what was understood and what was assumed. Stores nothing unless an owner saves it.
+         * @description Turn a purpose note in plain words into a draft: what was understood, what was assumed, what is unclear. Stores nothing unless an owner saves it.
          */
         post: operations["mandate_draft"];
         delete?: never;
@@ -621,7 +965,7 @@ export interface paths {
         };
         /**
          * Get calldata to act
-         * @description Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks.
+         * @description Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it.
          */
         get: operations["mandate_execute_call"];
         put?: never;
@@ -821,7 +1165,7 @@ export interface paths {
         };
         /**
          * Read a weekly statement
-         * @description Worth, flows, result, fees, allowed against used, breaches and steps of a week.
+         * @description Worth, flows, result, fees, allowed against used of a week; its breaches and steps, a page of ledger rows at a time.
          */
         get: operations["owner_statement"];
         put?: never;
@@ -1001,7 +1345,7 @@ export interface paths {
         };
         /**
          * List markets
-         * @description Markets with their status (live, paper, planned) and who enforces the limit.
+         * @description Markets with their status, who enforces the limit, and how calls are encoded. A mandate's allowed_targets name their market by its id.
          */
         get: operations["markets_list"];
         put?: never;
@@ -1021,9 +1365,149 @@ export interface paths {
         };
         /**
          * Read the week across mandates
-         * @description Totals and one row a mandate.
+         * @description Totals, and one row a mandate, paged.
          */
         get: operations["owner_statement_all"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/enable/relay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve an order key
+         * @description Pass your signed approval of an order key on to the venue, and nothing else.
+         */
+        post: operations["own_enable_relay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/enable/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check the order key
+         * @description Ask the venue whether it names your order key, and keep its answer.
+         */
+        post: operations["own_enable_verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/intent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write down an intent
+         * @description Say beforehand what you mean to do; append-only, and it never trades.
+         */
+        post: operations["own_intent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Link an own account
+         * @description Prove by the signed text that the wallet is yours. No key of yours is stored.
+         */
+        post: operations["own_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/link/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start linking an own account
+         * @description Get a text to sign with the wallet; good for 10 minutes, one try.
+         */
+        post: operations["own_link_challenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read your own account
+         * @description What is linked, approved and funded at the venue, and what is still to do.
+         */
+        get: operations["own_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/terms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the terms of an own account
+         * @description The terms under which you link an account of yours at the venue.
+         */
+        get: operations["own_terms"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1066,6 +1550,23 @@ export interface paths {
          * @description Report a transfer of your wallet; it is in_transit until the chain confirms it.
          */
         post: operations["transfer_report"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where everything is */
+        get: operations["index"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1115,6 +1616,23 @@ export interface paths {
         };
         /** The MCP tools */
         get: operations["mcp_tools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/refusals.md": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every refusal, one by one */
+        get: operations["refusals"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1373,10 +1891,13 @@ export interface components {
             next_cursor: string | null;
             as_of: string | null;
         };
-        /** @description A term that the note does not state, or not clearly, and why it has its value. */
-        AssumedTerm: {
-            term: string;
-            value: string | number | components["schemas"]["PayoutRule"] | string[] | (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"])[] | null;
+        /** @description A term that the note does not state clearly, and the value it has meanwhile. */
+        AssumedOut: {
+            /** @enum {string} */
+            term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
+            value: string | number | components["schemas"]["FeeValue"] | {
+                [key: string]: unknown;
+            }[] | null;
             why: string;
         };
         /** @description Where an action went that no entry allows. */
@@ -1531,13 +2052,6 @@ export interface components {
             refreshed_at: string | null;
             provisional: components["schemas"]["StagedLog"][];
         };
-        /** @description A text to sign. */
-        ChallengeOut: {
-            message: string;
-            nonce: string;
-            /** Format: date-time */
-            expires_at: string;
-        };
         /** @description Daily worth and result since the start; the newest 400 days. */
         Chart: {
             series: components["schemas"]["Series"][];
@@ -1562,6 +2076,12 @@ export interface components {
             ok: boolean;
             detail: components["schemas"]["CheckDetail"];
         };
+        /** @description How a claim ended that no chain row tells of; `event_id` is the report's. */
+        ClaimOutcome: {
+            event_id: string;
+            /** @enum {string} */
+            outcome: "reverted" | "elsewhere" | "not_found";
+        };
         /**
          * @description One clause (spec 2.3). `n` and `key` never change their meaning; `source` is the first of
          *     the signed fields.
@@ -1578,9 +2098,34 @@ export interface components {
             /** @enum {string} */
             status: "enforced" | "stored_pending";
         };
-        /** @description Where a contract market stands; null where it is only planned. */
+        /** @description The fee, and what to sign to approve it; nulls where no builder is set. */
+        ConfigOut: {
+            configured: boolean;
+            builder: string | null;
+            /** @description of an opening order's notional */
+            fee_pct: string | null;
+            /** @description tenths of a basis point */
+            fee_tenths_bps: number | null;
+            /** @description the rate to approve at the venue */
+            max_fee_rate: string | null;
+            /** @constant */
+            applies_to: "perps";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description approveBuilderFee without its nonce; its domain may name the wallet's chain */
+            typed_data: components["schemas"]["tools__trading__fields__TypedData"] | null;
+            cost_example: components["schemas"]["CostExample"] | null;
+            revoke_note: string;
+            /** @description ISO 8601, UTC */
+            as_of: string;
+        };
+        /** @description Where a contract market stands, null where it is only planned, and its calls. */
         ContractAt: {
             address: string | null;
+            calls: components["schemas"]["MarketCall"][];
         };
         /**
          * @description One function of one contract.
@@ -1597,6 +2142,49 @@ export interface components {
             probe: string | null;
             label: string | null;
             market: string | null;
+        };
+        /** @description A report beside what the chain measured of its transaction; the chain's figures stand. */
+        Contradicted: {
+            told: components["schemas"]["OutAndIn"];
+            measured: components["schemas"]["OutAndIn"];
+        };
+        /** @description What the fee is on a round notional. Units: USDC, 6 decimals. */
+        CostExample: {
+            notional: string;
+            fee: string;
+        };
+        /** @description What an unclear clause may mean. */
+        CouldBeOut: {
+            /** @enum {string} */
+            term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
+            /** @description null where the clause gives no value for it, or where null is the value */
+            value: string | number | components["schemas"]["FeeValue"] | string[] | null;
+        };
+        /** @description How many wallets approved the configured builder. */
+        CountOut: {
+            recorded: number;
+            verified: number;
+            revoked: number;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC */
+            as_of: string;
+        };
+        /** @description How much there is. */
+        Counts: {
+            agents: number;
+            mandates: number;
+            mandates_working: number;
+            actions_recorded: number;
+            as_of: string;
+        };
+        /** @description How many bytes the values have that are not shown for their size. */
+        CutBytes: {
+            from?: number | null;
+            to?: number | null;
         };
         /** @description The cap per day, and when the day begins anew. */
         DayAmount: {
@@ -1615,13 +2203,19 @@ export interface components {
             market: string | null;
             label: string | null;
             call: components["schemas"]["ExplainedCall"];
+            /** @description what the call pulls from the vault, where decoding shows it */
+            pulls_usdc: components["schemas"]["Usdc"] | null;
         };
-        /** @description Owners that named the agent, and what was measured for all of them. */
+        /**
+         * @description Other owners that named the agent, and what was measured for all of them; `self` stands
+         *     apart.
+         */
         Delegators: {
             total: number;
             working: number;
             net_7d_usdc: components["schemas"]["Usdc"] | null;
             net_30d_usdc: components["schemas"]["Usdc"] | null;
+            self: components["schemas"]["SelfDelegation"];
         };
         /** @description An asset that can be brought in; `source` is the page that names its address. */
         DepositAsset: {
@@ -1636,6 +2230,14 @@ export interface components {
             agent_id: string;
             chain_id: number;
             address: string;
+            /** @description true once the address has signed; only transfers that touch a proven address are ever confirmed */
+            proven: boolean;
+            /** @description EIP-712 typed data for the address to sign; null once it is proven, and on a chain that the service does not read */
+            typed_data: {
+                [key: string]: unknown;
+            } | null;
+            /** @description the nonce in typed_data; good for one proof */
+            nonce: string | null;
         };
         /**
          * @description A way to bring USDC in: an estimate out of a sourced table, never a quote; unknown figures
@@ -1672,50 +2274,36 @@ export interface components {
         Done: {
             ok: boolean;
         };
-        /** @description A draft that may not be stored; `public_id` is null where it is not. */
-        DraftAttributes: {
-            agent_id: string | null;
-            /** @description the owner's name for the agent */
-            agent_name: string | null;
-            open_board: boolean;
-            /** @description the owner's own words */
-            purpose: string;
-            budget_usdc: components["schemas"]["Usdc"];
-            horizon_days: number;
-            stop_floor_bps: number;
-            target_bps: number | null;
-            payout_rule: components["schemas"]["PayoutRule"];
-            allowed_targets: (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[];
-            markets: string[];
-            per_tx_cap_usdc: components["schemas"]["Usdc"] | null;
-            daily_cap_usdc: components["schemas"]["Usdc"] | null;
-            approval_above_usdc: components["schemas"]["Usdc"] | null;
-            /** @enum {string} */
-            on_floor: "keep" | "close";
-            chain_id: number;
-            vault_address: string | null;
-            /** @enum {string} */
-            status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled";
-            paused: boolean;
-            proposed_by_agent_id: string | null;
-            /** Format: date-time */
-            created_at: string;
-            signed_at: string | null;
-            ends_at: string | null;
-            accepted_at: string | null;
-            paused_at: string | null;
-            last_chain_refresh_at: string | null;
-            public_id: string | null;
-        };
-        /** @description What a note was understood as. */
+        /** @description What a note was understood as; each figure of it is in one of the three lists. */
         DraftOut: {
-            draft: components["schemas"]["DraftAttributes"];
-            clauses: components["schemas"]["Clause"][];
-            exposure: components["schemas"]["Exposure"];
-            understood: components["schemas"]["UnderstoodTerm"][];
-            assumed: components["schemas"]["AssumedTerm"][];
+            draft: {
+                [key: string]: unknown;
+            };
+            clauses: {
+                [key: string]: unknown;
+            }[];
+            exposure: {
+                [key: string]: unknown;
+            };
+            understood: components["schemas"]["UnderstoodOut"][];
+            assumed: components["schemas"]["AssumedOut"][];
+            unclear: components["schemas"]["UnclearOut"][];
+            unrelated: components["schemas"]["UnrelatedOut"][];
+            /** @description true where a clause is unclear: no terms are given for signing until the owner has PUT typed fields */
+            needs_review: boolean;
             saved: boolean;
             public_id: string | null;
+        };
+        /**
+         * @description What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
+         *     name.
+         */
+        EnableOut: {
+            agent_name: string;
+            /** @description ISO 8601, UTC */
+            max_valid_until: string;
+            /** @enum {string} */
+            hyperliquid_chain: "Mainnet" | "Testnet";
         };
         /** @description No chain row will tell of what an agent reported. */
         EndedClaim: {
@@ -1776,7 +2364,9 @@ export interface components {
         EventOut: {
             event: components["schemas"]["LedgerRow"];
             violation: boolean;
-            remaining: components["schemas"]["RemainingNow"];
+            warnings: components["schemas"]["Warned"][];
+            /** @description what limits.remaining was at as_of: a repeat of this answer repeats it too */
+            remaining: components["schemas"]["RemainingThen"];
         };
         /** @description A page of the ledger. */
         EventPage: {
@@ -1792,7 +2382,10 @@ export interface components {
             value?: string | null;
             decoded?: components["schemas"]["DecodedCall"] | null;
             checks?: components["schemas"]["CheckTold"][] | null;
+            /** @description what the chain said of the call; null where it could not be asked, which no refusal follows from */
             simulation?: components["schemas"]["Simulated"] | null;
+            /** @description a gas limit to send it with; null where it is not known */
+            gas?: number | null;
             approval_id?: string | null;
             /** @description names this action to mandate_reconcile */
             action_hash?: string | null;
@@ -1849,6 +2442,12 @@ export interface components {
             bps: number;
             kind: string;
         };
+        /** @description The agent's fee. */
+        FeeValue: {
+            kind: string;
+            /** @description share of verified gain, in 1/10000 */
+            bps: number;
+        };
         /** @description Spec 2.8. An unclassified fee is never folded into venue. */
         Fees: {
             tools: components["schemas"]["Usdc"];
@@ -1872,10 +2471,15 @@ export interface components {
         FeesPaid: {
             by_type: components["schemas"]["FeesByType"];
         };
-        /** @description What a field was and became; amounts as 6-decimal text, JSON settings as given. */
+        /**
+         * @description What a field was and became; amounts as 6-decimal text, JSON settings as given.
+         *
+         *     A value that is too large to be shown is null, and `cut` gives its size.
+         */
         FieldChange: {
             from: unknown;
             to: unknown;
+            cut?: components["schemas"]["CutBytes"] | null;
         };
         /** @description What a period adds up to. */
         Figures: {
@@ -1930,6 +2534,7 @@ export interface components {
             /** Format: date-time */
             as_of: string;
             windows: components["schemas"]["Windows"];
+            windows_self: components["schemas"]["Windows"];
             delegators: components["schemas"]["Delegators"];
             mandates_total: number;
             floor_stops: number;
@@ -1963,6 +2568,7 @@ export interface components {
             worth_usdc: components["schemas"]["Usdc"] | null;
             stop_reason: string | null;
             violations: number;
+            self_delegated: boolean;
         };
         /** @description A page of the Hall. */
         HallPage: {
@@ -1984,6 +2590,7 @@ export interface components {
             /** Format: date-time */
             as_of: string;
             windows: components["schemas"]["Windows"];
+            windows_self: components["schemas"]["Windows"];
             delegators: components["schemas"]["Delegators"];
             mandates_total: number;
             floor_stops: number;
@@ -1992,6 +2599,82 @@ export interface components {
             operator_stake_usdc: components["schemas"]["Usdc"] | null;
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
+        };
+        /**
+         * @description One index perpetual. Units: prices in the collateral, funding per hour, open interest in the
+         *     coin.
+         */
+        IndexOut: {
+            sym: string;
+            dex: string;
+            base: string;
+            display_name: string;
+            /** @constant */
+            category: "indices";
+            asset_id: number;
+            sz_decimals: number;
+            max_leverage: number;
+            /** @enum {string} */
+            margin_mode: "cross" | "no_cross" | "strict_isolated";
+            growth_mode: boolean;
+            collateral: string | null;
+            /** @enum {string} */
+            status: "live" | "paper" | "planned" | "halted" | "delisted";
+            /** @description the venue's own decimal string; null where it told none */
+            mark_px: string | null;
+            /** @description the venue's own decimal string; null where it told none */
+            oracle_px: string | null;
+            /** @description the venue's own decimal string; null where it told none */
+            mid_px: string | null;
+            /** @description the venue's own decimal string; null where it told none */
+            prev_day_px: string | null;
+            change_24h_bps: number | null;
+            /** @description the venue's own decimal string; null where it told none */
+            funding_hourly: string | null;
+            /** @description the venue's own decimal string; null where it told none */
+            open_interest: string | null;
+            /** @description USDC, 6 decimals; null where it is not known */
+            open_interest_usdc: string | null;
+            /** @description USDC, 6 decimals; null where it is not known */
+            day_volume_usdc: string | null;
+            at_oi_cap: boolean;
+            /** @constant */
+            limit_enforced_by: "Venue";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC */
+            as_of: string;
+            stale: boolean;
+        };
+        /** @description Every index of the allowed dexes; the list is whole, so it has no pages. */
+        IndicesOut: {
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC */
+            as_of: string;
+            stale: boolean;
+            indices: components["schemas"]["IndexOut"][];
+        };
+        /** @description It is written down. */
+        IntentOut: {
+            intent_id: string;
+            /** @description ISO 8601, UTC */
+            created_at: string;
+        };
+        /** @description The same for the keeper key, whose address the signer gives. */
+        KeeperEnableOut: {
+            agent_name: string;
+            /** @description ISO 8601, UTC */
+            max_valid_until: string;
+            /** @enum {string} */
+            hyperliquid_chain: "Mainnet" | "Testnet";
+            agent_address: string;
         };
         /** @description A key without its secret. */
         KeyTold: {
@@ -2053,6 +2736,19 @@ export interface components {
             /** Format: date-time */
             as_of: string;
         };
+        /** @description The link as it stands. */
+        LinkOut: {
+            linked: boolean;
+            wallet: string;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC */
+            linked_at: string;
+            terms_version: number;
+        };
         /**
          * @description What `withdrawAll` would do now (spec 2.10); `withdrawable` is null where the vault could
          *     not be asked.
@@ -2093,6 +2789,7 @@ export interface components {
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled";
             paused: boolean;
             proposed_by_agent_id: string | null;
+            needs_review: boolean;
             /** Format: date-time */
             created_at: string;
             signed_at: string | null;
@@ -2165,6 +2862,18 @@ export interface components {
             public_id: string;
             purpose: string;
             status: string;
+        };
+        /**
+         * @description One call of a market, and how to encode it; `report` is the kind to report it as.
+         *
+         *     `approve_amount` says what the call pulls from the vault.
+         */
+        MarketCall: {
+            selector: string;
+            signature: string;
+            encoding: string;
+            approve_amount: string;
+            report: string;
         };
         /** @description One market as it is shown (contract 8). */
         MarketTold: {
@@ -2261,7 +2970,15 @@ export interface components {
             /** @enum {string} */
             on_floor: "keep" | "close";
         };
-        /** @description A position that is open now, at its newest mark, else at cost. */
+        /** @description A part of a position as its agent names it, in the agent's own figures. */
+        OpenPart: {
+            id: string;
+            cost_est: components["schemas"]["Usdc"];
+            mark_est: components["schemas"]["Usdc"] | null;
+            /** @constant */
+            est: true;
+        };
+        /** @description A position that the chain tells of, at the newest mark, else at cost. */
         OpenPosition: {
             id: string;
             market: string | null;
@@ -2270,13 +2987,24 @@ export interface components {
             cost: components["schemas"]["Usdc"];
             marked_at: string | null;
             /** @enum {string} */
-            source: "chain_mark" | "agent_mark" | "cost";
+            source: "chain_mark" | "agent_mark" | "cost" | "cash";
             /** @constant */
             est: true;
+            parts: components["schemas"]["OpenPart"][];
+        };
+        /** @description What an action took out and brought back. */
+        OutAndIn: {
+            out: components["schemas"]["Usdc"];
+            in: components["schemas"]["Usdc"];
         };
         /** @description The person who registered the agent. */
         OwnerTold: {
             address: string;
+        };
+        /** @description A page; `next_cursor` is null at the end. */
+        Page: {
+            items: unknown[];
+            next_cursor: string | null;
         };
         /** @description Hosts of paid reads; any where none is named. */
         PaidHosts: {
@@ -2336,6 +3064,13 @@ export interface components {
         PayoutRule: {
             kind: string;
             bps: number;
+        };
+        /** @description Actions reported with a transaction that no chain row tells of yet. */
+        PendingClaims: {
+            count: number;
+            out: components["schemas"]["Usdc"];
+            in: components["schemas"]["Usdc"];
+            oldest_at: string | null;
         };
         /** @description How long the mandate lasts; `ends_at` is exclusive, and null before the signature. */
         Period: {
@@ -2435,13 +3170,15 @@ export interface components {
             /** @enum {string} */
             worth_source: "chain_mark" | "agent_mark" | "cost" | "cash";
             realized: components["schemas"]["Usdc"];
+            /** @enum {string} */
+            realized_source: "claimed" | "settled";
             floor: components["schemas"]["Usdc"];
             floor_now: components["schemas"]["Usdc"];
             cash: components["schemas"]["Usdc"] | null;
-            cash_est: components["schemas"]["Usdc"] | null;
             committed: components["schemas"]["Usdc"];
             positions_est: components["schemas"]["Usdc"] | null;
             positions: components["schemas"]["OpenPosition"][];
+            pending_claims: components["schemas"]["PendingClaims"];
             fees: components["schemas"]["Usdc"];
             agent_fee_reserved: components["schemas"]["Usdc"] | null;
             leave_now_est: components["schemas"]["Usdc"] | null;
@@ -2479,7 +3216,7 @@ export interface components {
         /** @description What a rank needs, and what is there (contract 8). */
         RankRequirement: {
             /** @enum {string} */
-            code: "days_live" | "trades_measured" | "funded_mandates";
+            code: "days_live" | "trades_measured" | "funded_mandates" | "foreign_capital_usdc";
             need: number;
             have: number;
         };
@@ -2496,9 +3233,23 @@ export interface components {
             response?: components["schemas"]["FirstAnswer"] | null;
             reserved_until?: string | null;
         };
+        /** @description It is recorded; `verified` only where the venue confirms it. */
+        RecordOut: {
+            recorded: boolean;
+            verified: boolean;
+            approved_tenths_bps: number | null;
+            required_tenths_bps: number;
+            /** @description ISO 8601, UTC; null where it never was */
+            checked_at: string | null;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+        };
         Refusal: {
             /** @enum {string} */
-            error: "agent_not_accepting" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "conflict" | "door_off" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "target_not_allowed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "withdraw_locked" | "wrong_status";
+            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "target_not_allowed" | "terms_changed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
             reason: string;
             retry_safe: boolean;
             /** @enum {string} */
@@ -2518,6 +3269,8 @@ export interface components {
             event: components["schemas"]["LedgerRow"];
             proven: boolean;
             known: boolean;
+            /** @description the error that the reverted receipt gives; null where none proves one */
+            vault_error: string | null;
         };
         /** @description An attempt that was refused (spec 2.5); `proof` is the revert that shows it. */
         RefusedTry: {
@@ -2540,6 +3293,48 @@ export interface components {
             key_id: string;
             address: string | null;
         };
+        /** @description The venue took it. */
+        RelayOut: {
+            relayed: boolean;
+            /** @constant */
+            venue: "ok";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            agent: components["schemas"]["RelayedAgent"] | null;
+            /** @description ISO 8601, UTC */
+            verify_after: string;
+        };
+        /**
+         * @description What the venue said: its own JSON, cut to the fields that are known, its decimal strings
+         *     unchanged.
+         */
+        Relayed: {
+            /** @constant */
+            source: "venue";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC */
+            as_of: string;
+            /** @description true where the venue gave no newer answer when it was asked */
+            stale: boolean;
+            /** @description the venue's own JSON, cut to known fields */
+            data: {
+                [key: string]: unknown;
+            } | unknown[];
+        };
+        /** @description The key that was approved; None for a revocation. */
+        RelayedAgent: {
+            address: string;
+            name: string;
+            /** @description ISO 8601, UTC */
+            valid_until: string;
+        };
         /**
          * @description The largest single action possible now, the clause that binds, and when time alone lifts it
          *     (null where time lifts nothing).
@@ -2548,6 +3343,14 @@ export interface components {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
             retry_at: string | null;
+        };
+        /** @description What remained at `as_of`. */
+        RemainingThen: {
+            value: components["schemas"]["Usdc"];
+            binding: components["schemas"]["Binding"];
+            retry_at: string | null;
+            /** Format: date-time */
+            as_of: string;
         };
         /** @description The row whose log this is, told anew at another place in the chain. */
         Restated: {
@@ -2582,12 +3385,6 @@ export interface components {
             };
             code: string | null;
         };
-        /** @description The key no longer works. */
-        Revoked: {
-            key_id: string;
-            /** Format: date-time */
-            revoked_at: string;
-        };
         /** @description One end of a route: an EIP-155 id, or the name of a place that has none. */
         RouteEnd: {
             chain: number | string;
@@ -2607,6 +3404,13 @@ export interface components {
             clause: number;
             text: string;
             ok: boolean;
+        };
+        /** @description The mandates that the agent's own owner gave it; they never rank. */
+        SelfDelegation: {
+            mandates: number;
+            working: number;
+            net_7d_usdc: components["schemas"]["Usdc"] | null;
+            net_30d_usdc: components["schemas"]["Usdc"] | null;
         };
         /** @description The agent's claims; no part of any other figure. */
         SelfReported: {
@@ -2678,7 +3482,12 @@ export interface components {
             /** @constant */
             confirmed_on_chain: false;
         };
-        /** @description One mandate and one ISO week (spec 2.16). */
+        /**
+         * @description One mandate and one ISO week (spec 2.16).
+         *
+         *     The figures are the whole week's; `breaches` and `steps` are those of a page of its ledger rows,
+         *     the newest first, and `next_cursor` leads to the rows before them.
+         */
         Statement: {
             worth: components["schemas"]["WorthChange"];
             flows: components["schemas"]["Flows"];
@@ -2690,18 +3499,22 @@ export interface components {
             breaches: components["schemas"]["WeekBreach"][];
             steps: components["schemas"]["Step"][];
             disclosures: components["schemas"]["Disclosure"][];
+            next_cursor: string | null;
         };
-        /** @description All mandates of an owner together, and each. */
+        /** @description All mandates of an owner together, and a page of them, the oldest first. */
         StatementOfAll: {
             period: components["schemas"]["WeekPeriod"];
-            totals: components["schemas"]["Figures"];
+            /** @description of all mandates; on the first page only, null on those after it */
+            totals: components["schemas"]["Figures"] | null;
             mandates: components["schemas"]["MandateWeek"][];
             disclosures: components["schemas"]["Disclosure"][];
+            next_cursor: string | null;
         };
         /**
          * @description One step of the record (spec 2.7).
          *
-         *     `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers.
+         *     `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers;
+         *     `contradicted` stands only where the chain measured something else than was told.
          */
         Step: {
             id: string;
@@ -2727,6 +3540,14 @@ export interface components {
             breached: number[];
             clauses: number[];
             params: components["schemas"]["StepParams"];
+            contradicted?: components["schemas"]["Contradicted"] | null;
+        };
+        /** @description One thing that is still to do. */
+        StepOut: {
+            /** @enum {string} */
+            step: "link" | "enable" | "verify" | "fund" | "builder_fee";
+            text: string;
+            route: string | null;
         };
         /** @description A page of the record. */
         StepPage: {
@@ -2744,6 +3565,7 @@ export interface components {
             fee_kind?: string | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
+            claim?: components["schemas"]["ClaimOutcome"] | null;
             preview?: unknown;
             reason?: string | null;
             approval_id?: string | null;
@@ -2769,14 +3591,17 @@ export interface components {
             stop_call: components["schemas"]["Call"] | null;
             message: string;
         };
-        /** @description The typed data to sign. */
-        TermsOut: {
-            typed_data: components["schemas"]["TypedData"];
-            digest: string;
-            clauses: components["schemas"]["Clause"][];
+        /** @description A switch; `source` says whether it was set, or is the setting's default. */
+        SwitchOut: {
+            name: string;
+            value: string;
             /** @enum {string} */
-            terms_version: "1" | "2";
-            exposure: components["schemas"]["Exposure"];
+            source: "database" | "settings";
+        };
+        /** @description Every switch. */
+        SwitchesOut: {
+            items: components["schemas"]["SwitchOut"][];
+            next_cursor: string | null;
         };
         /**
          * @description What was signed, held against the mandate as it stands; computed on every read, never stored.
@@ -2866,19 +3691,6 @@ export interface components {
             status: string;
             override_reason: string | null;
         };
-        /** @description EIP-712 typed data, as a wallet takes it. */
-        TypedData: {
-            types: {
-                [key: string]: components["schemas"]["TypedField"][];
-            };
-            /** @constant */
-            primaryType: "MandateTerms";
-            domain: components["schemas"]["TypedDomain"];
-            /** @description the fields of MandateTerms; integers as decimal text, amounts in base units */
-            message: {
-                [key: string]: string | number;
-            };
-        };
         /** @description The EIP-712 domain. */
         TypedDomain: {
             /** @constant */
@@ -2900,10 +3712,24 @@ export interface components {
             /** @constant */
             source: "agent";
         };
-        /** @description A term that the note states, in the note's own words. */
-        UnderstoodTerm: {
-            term: string;
-            value: string | number | components["schemas"]["PayoutRule"] | string[] | (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"])[] | null;
+        /** @description A clause of which nothing was taken. */
+        UnclearOut: {
+            /** @description the clause's own words: the writer's, nobody has checked them */
+            text: string;
+            why: string;
+            could_be: components["schemas"]["CouldBeOut"][];
+        };
+        /** @description A term that a clause of the note states. */
+        UnderstoodOut: {
+            /** @enum {string} */
+            term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
+            value: string | number | components["schemas"]["FeeValue"] | string[] | null;
+            /** @description the clause's own words: the writer's, nobody has checked them */
+            text: string;
+        };
+        /** @description A clause with a figure that is about something else than the terms. */
+        UnrelatedOut: {
+            /** @description the clause's own words: the writer's, nobody has checked them */
             text: string;
         };
         /** @description What the vault measured of a call that brought a position back after the end. */
@@ -3026,6 +3852,31 @@ export interface components {
             label: string | null;
             market: string | null;
         };
+        /** @description The key as the venue names it. */
+        VerifiedAgent: {
+            address: string;
+            name: string;
+            /** @description ISO 8601, UTC */
+            valid_until: string;
+        };
+        /** @description Whether the order key may sign now. */
+        VerifyOut: {
+            enabled: boolean;
+            agent: components["schemas"]["VerifiedAgent"] | null;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC; null where it never was */
+            checked_at: string | null;
+        };
+        /** @description Something to mend, though no rule is broken. */
+        Warned: {
+            /** @constant */
+            code: "unproven";
+            text: string;
+        };
         /** @description A broken rule, or an attempt that was refused; `reason` stands at attempts only. */
         WeekBreach: {
             code: string;
@@ -3076,6 +3927,148 @@ export interface components {
             start: components["schemas"]["Usdc"];
             end: components["schemas"]["Usdc"];
         };
+        /** @description The key no longer works. */
+        tools__agents__registry__Revoked: {
+            key_id: string;
+            /** Format: date-time */
+            revoked_at: string;
+        };
+        /** @description The typed data to sign. */
+        tools__mandates__terms__TermsOut: {
+            typed_data: components["schemas"]["tools__mandates__terms__TypedData"];
+            digest: string;
+            clauses: components["schemas"]["Clause"][];
+            /** @enum {string} */
+            terms_version: "1" | "2";
+            exposure: components["schemas"]["Exposure"];
+        };
+        /** @description EIP-712 typed data, as a wallet takes it. */
+        tools__mandates__terms__TypedData: {
+            types: {
+                [key: string]: components["schemas"]["TypedField"][];
+            };
+            /** @constant */
+            primaryType: "MandateTerms";
+            domain: components["schemas"]["TypedDomain"];
+            /** @description the fields of MandateTerms; integers as decimal text, amounts in base units */
+            message: {
+                [key: string]: string | number;
+            };
+        };
+        /** @description A house key; it is shown once. */
+        tools__operator__KeyOut: {
+            key_id: string;
+            /** @enum {string} */
+            role: "keeper" | "admin";
+            key: string;
+        };
+        /** @description The key no longer works. */
+        tools__operator__Revoked: {
+            key_id: string;
+            revoked_at: string;
+        };
+        /** @description A text to sign. */
+        tools__signin__ChallengeOut: {
+            message: string;
+            nonce: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        /** @description Whether the fee is approved for the linked wallet, by the venue's word alone. */
+        tools__trading__builder_fee__StatusOut: {
+            wallet: string | null;
+            approved: boolean;
+            approved_tenths_bps: number | null;
+            required_tenths_bps: number;
+            /** @enum {string} */
+            source: "venue" | "record";
+            /** @description ISO 8601, UTC; null where it never was */
+            checked_at: string | null;
+            stale: boolean;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+        };
+        /** @description EIP-712 typed data, as a wallet takes it. */
+        tools__trading__fields__TypedData: {
+            domain: {
+                [key: string]: unknown;
+            };
+            types: {
+                [key: string]: {
+                    [key: string]: string;
+                }[];
+            };
+            primaryType: string;
+            message: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description A text to sign with the wallet. */
+        tools__trading__own__ChallengeOut: {
+            challenge_id: string;
+            message: string;
+            /** @constant */
+            scheme: "eip191";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC */
+            expires_at: string;
+        };
+        /** @description The terms of linking an own account. */
+        tools__trading__own__TermsOut: {
+            version: number;
+            /** @description of text_en in UTF-8, 64 hex digits */
+            sha256: string;
+            text_en: string;
+            /** @description ISO 8601, UTC */
+            effective_at: string;
+        };
+        /** @description An agent key, as the venue named it last. */
+        tools__trading__own_status__KeyOut: {
+            address: string;
+            name: string;
+            /** @description ISO 8601, UTC */
+            valid_until: string;
+            /** @description ISO 8601, UTC; null where it never was */
+            checked_at: string | null;
+        };
+        /**
+         * @description What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
+         *     say.
+         */
+        tools__trading__own_status__StatusOut: {
+            linked: boolean;
+            wallet: string | null;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC; null where it never was */
+            linked_at: string | null;
+            terms_version: number | null;
+            enabled: boolean;
+            order_key: components["schemas"]["tools__trading__own_status__KeyOut"] | null;
+            keeper_key: components["schemas"]["tools__trading__own_status__KeyOut"] | null;
+            enable: components["schemas"]["EnableOut"];
+            enable_keeper: components["schemas"]["KeeperEnableOut"] | null;
+            builder_fee: components["schemas"]["tools__trading__builder_fee__StatusOut"];
+            abstraction_mode: string | null;
+            funded: boolean | null;
+            /** @description USDC, 6 decimals; null where it is not known */
+            equity_usdc: string | null;
+            allowlisted: boolean;
+            /** @enum {string} */
+            mode: "paper" | "live";
+            stale: boolean;
+            next: components["schemas"]["StepOut"][];
+        };
     };
     responses: never;
     parameters: never;
@@ -3090,14 +4083,9 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    owner_agents: {
+    admin_counts: {
         parameters: {
-            query?: {
-                /** @description rows a page */
-                limit?: number;
-                /** @description next_cursor of the page before */
-                cursor?: string | null;
-            };
+            query?: never;
             header?: never;
             path?: never;
             cookie?: never;
@@ -3111,10 +4099,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentPage"];
+                    "application/json": components["schemas"]["Counts"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3144,6 +4132,524 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    admin_keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    admin_key_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    role: "keeper" | "admin";
+                };
+            };
+        };
+        responses: {
+            /** @description The key; it is shown once */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["tools__operator__KeyOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    admin_key_revoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the key's id */
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["tools__operator__Revoked"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    admin_switches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SwitchesOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    admin_switch_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description one of the listed switches */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    value: "on" | "off";
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SwitchOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    owner_agents: {
+        parameters: {
+            query?: {
+                /** @description rows a page */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentPage"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -3166,8 +4672,15 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /**
+                     * @description what people and agents call it; the owner's words
+                     * @example Scout
+                     */
                     name: string;
-                    /** @description address, lower case or with its EIP-55 checksum */
+                    /**
+                     * @description address, lower case or with its EIP-55 checksum
+                     * @example 0x036cbd53842c5426634e7929541ec2318f3dcf7e
+                     */
                     address?: string | null;
                 };
             };
@@ -3223,6 +4736,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -3254,7 +4778,7 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3278,6 +4802,17 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3363,6 +4898,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -3388,6 +4934,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @example bid-7 */
                     bid_id: string;
                     /** @enum {string} */
                     event: "placed" | "closed" | "delivered";
@@ -3396,6 +4943,7 @@ export interface operations {
                      * @example 12.500000
                      */
                     amount: string;
+                    /** @example 1 */
                     seq: number;
                 };
             };
@@ -3481,6 +5029,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -3515,7 +5074,7 @@ export interface operations {
                     "application/json": components["schemas"]["BalancesOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3549,6 +5108,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3580,9 +5150,18 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /**
+                     * @description EIP-155 chain id
+                     * @example 84532
+                     */
                     chain_id: number;
-                    /** @description address, lower case or with its EIP-55 checksum */
+                    /**
+                     * @description address, lower case or with its EIP-55 checksum
+                     * @example 0x036cbd53842c5426634e7929541ec2318f3dcf7e
+                     */
                     address?: string | null;
+                    /** @description the address's own signature over typed_data, which an answer without it carries: EOA, ERC-1271 or ERC-6492, 0x hex */
+                    signature?: string | null;
                 };
             };
         };
@@ -3597,7 +5176,7 @@ export interface operations {
                     "application/json": components["schemas"]["DepositOut"];
                 };
             };
-            /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
+            /** @description Refused: invalid_address, invalid_request, invalid_signature, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3637,7 +5216,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: conflict */
+            /** @description Refused: conflict, not_configured */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3657,10 +5236,32 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: chain_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3751,6 +5352,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -3770,6 +5382,7 @@ export interface operations {
             path: {
                 /** @description the agent's id (agents_me shows yours) */
                 agent_id: string;
+                /** @description the key's id */
                 key_id: string;
             };
             cookie?: never;
@@ -3783,10 +5396,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revoked"];
+                    "application/json": components["schemas"]["tools__agents__registry__Revoked"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3836,6 +5449,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -3875,7 +5499,7 @@ export interface operations {
                     "application/json": components["schemas"]["OfferPage"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3909,6 +5533,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3949,7 +5584,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3983,6 +5618,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4102,6 +5748,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -4124,7 +5781,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description address, lower case or with its EIP-55 checksum */
+                    /**
+                     * @description address, lower case or with its EIP-55 checksum
+                     * @example 0x036cbd53842c5426634e7929541ec2318f3dcf7e
+                     */
                     address: string;
                     /** @description EIP-155 id; default: the service's own */
                     chain_id?: number | null;
@@ -4139,10 +5799,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ChallengeOut"];
+                    "application/json": components["schemas"]["tools__signin__ChallengeOut"];
                 };
             };
-            /** @description Refused: invalid_address, invalid_request */
+            /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4176,6 +5836,17 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4213,7 +5884,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4243,6 +5914,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -4265,7 +5947,16 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /**
+                     * @description the text of the challenge, unchanged
+                     * @example wallet.example wants you to sign in with your Ethereum account:
+                     *     0x…
+                     */
                     message: string;
+                    /**
+                     * @description signature, 0x hex
+                     * @example 0x1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b
+                     */
                     signature: string;
                 };
             };
@@ -4281,7 +5972,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionOut"];
                 };
             };
-            /** @description Refused: invalid_request, invalid_signature */
+            /** @description Refused: invalid_request, invalid_signature, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4315,6 +6006,17 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4363,7 +6065,7 @@ export interface operations {
                     "application/json": components["schemas"]["Done"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4403,6 +6105,370 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    builder_fee_count: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CountOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    builder_fee_config: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    builder_fee_record: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description address, lower case or with its EIP-55 checksum
+                     * @example 0x036cbd53842c5426634e7929541ec2318f3dcf7e
+                     */
+                    wallet: string;
+                    /**
+                     * @description percent string
+                     * @example 0.1%
+                     */
+                    max_fee_rate: string;
+                    /**
+                     * @description milliseconds since 1970; used once
+                     * @example 1795176000000
+                     */
+                    nonce?: number | null;
+                    /** @description checked where it is given, never passed on */
+                    signature?: {
+                        /** @description 64 hex digits */
+                        r: string;
+                        /** @description 64 hex digits, in the lower half */
+                        s: string;
+                        v: number;
+                    } | null;
+                    /**
+                     * @description chain id of the wallet's domain, 0x hex without leading zeros
+                     * @example 0xa4b1
+                     */
+                    signature_chain_id?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordOut"];
+                };
+            };
+            /** @description Refused: invalid_address, invalid_request, invalid_signature, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured, not_linked */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    builder_fee_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["tools__trading__builder_fee__StatusOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -4434,7 +6500,7 @@ export interface operations {
                     "application/json": components["schemas"]["AssetsOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4448,6 +6514,17 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4493,7 +6570,7 @@ export interface operations {
                     "application/json": components["schemas"]["RoutesOut"];
                 };
             };
-            /** @description Refused: invalid_address, invalid_number, invalid_request */
+            /** @description Refused: invalid_address, invalid_number, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4507,6 +6584,17 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4553,7 +6641,7 @@ export interface operations {
                     "application/json": components["schemas"]["HallPage"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4567,6 +6655,17 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4604,7 +6703,7 @@ export interface operations {
                     "application/json": components["schemas"]["Proof"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4618,6 +6717,17 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4641,7 +6751,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id */
+                /** @description the agent's id (agents_me shows yours) */
                 agent_id: string;
             };
             cookie?: never;
@@ -4658,7 +6768,7 @@ export interface operations {
                     "application/json": components["schemas"]["HallAgentRead"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4688,6 +6798,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -4700,9 +6821,745 @@ export interface operations {
             };
         };
     };
+    indices_list: {
+        parameters: {
+            query?: {
+                /** @description one dex alone */
+                dex?: string | null;
+                /** @description planned: also those that are not traded here */
+                include?: "planned";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IndicesOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    index_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description full name, or the bare base where only one dex has it */
+                sym: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IndexOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: conflict, not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    info_fees: {
+        parameters: {
+            query: {
+                /** @description account at the venue: 0x and 40 hex digits */
+                user: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Relayed"];
+                };
+            };
+            /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    info_funding: {
+        parameters: {
+            query: {
+                /** @description a perpetual's full name */
+                coin: string;
+                /** @description milliseconds since 1970 */
+                start?: number | null;
+                /** @description milliseconds since 1970 */
+                end?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Relayed"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    info_meta: {
+        parameters: {
+            query?: {
+                /** @description a builder dex; "" is the first */
+                dex?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Relayed"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    info_order_history: {
+        parameters: {
+            query: {
+                /** @description account at the venue: 0x and 40 hex digits */
+                user: string;
+                /** @description newest orders at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Relayed"];
+                };
+            };
+            /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    info_portfolio: {
+        parameters: {
+            query: {
+                /** @description account at the venue: 0x and 40 hex digits */
+                user: string;
+                /** @description one period alone */
+                period?: "day" | "week" | "month" | "allTime" | "perpDay" | "perpWeek" | "perpMonth" | "perpAllTime" | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Relayed"];
+                };
+            };
+            /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    info_spot_meta: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Relayed"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     mandate_list: {
         parameters: {
             query?: {
+                /** @description only these */
                 status?: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled" | null;
                 /** @description drafts that your own agents proposed; owners only */
                 proposed?: boolean;
@@ -4727,7 +7584,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandatePage"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4751,6 +7608,17 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4804,8 +7672,12 @@ export interface operations {
                      * @default 2000
                      */
                     stop_floor_bps?: number;
+                    /** @description gain hoped for, in 1/10000; binds nobody */
                     target_bps?: number | null;
-                    /** @default 30 */
+                    /**
+                     * @description days from signing to the end
+                     * @default 30
+                     */
                     horizon_days?: number;
                     /** @description {kind: share_of_verified_gain, bps: 0..5000} */
                     payout_rule?: {
@@ -4823,13 +7695,19 @@ export interface operations {
                      */
                     approval_above_usdc?: string | null;
                     /**
+                     * @description at the stop line: keep positions, or close them
                      * @default keep
                      * @enum {string}
                      */
                     on_floor?: "keep" | "close";
+                    /** @description EIP-155 id; default: the service's own */
                     chain_id?: number | null;
+                    /** @description the agent that is to act; its policy must accept */
                     agent_id?: string | null;
-                    /** @default false */
+                    /**
+                     * @description offer it to every agent; only where no agent is named
+                     * @default false
+                     */
                     open_board?: boolean;
                 };
             };
@@ -4845,7 +7723,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandateOut"];
                 };
             };
-            /** @description Refused: invalid_address, invalid_number, invalid_request */
+            /** @description Refused: invalid_address, invalid_number, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4905,6 +7783,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -4927,7 +7816,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description what the money is for, how much, how long, in plain words */
+                    /**
+                     * @description what the money is for, how much, how long, in plain words
+                     * @example 500 USDC for lending, at most 50 per trade, 30 days
+                     */
                     note: string;
                     /**
                      * @description store the draft; needs an owner session
@@ -4958,7 +7850,7 @@ export interface operations {
                     "application/json": components["schemas"]["DraftOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4992,6 +7884,17 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5045,8 +7948,12 @@ export interface operations {
                      * @default 2000
                      */
                     stop_floor_bps?: number;
+                    /** @description gain hoped for, in 1/10000; binds nobody */
                     target_bps?: number | null;
-                    /** @default 30 */
+                    /**
+                     * @description days from signing to the end
+                     * @default 30
+                     */
                     horizon_days?: number;
                     /** @description {kind: share_of_verified_gain, bps: 0..5000} */
                     payout_rule?: {
@@ -5064,14 +7971,15 @@ export interface operations {
                      */
                     approval_above_usdc?: string | null;
                     /**
+                     * @description at the stop line: keep positions, or close them
                      * @default keep
                      * @enum {string}
                      */
                     on_floor?: "keep" | "close";
+                    /** @description EIP-155 id; default: the service's own */
                     chain_id?: number | null;
+                    /** @description the agent that is to act; its policy must accept */
                     agent_id?: string | null;
-                    /** @default false */
-                    open_board?: boolean;
                 };
             };
         };
@@ -5086,7 +7994,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandateOut"];
                 };
             };
-            /** @description Refused: invalid_address, invalid_number, invalid_request */
+            /** @description Refused: invalid_address, invalid_number, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5146,6 +8054,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -5183,7 +8102,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandateRead"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5223,6 +8142,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -5240,6 +8170,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description the mandate's id */
                 public_id: string;
             };
             cookie?: never;
@@ -5272,8 +8203,12 @@ export interface operations {
                      * @default 2000
                      */
                     stop_floor_bps?: number;
+                    /** @description gain hoped for, in 1/10000; binds nobody */
                     target_bps?: number | null;
-                    /** @default 30 */
+                    /**
+                     * @description days from signing to the end
+                     * @default 30
+                     */
                     horizon_days?: number;
                     /** @description {kind: share_of_verified_gain, bps: 0..5000} */
                     payout_rule?: {
@@ -5291,13 +8226,19 @@ export interface operations {
                      */
                     approval_above_usdc?: string | null;
                     /**
+                     * @description at the stop line: keep positions, or close them
                      * @default keep
                      * @enum {string}
                      */
                     on_floor?: "keep" | "close";
+                    /** @description EIP-155 id; default: the service's own */
                     chain_id?: number | null;
+                    /** @description the agent that is to act; its policy must accept */
                     agent_id?: string | null;
-                    /** @default false */
+                    /**
+                     * @description offer it to every agent; only where no agent is named
+                     * @default false
+                     */
                     open_board?: boolean;
                 };
             };
@@ -5313,7 +8254,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandateOut"];
                 };
             };
-            /** @description Refused: invalid_address, invalid_number, invalid_request */
+            /** @description Refused: invalid_address, invalid_number, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5373,6 +8314,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -5407,7 +8359,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandateOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5467,6 +8419,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -5482,7 +8445,9 @@ export interface operations {
     mandate_approvals: {
         parameters: {
             query?: {
+                /** @description only these */
                 status?: "pending" | "approved" | "declined" | "expired" | "used" | null;
+                /** @description this item alone */
                 approval_id?: string | null;
                 /** @description rows a page */
                 limit?: number;
@@ -5508,7 +8473,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApprovalPage"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5548,6 +8513,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -5567,6 +8543,7 @@ export interface operations {
             path: {
                 /** @description the mandate's id */
                 public_id: string;
+                /** @description the approval's id */
                 approval_id: string;
             };
             cookie?: never;
@@ -5591,7 +8568,7 @@ export interface operations {
                     "application/json": components["schemas"]["Decided"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5651,6 +8628,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -5676,6 +8664,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /**
+                     * @description the agent's id (agents_me shows yours)
+                     * @example u_abcdefgh23
+                     */
                     agent_id: string;
                 };
             };
@@ -5691,7 +8683,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandateOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5751,6 +8743,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -5785,7 +8788,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandateOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5845,6 +8848,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -5879,7 +8893,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlanOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5923,6 +8937,17 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5963,7 +8988,7 @@ export interface operations {
                     "application/json": components["schemas"]["CallOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6007,6 +9032,17 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6052,7 +9088,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6092,6 +9128,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -6120,7 +9167,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description what happened
+                     * @description buy: USDC out of the vault into a market (a deposit); sell: USDC back (a withdrawal); move: between places; fee: paid; resolve: a position's result; note: words
                      * @enum {string}
                      */
                     kind: "buy" | "sell" | "move" | "fee" | "resolve" | "note";
@@ -6129,8 +9176,12 @@ export interface operations {
                      * @example 12.500000
                      */
                     amount_usdc?: string | null;
-                    /** @description transaction hash, 0x and 64 hex digits */
+                    /**
+                     * @description transaction hash, 0x and 64 hex digits
+                     * @example 0x5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c
+                     */
                     tx_hash?: string | null;
+                    /** @description EIP-155 id; default: the mandate's */
                     chain_id?: number | null;
                     /** @description optional keys: position {id}, mark, target {market, address, selector}, next_at, text, why, fee_kind, resource, preview, direction (in|out) */
                     payload?: {
@@ -6230,6 +9281,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -6249,7 +9311,7 @@ export interface operations {
                 target: string;
                 /** @description calldata, 0x hex */
                 data: string;
-                /** @description USDC the target may pull in this call, as a decimal string */
+                /** @description USDC the target may pull in this call, as a decimal string. Needed for every call that takes USDC out of the vault: for deposit(assets, receiver) it is assets; leave it out for withdraw and redeem */
                 approve_amount?: string;
                 /** @description an approved item, when the owner had to be asked */
                 approval_id?: string | null;
@@ -6287,7 +9349,7 @@ export interface operations {
                     "application/json": components["schemas"]["ExecuteOut"];
                 };
             };
-            /** @description Refused: invalid_address, invalid_number, invalid_request */
+            /** @description Refused: invalid_address, invalid_number, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6327,7 +9389,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: approval_expired, below_stop_line, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, owner_declined, target_not_allowed, wrong_status */
+            /** @description Refused: approval_expired, below_stop_line, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, owner_declined, target_not_allowed, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6382,7 +9444,7 @@ export interface operations {
                     "application/json": components["schemas"]["VaultCallOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6442,6 +9504,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -6479,7 +9552,7 @@ export interface operations {
                     "application/json": components["schemas"]["FundOut"];
                 };
             };
-            /** @description Refused: invalid_number, invalid_request */
+            /** @description Refused: invalid_number, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6529,6 +9602,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -6563,7 +9647,7 @@ export interface operations {
                     "application/json": components["schemas"]["LimitsRead"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6597,6 +9681,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6637,7 +9732,7 @@ export interface operations {
                     "application/json": components["schemas"]["VaultCallOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6687,6 +9782,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -6704,7 +9810,9 @@ export interface operations {
             query?: {
                 /** @description transaction hash, 0x and 64 hex digits */
                 tx_hash?: string | null;
+                /** @description the key of a report */
                 idempotency_key?: string | null;
+                /** @description the action_hash that came with calldata */
                 action_hash?: string | null;
             };
             header?: never;
@@ -6726,7 +9834,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReconcileOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6760,6 +9868,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6802,7 +9921,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @enum {string} */
+                    /**
+                     * @description the vault's error; another one (NotAgent, ...) is server_guard, named in check
+                     * @enum {string}
+                     */
                     reason: "TargetNotAllowed" | "OverPerTxCap" | "OverDailyCap" | "MandateStopped" | "MandateEnded" | "server_guard";
                     /** @description where the refusal came from, for example execute-call */
                     source?: string | null;
@@ -6812,7 +9934,10 @@ export interface operations {
                     attempted?: {
                         [key: string]: unknown;
                     } | null;
-                    /** @description transaction hash, 0x and 64 hex digits */
+                    /**
+                     * @description transaction hash, 0x and 64 hex digits
+                     * @example 0x5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c
+                     */
                     tx_hash?: string | null;
                 };
             };
@@ -6943,7 +10068,7 @@ export interface operations {
                     "application/json": components["schemas"]["VaultCallOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6993,6 +10118,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -7029,7 +10165,7 @@ export interface operations {
                     "application/json": components["schemas"]["SettledOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7089,6 +10225,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -7135,7 +10282,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description 0x hex; EOA, ERC-1271 or ERC-6492 */
+                    /**
+                     * @description 0x hex; EOA, ERC-1271 or ERC-6492
+                     * @example 0x1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b
+                     */
                     signature: string;
                 };
             };
@@ -7151,7 +10301,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandateOnly"];
                 };
             };
-            /** @description Refused: invalid_request, invalid_signature */
+            /** @description Refused: invalid_request, invalid_signature, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7191,7 +10341,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: conflict, mandate_signed, not_configured, terms_expired, wrong_status */
+            /** @description Refused: conflict, draft_unclear, mandate_signed, not_configured, terms_expired, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7205,6 +10355,17 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7239,6 +10400,10 @@ export interface operations {
             query?: {
                 /** @description YYYY-Www in UTC; default: the last full week */
                 week?: string | null;
+                /** @description rows a page */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
             };
             header?: never;
             path: {
@@ -7259,7 +10424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Statement"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7293,6 +10458,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7338,7 +10514,7 @@ export interface operations {
                     "application/json": components["schemas"]["StepPage"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7372,6 +10548,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7412,7 +10599,7 @@ export interface operations {
                     "application/json": components["schemas"]["StopOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7472,6 +10659,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -7506,7 +10704,7 @@ export interface operations {
                     "application/json": components["schemas"]["VaultCallOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7556,6 +10754,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -7587,10 +10796,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TermsOut"];
+                    "application/json": components["schemas"]["tools__mandates__terms__TermsOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7630,10 +10839,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: conflict, not_configured, wrong_status */
+            /** @description Refused: conflict, draft_unclear, not_configured, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7679,7 +10899,7 @@ export interface operations {
                     "application/json": components["schemas"]["VaultCallOut"];
                 };
             };
-            /** @description Refused: invalid_address, invalid_request */
+            /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7729,6 +10949,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -7754,7 +10985,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description transaction hash, 0x and 64 hex digits */
+                    /**
+                     * @description transaction hash, 0x and 64 hex digits
+                     * @example 0x5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c
+                     */
                     tx_hash: string;
                 };
             };
@@ -7770,7 +11004,7 @@ export interface operations {
                     "application/json": components["schemas"]["MandateOnly"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7824,6 +11058,17 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7866,7 +11111,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description transaction hash, 0x and 64 hex digits */
+                    /**
+                     * @description transaction hash, 0x and 64 hex digits
+                     * @example 0x5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c
+                     */
                     tx_hash: string;
                     /** @enum {string|null} */
                     kind?: "stop" | "pause" | "resume" | "withdraw" | "unwind" | "deposit" | null;
@@ -7884,7 +11132,7 @@ export interface operations {
                     "application/json": components["schemas"]["VaultTxOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7938,6 +11186,17 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7989,7 +11248,7 @@ export interface operations {
                     "application/json": components["schemas"]["VaultCallOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8039,6 +11298,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -8070,7 +11340,7 @@ export interface operations {
                     "application/json": components["schemas"]["MarketsOut"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8084,6 +11354,17 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8107,6 +11388,10 @@ export interface operations {
             query?: {
                 /** @description YYYY-Www in UTC; default: the last full week */
                 week?: string | null;
+                /** @description rows a page */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
             };
             header?: never;
             path?: never;
@@ -8124,7 +11409,7 @@ export interface operations {
                     "application/json": components["schemas"]["StatementOfAll"];
                 };
             };
-            /** @description Refused: invalid_request */
+            /** @description Refused: invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8154,6 +11439,799 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_enable_relay: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description address, lower case or with its EIP-55 checksum
+                     * @example 0x036cbd53842c5426634e7929541ec2318f3dcf7e
+                     */
+                    agent_address: string;
+                    /**
+                     * @description `<enable.agent_name> valid_until <milliseconds>`; to revoke, the name alone
+                     * @example wsvc-o-0a1b2c valid_until 1795780800000
+                     */
+                    agent_name: string;
+                    /**
+                     * @description milliseconds since 1970; used once
+                     * @example 1795176000000
+                     */
+                    nonce: number;
+                    /**
+                     * @description chain id of the wallet's domain, 0x hex without leading zeros
+                     * @example 0xa4b1
+                     */
+                    signature_chain_id: string;
+                    /**
+                     * @description An ECDSA signature with a low s.
+                     * @example {
+                     *       "r": "0x1111111111111111111111111111111111111111111111111111111111111111",
+                     *       "s": "0x1111111111111111111111111111111111111111111111111111111111111111",
+                     *       "v": 27
+                     *     }
+                     */
+                    signature: {
+                        /** @description 64 hex digits */
+                        r: string;
+                        /** @description 64 hex digits, in the lower half */
+                        s: string;
+                        v: number;
+                    };
+                    /**
+                     * @default order
+                     * @enum {string}
+                     */
+                    kind?: "order" | "keeper";
+                    /**
+                     * @description with the zero address: take the key back
+                     * @default false
+                     */
+                    revoke?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayOut"];
+                };
+            };
+            /** @description Refused: invalid_address, invalid_request, invalid_signature, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: account_unfunded, agent_slots_full, conflict, idempotency_in_flight, idempotency_key_reused, not_configured, not_linked */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_enable_verify: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerifyOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured, not_linked */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_intent: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    kind: "open" | "close" | "reduce" | "hold" | "note";
+                    product?: string | null;
+                    /** @enum {string|null} */
+                    side?: "buy" | "sell" | null;
+                    /**
+                     * @description USDC as a decimal string, at most 6 decimals
+                     * @example 12.500000
+                     */
+                    notional_usdc?: string | null;
+                    /**
+                     * @description plain decimal, at most 8 decimals
+                     * @example 25451.0
+                     */
+                    limit_px?: string | null;
+                    text?: string | null;
+                    /** @description ISO 8601, UTC */
+                    valid_until?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Written down */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IntentOut"];
+                };
+            };
+            /** @description Refused: invalid_number, invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_link: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example lc_abcdefgh23 */
+                    challenge_id: string;
+                    /**
+                     * @description 65 bytes over the challenge's text
+                     * @example 0x111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111b
+                     */
+                    signature: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LinkOut"];
+                };
+            };
+            /** @description Refused: invalid_request, invalid_signature, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: already_linked, challenge_spent, idempotency_in_flight, idempotency_key_reused, not_configured, not_own_account, terms_changed */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_link_challenge: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description address, lower case or with its EIP-55 checksum
+                     * @example 0x036cbd53842c5426634e7929541ec2318f3dcf7e
+                     */
+                    address: string;
+                    /**
+                     * @description chain that the wallet is on
+                     * @default 42161
+                     */
+                    chain_id?: number;
+                    /**
+                     * @description sha256 of the terms as they are now
+                     * @example 0ca258bda0becb0af9016aa67f20239bd85bcba5c391e03a472e5fcbef86058a
+                     */
+                    terms_sha256: string;
+                };
+            };
+        };
+        responses: {
+            /** @description A text to sign */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["tools__trading__own__ChallengeOut"];
+                };
+            };
+            /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused, terms_changed */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["tools__trading__own_status__StatusOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_terms: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["tools__trading__own__TermsOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
@@ -8171,6 +12249,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description EIP-155 chain id */
                 chain_id: number;
             };
             cookie?: never;
@@ -8183,7 +12262,17 @@ export interface operations {
                     id?: number | string | null;
                     /** @enum {string} */
                     method: "pm_getPaymasterStubData" | "pm_getPaymasterData";
-                    /** @description [userOperation, entryPoint, chainId, context] */
+                    /**
+                     * @description [userOperation, entryPoint, chainId, context]
+                     * @example [
+                     *       {
+                     *         "callData": "0x"
+                     *       },
+                     *       "0x7171717171717171717171717171717171717171",
+                     *       "0x14a34",
+                     *       {}
+                     *     ]
+                     */
                     params: unknown[];
                 };
             };
@@ -8199,7 +12288,7 @@ export interface operations {
                     "application/json": components["schemas"]["Sponsored"];
                 };
             };
-            /** @description Refused: invalid_address, invalid_request */
+            /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8233,6 +12322,17 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8274,17 +12374,30 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /**
+                     * @description EIP-155 chain id
+                     * @example 84532
+                     */
                     chain_id: number;
-                    /** @description symbol, for example USDC */
+                    /**
+                     * @description symbol
+                     * @example USDC
+                     */
                     asset: string;
                     /**
                      * @description amount as a decimal string, at most 6 decimals
                      * @example 12.500000
                      */
                     amount: string;
-                    /** @description transaction hash, 0x and 64 hex digits */
+                    /**
+                     * @description transaction hash, 0x and 64 hex digits
+                     * @example 0x5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c5c
+                     */
                     tx_hash: string;
-                    /** @enum {string} */
+                    /**
+                     * @description seen from your own address
+                     * @enum {string}
+                     */
                     direction: "in" | "out";
                 };
             };
@@ -8350,10 +12463,53 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: internal */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    index: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8391,6 +12547,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     skill: {
@@ -8416,6 +12583,17 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8453,6 +12631,49 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    refusals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": string;
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     healthz: {
@@ -8474,6 +12695,17 @@ export interface operations {
                     "application/json": components["schemas"]["Alive"];
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     readyz: {
@@ -8493,6 +12725,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ready"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
                 };
             };
             /** @description The database does not answer */
@@ -8526,6 +12769,17 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     openapi: {
@@ -8545,6 +12799,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
                 };
             };
         };
@@ -8568,6 +12833,17 @@ export interface operations {
                     "text/html": string;
                 };
             };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     llms: {
@@ -8587,6 +12863,17 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
                 };
             };
         };
