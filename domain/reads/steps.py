@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from domain.ledger.chain_events import BY_LOG, CHAIN_EVENTS, StepKind
@@ -152,6 +153,7 @@ def _breached(event: Event) -> list[int]:
     return sorted({int(CLAUSE_OF[c]) for c in event.violation_codes if c in CLAUSE_OF})
 
 
+@lru_cache(maxsize=16_384)  # a row never changes, and is shown again and again
 def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
     """The step a row is.
 

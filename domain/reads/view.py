@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from domain.ledger.events import Event
@@ -85,6 +86,7 @@ class MandateSummary:
     progress: ProgressSummary
 
 
+@lru_cache(maxsize=16_384)  # a row never changes, and is shown again and again
 def ledger_row(event: Event) -> LedgerRow:
     """A row as it is shown."""
     return LedgerRow(
