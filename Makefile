@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives conformance inspector clients venue-clients fuzz conform contracts lint lock clean
+.PHONY: setup check test demo bench lives mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean
 
 setup: $(STAMP)
 
@@ -41,6 +41,13 @@ bench: setup
 lives: setup
 	$(BIN)/pytest -q -x -s tests/lives
 
+# A bundle for hosts that install MCP servers from one file; its own tool validates and packs it.
+mcpb: setup
+	cd tests/node && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(BIN)/python mcpb/stage.py build/mcpb
+	tests/node/node_modules/.bin/mcpb validate build/mcpb/manifest.json
+	tests/node/node_modules/.bin/mcpb pack build/mcpb build/wallet.mcpb
+
 # Other people's checkers and clients against ours; Node 20 with npm fetches them, from a lock.
 conformance: setup
 	$(BIN)/pytest -q tests/conformance
@@ -66,12 +73,39 @@ fuzz: setup
 contracts:
 	cd contracts && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
+# 10,000 runs of the hostile campaign on forge's EVM; the forge that tests/node locks, the compiler that contracts/ locks.
+FORGE := $(CURDIR)/tests/node/node_modules/@foundry-rs/forge-linux-amd64/bin
+invariants: setup
+	$(BIN)/python -c "from tests import npm; npm.install(); npm.install(npm.FOLDER.parents[1] / 'contracts')"
+	cd contracts && FOUNDRY_PROFILE=long $(FORGE)/forge test --match-contract Campaign
+
+# Halmos and slither, in an environment of their own.
+PROVE := .venv-prove
+$(PROVE)/.locked: locks/prove.txt
+	test -x $(PROVE)/bin/python || $(PYTHON) -m venv $(PROVE)
+	$(PROVE)/bin/python -m pip install -q --require-hashes -r locks/prove.txt
+	touch $@
+
+prove: setup $(PROVE)/.locked
+	$(BIN)/python -c "from tests import npm; npm.install(); npm.install(npm.FOLDER.parents[1] / 'contracts')"
+	cd contracts && $(FORGE)/forge build --ast --force && PATH=$(FORGE):$$PATH $(CURDIR)/$(PROVE)/bin/halmos \
+	  --contract Symbolic --forge-build-out out --loop 12 --solver-timeout-assertion 600000
+
+slither: $(PROVE)/.locked
+	cd contracts && npm ci --ignore-scripts --no-audit --no-fund && $(CURDIR)/$(PROVE)/bin/slither src --solc ./solc-npm --solc-standard-json \
+	  --solc-remaps "@openzeppelin/=node_modules/@openzeppelin/" --exclude-dependencies --filter-paths node_modules
+
+# Small changes of the contracts, each of which a test must notice; prints the score and names the survivors.
+mutants: setup
+	$(BIN)/python -m tests.contracts.mutants --verbose
+
 # Needs uv; run after a change of the dependencies in pyproject.toml.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o locks/dev.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c locks/dev.txt pyproject.toml -o locks/run.txt
 	echo "mcp<2" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mcp1.txt
 	echo "ccxt" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/ccxt.txt
+	printf 'halmos>=0.3.3\nslither-analyzer>=0.11.6\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/prove.txt
 
 clean:
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PROVE) contracts/out build dist .hypothesis .mypy_cache .ruff_cache

@@ -1,4 +1,5 @@
-"""`python -m bench [NAME…]`: run the measurements, print the ratios, write build/bench.json; exit 1 where a stated limit is missed."""
+"""`python -m bench [NAME…]`: run the measurements, print the ratios, write build/bench.json; exit 1
+where a stated limit is missed."""
 
 from __future__ import annotations
 
@@ -8,14 +9,16 @@ import re
 import sys
 from pathlib import Path
 
-from bench import hall, ledger, mcp_cost, reader, reports
+from bench import hall, ledger, mcp_cost, mcp_start, reader, reports, venue
 
 MEASURES = {
     "reports": reports.measure,
     "reads": ledger.measure,
     "hall": hall.measure,
     "mcp": mcp_cost.measure,
+    "mcp_start": mcp_start.measure,
     "reader": reader.measure,
+    "venue": venue.measure,
 }
 
 

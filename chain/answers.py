@@ -56,6 +56,7 @@ _FIELDS: Final = (
     "totalReturned",
     "feeOwed",
     "balance",
+    "answered",
 )
 
 
@@ -91,4 +92,5 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
         total_returned=money("totalReturned"),
         fee_owed=money("feeOwed"),
         balance=money("balance"),
+        answered=tuple(s["answered"]),
     )

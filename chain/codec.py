@@ -37,6 +37,7 @@ REFUSAL_OF: Final[Mapping[str, str]] = {
     "NotOwner": "forbidden",
     "NotAuthorized": "forbidden",
     "BadSignature": "invalid_signature",
+    "ApprovalExpired": "approval_expired",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from eth_abi import encode
 from eth_account.messages import encode_typed_data
@@ -67,3 +67,46 @@ def guard_hash(targets: Sequence[Target]) -> str:
             text=json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         ).hex()
     )
+
+
+def action_hash(vault: str, target: str, data: str, approve_amount: int) -> str:
+    """What names one action: keccak256(abi.encode(vault, target, keccak256(data), approveAmount)),
+    0x hex (contract 6).
+
+    Units: `approve_amount` in USDC base units; `data` the exact calldata, 0x hex.
+    """
+    told = [vault, target, keccak(hexstr=data), approve_amount]
+    return "0x" + keccak(encode(["address", "address", "bytes32", "uint256"], told)).hex()
+
+
+_DOMAIN: Final = (
+    ("name", "string"),
+    ("version", "string"),
+    ("chainId", "uint256"),
+    ("verifyingContract", "address"),
+)
+_APPROVAL: Final = (("mandate", "bytes32"), ("actionHash", "bytes32"), ("until", "uint64"))
+
+
+def approve_action(
+    chain_id: int, factory: str, mandate: str, action: str, until: int
+) -> dict[str, Any]:
+    """The typed data by which an owner approves one action, in the factory's domain (chain.md).
+
+    Units: `mandate` the digest of the signed terms and `action` an `action_hash`, 0x hex; `until`
+    unix seconds, inclusive.
+    """
+    return {
+        "types": {
+            "EIP712Domain": [{"name": n, "type": t} for n, t in _DOMAIN],
+            "ApproveAction": [{"name": n, "type": t} for n, t in _APPROVAL],
+        },
+        "primaryType": "ApproveAction",
+        "domain": {
+            "name": "MandateVault",
+            "version": "2",
+            "chainId": chain_id,
+            "verifyingContract": factory,
+        },
+        "message": {"mandate": mandate, "actionHash": action, "until": str(until)},
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, Literal
 
 from eth_abi import decode, encode
@@ -149,6 +150,17 @@ class EvmChain:
         data = _APPROVE + encode(["address", "uint256"], [spender, amount.micros])
         return Call(self.chain_id, self._configured("USDC", self.usdc), "0x" + data.hex())
 
+    def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
+        """What names one action, 0x hex."""
+        return eip712.action_hash(vault, target, data, approve_amount.micros)
+
+    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
+        """The typed data by which the owner approves one action."""
+        factory = self._configured("the vault factory", self.factory)
+        return eip712.approve_action(
+            self.chain_id, factory, mandate, action_hash, int(until.timestamp())
+        )
+
     def explain_call(self, data: str) -> Mapping[str, Any]:
         """Decode calldata of known functions; never raises."""
         return codec.explain(data)
@@ -282,7 +294,7 @@ class EvmChain:
         try:
             if await self.node().ask("eth_getCode", vault, pinned(block)) in ("0x", None):
                 return VaultState(vault, block, exists=False)
-            cash, positions, floor = await view("worth")
+            cash, positions, floor, answered = await view("worth")
             withdrawable, reason, until = await view("lockStatus")
             one = {n: (await view(n))[0] for n in _SINGLE}
         except (RpcFault, DecodingError) as error:
@@ -308,6 +320,7 @@ class EvmChain:
             one["totalReturned"],
             one["feeOwed"],
             balance,
+            answered,
         )
         return answers.vault_state(vault, block, told)
 
@@ -427,6 +440,18 @@ class EvmChain:
         try:
             raw = await self.eth_call(factory, data, await self.latest())
             return str(to_checksum_address(decode(["address"], raw)[0]))
+        except (RpcFault, DecodingError) as error:
+            raise self.node().unavailable(
+                f"the factory does not answer ({type(error).__name__})"
+            ) from None
+
+    async def approvals_on_chain(self) -> bool:
+        """Ask the factory whether its vaults keep approvals."""
+        factory = self._configured("the vault factory", self.factory)
+        data = codec.calldata("MandateVaultFactory", "APPROVALS_ON_CHAIN", ())
+        try:
+            raw = await self.eth_call(factory, data, await self.latest())
+            return bool(codec.outputs("MandateVaultFactory", "APPROVALS_ON_CHAIN", raw)[0])
         except (RpcFault, DecodingError) as error:
             raise self.node().unavailable(
                 f"the factory does not answer ({type(error).__name__})"

@@ -34,11 +34,13 @@ _NOT_YET: Final = re.compile(
     r"header not found|unknown block|block not found|header for hash not found", re.IGNORECASE
 )
 _TOO_MUCH: Final = re.compile(
-    r"range|too large|too big|exceed|more than|timeout|timed out|query returned|response size|results|HTTP 4",
+    r"range|too large|too big|exceed|more than|timeout|timed out|"
+    r"query returned|response size|results|HTTP 4",
     re.IGNORECASE,
 )
 _REVERTED: Final = re.compile(
-    r"revert|out of gas|gas required exceeds|invalid opcode|invalid jump|stack (under|over)flow|vm exec|vm exception|EVM error",
+    r"revert|out of gas|gas required exceeds|invalid opcode|invalid jump|"
+    r"stack (under|over)flow|vm exec|vm exception|EVM error",
     re.IGNORECASE,
 )
 

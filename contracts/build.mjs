@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { settings } from "./settings.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const solc = createRequire(import.meta.url)("solc");
@@ -29,9 +30,7 @@ const output = JSON.parse(
       language: "Solidity",
       sources,
       settings: {
-        evmVersion: "cancun",
-        optimizer: { enabled: true, runs: 200 },
-        metadata: { bytecodeHash: "none", appendCBOR: false },
+        ...settings,
         outputSelection: { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
       },
     }),

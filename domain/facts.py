@@ -23,7 +23,9 @@ class BlockStamp:
 class VaultState:
     """What the vault says at one block (VaultLens.read).
 
-    Units: USDC. `positions` is the sum of the signed value probes. `lock_until` is a chain time.
+    Units: USDC. `positions` is the sum of the signed value probes that answered; `answered` says
+    which did, in the order of the terms: where one did not, the worth is unknown, and no less.
+    `lock_until` is a chain time.
     """
 
     address: str
@@ -46,6 +48,12 @@ class VaultState:
     total_returned: Usdc = ZERO
     fee_owed: Usdc = ZERO
     balance: Usdc = ZERO
+    answered: tuple[bool, ...] = ()
+
+    @property
+    def measured(self) -> bool:
+        """True where every probe answered, so that cash + positions is the worth."""
+        return all(self.answered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +165,7 @@ VaultFunction = Literal[
     "deposit",
     "sync",
     "execute",
+    "executeApproved",
     "unwind",
     "stop",
     "revokeAgent",

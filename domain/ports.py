@@ -20,6 +20,21 @@ from domain.facts import (
 )
 from domain.mandates.targets import Target
 from domain.money import Usdc
+from domain.trading.venue import (
+    Abstraction,
+    AgentApproval,
+    ApprovedAgent,
+    Book,
+    DexAccount,
+    Held,
+    Lane,
+    Network,
+    Perp,
+    Relay,
+    SpotBalance,
+    Told,
+    UserRole,
+)
 
 
 class Clock(Protocol):
@@ -130,6 +145,26 @@ class Chain(Protocol):
         """Calldata of USDC approve."""
         ...
 
+    def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
+        """keccak256(abi.encode(vault, target, keccak256(data), approveAmount)), 0x hex: what names
+        one action (contract 6).
+        """
+        ...
+
+    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
+        """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
+        terms.
+
+        Errors: `not_configured` without a factory.
+        """
+        ...
+
+    async def approvals_on_chain(self) -> bool:
+        """True where the vaults of the factory ask for the owner's signature above the approval
+        amount.
+        """
+        ...
+
     def explain_call(self, data: str) -> Mapping[str, Any]:
         """Decode calldata of known functions: `{selector, function?, args?}`; never raises."""
         ...
@@ -233,4 +268,139 @@ class HouseKeeper(Protocol):
         """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are
         replaced.
         """
+        ...
+
+
+class Venue(Protocol):
+    """The perpetuals venue on one network, read within its weight budget.
+
+    Every read may raise `venue_unavailable`; one whose answer is held gives it as stale instead,
+    unless it says that
+    it reads fresh. The synchronous methods are pure.
+    """
+
+    @property
+    def network(self) -> Network:
+        """Which of the venue's networks this is; their data never mix."""
+        ...
+
+    async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
+        """An allowed read for strangers, cut to the known fields; figures stay the venue's own
+        strings."""
+        ...
+
+    async def dexes(self) -> Held[Mapping[str, int]]:
+        """Builder dexes by name with their index; the first dex is "" and 0."""
+        ...
+
+    async def perps(
+        self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
+    ) -> Held[tuple[Perp, ...]]:
+        """A dex's perpetuals with their figures. Errors: `not_found` for a dex that the venue does
+        not have."""
+        ...
+
+    async def categories(self) -> Held[Mapping[str, str]]:
+        """Coin to category, for coins of builder dexes."""
+        ...
+
+    async def display_names(self) -> Held[Mapping[str, str]]:
+        """Coin to its name for people, where the venue gives one."""
+        ...
+
+    async def at_open_interest_cap(self, dex: str) -> Held[frozenset[str]]:
+        """Coins of a dex that take no more open interest."""
+        ...
+
+    async def token_names(self) -> Held[Mapping[int, str]]:
+        """Token index to name."""
+        ...
+
+    async def book(self, coin: str, *, lane: Lane, good_for_s: int) -> Held[Book | None]:
+        """The book of a coin, None where the venue has no such market; read fresh, never stale."""
+        ...
+
+    async def max_builder_fee(self, user: str, builder: str, *, good_for_s: int) -> Held[int]:
+        """What a user approved for a builder, in tenths of a basis point."""
+        ...
+
+    async def agents(
+        self, user: str, *, good_for_s: int, fresh: bool = False
+    ) -> Held[tuple[ApprovedAgent, ...]]:
+        """A user's named agents."""
+        ...
+
+    async def role(self, address: str) -> UserRole:
+        """What an address is at the venue, read fresh."""
+        ...
+
+    async def abstraction(self, user: str) -> Held[Abstraction]:
+        """How the account holds its margin."""
+        ...
+
+    async def account(
+        self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False
+    ) -> Held[DexAccount]:
+        """A user's account on one dex."""
+        ...
+
+    async def balances(self, user: str, *, good_for_s: int) -> Held[tuple[SpotBalance, ...]]:
+        """A user's spot balances."""
+        ...
+
+    async def time(self) -> datetime:
+        """The venue's own clock, read fresh."""
+        ...
+
+    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, Any]:
+        """What a wallet signs to approve an agent (EIP-712)."""
+        ...
+
+    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
+        """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a
+        malformed one or a high s."""
+        ...
+
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+        """What a wallet signs to approve a builder, its message without the nonce."""
+        ...
+
+    def builder_signer(
+        self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: Mapping[str, Any]
+    ) -> str | None:
+        """EIP-55 address behind `{r, s, v}` over a builder's approval. Errors:
+        `invalid_signature`."""
+        ...
+
+    def text_signer(self, text: str, signature: str) -> str | None:
+        """EIP-55 address behind 65 bytes over a text (EIP-191). Errors: `invalid_signature`."""
+        ...
+
+    async def approve_agent(
+        self, approval: AgentApproval, signature: Mapping[str, Any], signer: str
+    ) -> Told:
+        """Post exactly this approval; the signer is recovered again before it is sent.
+
+        Errors: `venue_unavailable` where nothing was sent; `invalid_signature` where it is not the
+        signer's.
+        """
+        ...
+
+
+class Venues(Protocol):
+    """The venue's networks as configured."""
+
+    def get(self, network: Network) -> Venue:
+        """Return the venue. Errors: `not_configured`."""
+        ...
+
+
+class OrderSigner(Protocol):
+    """The process that holds keeper keys; it decides by itself what it signs (trading 00.10).
+
+    Errors: `not_configured` where it cannot be reached.
+    """
+
+    async def keeper_address(self, network: Network, wallet: str) -> str:
+        """The address of the key that it made for a linked wallet; made at the first question."""
         ...

@@ -7,6 +7,23 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trading:
+    """Settings of the trading side.
+
+    Units: `builder_fee_tenths_bps` tenths of a basis point; `relays_per_minute` requests an
+    address, 0 is off.
+    `builder_address` is EIP-55; without it no order carries a builder.
+    """
+
+    dexes: tuple[str, ...] = ("xyz",)
+    builder_address: str | None = None
+    builder_fee_tenths_bps: int = 100
+    allowlist: tuple[str, ...] = ()
+    relays_per_minute: int = 30
+    verify_pause_s: int = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """Settings the rules use; read once at start in `server.settings`.
@@ -41,6 +58,7 @@ class Config:
     ranked_funded: int = 1
     markets: tuple[Mapping[str, Any], ...] = ()
     deposit_rails: Mapping[str, Any] = field(default_factory=dict)
+    trading: Trading = field(default_factory=Trading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +70,9 @@ class Switches:
     paid_read_enforcement: bool = False
     stop_line_dry_run: bool = True
     gas_sponsorship: bool = False
+    live_terminal: bool = False
+    live_door: bool = False
+    venue_mainnet: bool = False
 
 
 SWITCHES: Final = tuple(f.name for f in fields(Switches))

@@ -37,6 +37,7 @@ def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
         web.get("/openapi.json", _openapi(operations)),
         web.get("/docs", _docs(operations)),
         web.get("/llms.txt", _llms),
+        web.get("/wallet/refusals.md", _refusals(operations)),
     ]
 
 
@@ -111,9 +112,12 @@ def _docs(operations: Sequence[Operation]) -> Handler:
         if op.route
     )
     page = (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Delegated-spending wallet: routes</title>"
-        "<style>body{font:16px/1.5 system-ui;margin:2rem;max-width:72rem}td{padding:.2rem .6rem;vertical-align:top}</style>"
-        f"<h1>Routes</h1><p>The whole description: <a href=/openapi.json>openapi.json</a></p><table>{rows}</table></html>"
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Delegated-spending wallet: "
+        "routes</title>"
+        "<style>body{font:16px/1.5 system-ui;margin:2rem;max-width:72rem}td{padding:.2rem "
+        ".6rem;vertical-align:top}</style>"
+        "<h1>Routes</h1><p>The whole description: <a "
+        f"href=/openapi.json>openapi.json</a></p><table>{rows}</table></html>"
     )
 
     async def handle(_: web.Request) -> web.StreamResponse:
@@ -121,6 +125,15 @@ def _docs(operations: Sequence[Operation]) -> Handler:
         return web.Response(
             text=page, content_type="text/html", headers={"Content-Security-Policy": policy}
         )
+
+    return handle
+
+
+def _refusals(operations: Sequence[Operation]) -> Handler:
+    told = text.refusals_md(operations)
+
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=told, content_type="text/markdown", charset="utf-8")
 
     return handle
 

@@ -5,14 +5,12 @@ same port.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import orjson
 from aiohttp import web
 
 from domain.next_steps import INDEX, SKILL
@@ -20,6 +18,7 @@ from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
+from http_shim.encoding import encoded
 from http_shim.identity import idempotency_key, identify, origin_of
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
@@ -49,14 +48,6 @@ MCP_ROUTES: Final = {
     "mcp-messages": ("POST", "/messages/{tail:.*}"),
 }
 MCP_BODY: Final = 2**20
-
-
-def encoded(body: Mapping[str, Any]) -> bytes:
-    """JSON of a body; the slower encoder where a chain's uint256 is beyond 64 bits."""
-    try:
-        return orjson.dumps(body)
-    except TypeError:
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def answer(reply: Reply) -> web.Response:
@@ -236,7 +227,7 @@ async def _body(request: web.Request) -> dict[str, Any]:
 
 
 # -- the door
-# ------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def _behind_door(make: Callable[[Deps], web.Response]) -> Handler:

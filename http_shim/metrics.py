@@ -35,7 +35,8 @@ class Metrics:
         lines.append("# TYPE wallet_request_seconds summary")
         for route, micros in sorted(self._micros.items()):
             lines.append(
-                f'wallet_request_seconds_sum{{route="{route}"}} {micros // 1_000_000}.{micros % 1_000_000:06d}'
+                f'wallet_request_seconds_sum{{route="{route}"}} '
+                f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
             )
             lines.append(f'wallet_request_seconds_count{{route="{route}"}} {self._seen[route]}')
         for family in sorted({name.split("{")[0] for name in gauges}):

@@ -39,7 +39,8 @@ def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any
         "info": {
             "title": "Delegated-spending wallet",
             "version": version("mandate-wallet"),
-            "description": "An agent spends inside a mandate that its owner signed. Every error is a refusal block.",
+            "description": "An agent spends inside a mandate that its owner signed. Every error is "
+            "a refusal block.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": base_url}],
@@ -190,6 +191,9 @@ def _texts() -> dict[str, Any]:
             "skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off
         ),
         "/wallet/mcp-tools": get("mcp_tools", "door", "The MCP tools", ok(free), off),
+        "/wallet/refusals.md": get(
+            "refusals", "service", "Every refusal, one by one", ok(text, "text/markdown")
+        ),
         "/healthz": get("healthz", "service", "The process runs", ok(free)),
         "/readyz": get("readyz", "service", "The database answers", ok(free), failing),
         "/metrics": get("metrics", "service", "Counters for Prometheus", ok(text, "text/plain")),

@@ -13,11 +13,11 @@ import click
 
 from domain.refusals import Refused
 from domain.settings import SWITCHES
+from domain.trading.venue import Network
 from server.settings import Settings
-from storage.backup import NoBackup
 
 T = TypeVar("T")
-HOUSE_KEYS = {"keeper": "kk_", "admin": "dk_"}
+HOUSE_ROLES = ("admin", "keeper")
 
 
 def _settings() -> Settings:
@@ -35,7 +35,7 @@ def _run(main: Callable[[], Awaitable[T]]) -> T:
         return asyncio.run(wrapped())
     except Refused as refused:
         raise click.ClickException(f"{refused.code}: {refused.refusal.reason}") from None
-    except (NoBackup, OSError) as error:
+    except OSError as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -82,11 +82,22 @@ def _ready(address: str) -> None:
 
 
 @main.command()
-def mcp() -> None:
+@click.option("--url", help="Stand in front of this service; nothing is stored here.")
+def mcp(url: str | None) -> None:
     """Speak MCP on stdin and stdout, with the agent key of WALLET_SERVICE_USER_KEY."""
-    from server.process import serve_stdio
+    if url is None:
+        from server.stdio import serve_stdio
 
-    _run(lambda: serve_stdio(_settings()))
+        _run(lambda: serve_stdio(_settings()))
+        return
+    from server.relay import endpoint, relay
+
+    try:
+        address = endpoint(url)
+    except ValueError as error:
+        raise click.BadParameter(f"it needs {error}", param_hint="--url") from None
+    key = _settings().service_user_key
+    _run(lambda: relay(address, key.get_secret_value() if key else None))
 
 
 @main.command()
@@ -142,14 +153,22 @@ def contracts() -> None:
     "--keeper-address",
     help="The keeper that may mark and unwind; default: the address of the keeper key.",
 )
-def deploy(chain_id: int, key_file: Path, keeper_address: str | None) -> None:
+@click.option(
+    "--approvals-on-chain",
+    is_flag=True,
+    help="Vaults ask for the owner's signature above the approval amount.",
+)
+def deploy(
+    chain_id: int, key_file: Path, keeper_address: str | None, approvals_on_chain: bool
+) -> None:
     """Deploy the factory and the lens, and print the settings to add."""
     from server.devnet import deploy_contracts
 
+    key = key_file.read_text().strip()
     _say(
         _run(
             lambda: deploy_contracts(
-                _settings(), chain_id, key_file.read_text().strip(), keeper_address
+                _settings(), chain_id, key, keeper_address, approvals_on_chain=approvals_on_chain
             )
         )
     )
@@ -177,7 +196,8 @@ def conform(command: tuple[str, ...], only: tuple[str, ...], limit_s: int, as_js
     unknown = sorted(set(only) - {s.name for s in SCENARIOS})
     if unknown:
         raise click.UsageError(
-            f"no such scenario: {', '.join(unknown)}; there are {', '.join(s.name for s in SCENARIOS)}"
+            f"no such scenario: {', '.join(unknown)}; there are "
+            f"{', '.join(s.name for s in SCENARIOS)}"
         )
     passed = _run(
         lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, say=click.echo)
@@ -215,9 +235,12 @@ def verify() -> None:
 @click.argument("target", type=click.Path(path_type=Path))
 def backup(target: Path) -> None:
     """Copy the database while it is in use."""
-    from server.maintenance import backup_database
+    from server.maintenance import NoBackup, backup_database
 
-    _run(lambda: backup_database(_settings(), target))
+    try:
+        _run(lambda: backup_database(_settings(), target))
+    except NoBackup as error:
+        raise click.ClickException(str(error)) from None
     _say(f"wallet: wrote {target}")
 
 
@@ -238,12 +261,12 @@ def keys() -> None:
 
 
 @keys.command("create")
-@click.option("--role", type=click.Choice(sorted(HOUSE_KEYS)), required=True)
+@click.option("--role", type=click.Choice(HOUSE_ROLES), required=True)
 def keys_create(role: str) -> None:
     """Mint a key; it is shown once."""
     from server.maintenance import create_house_key
 
-    _say(_run(lambda: create_house_key(_settings(), role, HOUSE_KEYS[role])))
+    _say(_run(lambda: create_house_key(_settings(), role)))
 
 
 @keys.command("list")
@@ -262,6 +285,19 @@ def keys_revoke(key_id: str) -> None:
 
     if not _run(lambda: revoke_house_key(_settings(), key_id)):
         raise click.ClickException(f"there is no live key {key_id}")
+
+
+@main.command()
+@click.argument("wallet")
+@click.option("--network", type=click.Choice(["mainnet", "testnet"]), required=True)
+@click.option("--why", required=True, help="Kept with the ended link.")
+def unlink(wallet: str, network: Network, why: str) -> None:
+    """End the link of a WALLET at the venue, and every key under it; only an operator moves a
+    link."""
+    from server.maintenance import end_link
+
+    if not _run(lambda: end_link(_settings(), wallet, network, why)):
+        raise click.ClickException(f"no link of {wallet} on {network}")
 
 
 @main.group()
@@ -285,6 +321,33 @@ def switch_set(name: str, value: str) -> None:
     from server.maintenance import set_switch
 
     _run(lambda: set_switch(_settings(), name, value))
+
+
+@main.command()
+def counts() -> None:
+    """Say how many agents, mandates and recorded actions there are."""
+    from server.maintenance import count
+
+    _say(_run(lambda: count(_settings())))
+
+
+@main.command()
+def signer() -> None:
+    """Hold keeper keys behind a Unix socket, apart from the service; signs closes and cancels
+    only."""
+    from server.signer.process import NotStarted, run_signer
+    from server.start import prepare_logging
+
+    settings = _settings()
+    prepare_logging(settings)
+    try:
+        _run(lambda: run_signer(settings, _told))
+    except NotStarted as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _told(text: str) -> None:
+    click.echo(text, err=True)
 
 
 @main.command()

@@ -31,14 +31,22 @@ class Deployed:
 
 
 async def deploy_all(
-    rpc_url: str, chain_id: int, key: str, keeper: str, *, usdc: str | None = None
+    rpc_url: str,
+    chain_id: int,
+    key: str,
+    keeper: str,
+    *,
+    usdc: str | None = None,
+    approvals_on_chain: bool = False,
 ) -> Deployed:
     """Deploy the factory and the lens, and on a chain without USDC a test USDC and a market."""
     chain = EvmChain(ChainFacts(chain_id, rpc_url, confirmations=0))
     try:
         token = usdc or await deploy(chain, key, "TestUSDC")
         market = None if usdc else await deploy(chain, key, "TestMarket", (token,))
-        factory = await deploy(chain, key, "MandateVaultFactory", (token, keeper))
+        factory = await deploy(
+            chain, key, "MandateVaultFactory", (token, keeper, approvals_on_chain)
+        )
         lens = await deploy(chain, key, "VaultLens")
     finally:
         await chain.close()
@@ -127,7 +135,12 @@ async def run_devnet(
 
 
 async def deploy_contracts(
-    settings: Settings, chain_id: int, key: str, keeper_address: str | None
+    settings: Settings,
+    chain_id: int,
+    key: str,
+    keeper_address: str | None,
+    *,
+    approvals_on_chain: bool = False,
 ) -> dict[str, str]:
     """Deploy on a configured chain; answers the settings to add.
 
@@ -140,7 +153,14 @@ async def deploy_contracts(
         keeper_address = address_of(settings.keeper_private_key.get_secret_value())
     if keeper_address is None:
         raise Refused(refusal("not_configured", what="a keeper address"))
-    done = await deploy_all(facts.rpc_url, chain_id, key, keeper_address, usdc=facts.usdc)
+    done = await deploy_all(
+        facts.rpc_url,
+        chain_id,
+        key,
+        keeper_address,
+        usdc=facts.usdc,
+        approvals_on_chain=approvals_on_chain,
+    )
     prefix = f"WALLET_CHAINS__{chain_id}__"
     told = {
         f"{prefix}USDC": done.usdc,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import anyio
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table
 from chain.evm import EvmChain
 from domain.mandates.markets import from_config
 from domain.refusals import Refused
+from server.doctor_venue import examine_venue
 from server.settings import Settings
 from server.wiring import chain_facts
 from storage import migrate
@@ -45,6 +46,7 @@ async def examine(settings: Settings) -> list[Finding]:
             found += await _chain(chain)
         finally:
             await chain.close()
+    found += [Finding(*astuple(seen)) for seen in await examine_venue(settings)]
     switches = settings.switches()
     found.append(
         Finding(

@@ -6,14 +6,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from domain.settings import SWITCHES
-from domain.times import timestamp
+from domain.trading.venue import Network
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
+from storage.backup import NoBackup as NoBackup
 from storage.backup import backup, export
 from storage.store import Store, open_store
+from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
-from tools.call.credentials import hashed
+from tools import operator
 
 T = TypeVar("T")
 
@@ -41,29 +42,31 @@ async def export_ledgers(settings: Settings, target: Path) -> dict[str, int]:
     return await export(settings.database_url, target)
 
 
-async def create_house_key(settings: Settings, role: str, prefix: str) -> dict[str, str]:
+async def create_house_key(settings: Settings, role: str) -> dict[str, str]:
     """Mint a keeper or admin key; it is shown once."""
     ids, now = SystemIds(), SystemClock().now()
-    key_id, key = ids.short("h_"), ids.token(prefix)
-    await _with_store(
-        settings,
-        lambda s: s.write(lambda uow: uow.identities.add_house_key(key_id, role, hashed(key), now)),
+    return await _with_store(
+        settings, lambda s: s.write(lambda uow: operator.minted(uow, ids, role, now))
     )
-    return {"key_id": key_id, "role": role, "key": key}
+
+
+async def end_link(settings: Settings, wallet: str, network: Network, why: str) -> bool:
+    """End the link of a wallet, and every key under it; its owner can then link it again, or
+    another
+    person can. False where there is none.
+    """
+    now = SystemClock().now()
+
+    def work(uow: UnitOfWork) -> bool:
+        found = uow.venue.link_to(wallet, network)
+        return found is not None and uow.venue.end_link(found.link_id, why, now)
+
+    return await _with_store(settings, lambda store: store.write(work))
 
 
 async def list_house_keys(settings: Settings) -> list[dict[str, Any]]:
     """Every house key without its secret."""
-    found = await _with_store(settings, lambda s: s.read(lambda uow: uow.identities.house_keys()))
-    return [
-        {
-            "key_id": k.key_id,
-            "role": k.holder,
-            "created_at": timestamp(k.created_at),
-            "revoked": k.revoked_at is not None,
-        }
-        for k in found
-    ]
+    return await _with_store(settings, lambda s: s.read(operator.house_keys))
 
 
 async def revoke_house_key(settings: Settings, key_id: str) -> bool:
@@ -76,15 +79,17 @@ async def revoke_house_key(settings: Settings, key_id: str) -> bool:
 
 async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
     """Every switch, its value, and whether it was set or is the default."""
-    rows = await _with_store(settings, lambda s: s.read(lambda uow: uow.switches.all()))
     defaults = settings.switches()
-    return {
-        n: {
-            "value": rows.get(n, "on" if getattr(defaults, n) else "off"),
-            "from": "database" if n in rows else "settings",
-        }
-        for n in SWITCHES
-    }
+    told = await _with_store(
+        settings, lambda s: s.read(lambda uow: operator.switches_now(uow, defaults))
+    )
+    return {s["name"]: {"value": s["value"], "from": s["source"]} for s in told}
+
+
+async def count(settings: Settings) -> dict[str, Any]:
+    """How much there is."""
+    now = SystemClock().now()
+    return await _with_store(settings, lambda s: s.read(lambda uow: operator.counted(uow, now)))
 
 
 async def set_switch(settings: Settings, name: str, value: str) -> None:

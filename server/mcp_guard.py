@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -10,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
-from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.refusals import Refused, invalid, refusal
-from http_shim.application import encoded
+from http_shim.encoding import encoded
 from http_shim.identity import identify, origin_of
 from http_shim.parse import repeated_key
 from tools.call.operation import NOBODY, Deps, Reply
@@ -293,26 +291,3 @@ async def _answer(reply: Reply, send: Send) -> None:
     raw.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": reply.status, "headers": raw})
     await send({"type": "http.response.body", "body": body})
-
-
-class _NoBodies(logging.Filter):
-    """Takes what a caller sent out of the SDK's own log lines."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Let the line pass without the error that quotes its input."""
-        if record.exc_info and isinstance(record.exc_info[1], (ValidationError, ValueError)):
-            record.exc_info, record.exc_text = None, None
-        return True
-
-
-_QUOTING: Final = ("mcp.server.sse", "mcp.server.streamable_http", "mcp.server.stdio")
-
-
-def quiet_sdk() -> None:
-    """Keep the SDK from logging whole messages: at DEBUG it writes each, a refused secret too."""
-    for name in ("mcp", "sse_starlette"):
-        logging.getLogger(name).setLevel(logging.INFO)
-    for name in _QUOTING:
-        found = logging.getLogger(name)
-        if not any(isinstance(f, _NoBodies) for f in found.filters):
-            found.addFilter(_NoBodies())

@@ -21,8 +21,9 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.mcp_guard import KEYED, STRANGERS_SESSIONS, Guard, quiet_sdk
+from server.mcp_guard import KEYED, STRANGERS_SESSIONS, Guard
 from server.mcp_server import WalletServer
+from server.quiet import quiet_sdk
 
 # Each holds memory, and ending them takes time at shutdown. The guard is stricter.
 MAX_SESSIONS: Final = KEYED.all + STRANGERS_SESSIONS.all + 50

@@ -16,7 +16,7 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from domain.refusals import Refused, invalid, refusal
-from http_shim.application import encoded
+from http_shim.encoding import encoded
 from http_shim.identity import has_credential, identify, known, origin_of
 from http_shim.parse import bounded, read
 from server.mcp_skill import add_skill
@@ -31,8 +31,10 @@ log = logging.getLogger("wallet.mcp")
 READONLY: Final = "x-wallet-readonly"
 NOTIFY_S: Final = 1
 INSTRUCTIONS: Final = (
-    "Delegated-spending wallet. Call agents_me first. A refused call is a tool result with isError and a refusal block: "
-    "read its who_fixes, remaining and next. Reuse an idempotency_key when you retry the same report. Never send a secret."
+    "Delegated-spending wallet. Call agents_me first. A refused call is a tool result with isError "
+    "and a refusal block: "
+    "read its who_fixes, remaining and next. Reuse an idempotency_key when you retry the same "
+    "report. Never send a secret."
 )
 Context = ServerRequestContext[Any, Any]
 

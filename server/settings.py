@@ -19,9 +19,15 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from domain.settings import Config, Switches
+from chain.evm import EvmChains
+from domain.refusals import Refused
+from domain.settings import Config, Switches, Trading
+from domain.trading.builder import MOST_TENTHS_BPS
+from domain.trading.modes import allowlist
+from domain.trading.venue import Network
 from tools.call.rates import networks
 from tools.call.switches import is_on
+from venue.client import plain_http_is_local
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
 _BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
@@ -81,6 +87,9 @@ class Settings(BaseSettings):
     paid_read_enforcement: str = "off"
     stop_line_dry_run: str = "on"
     gas_sponsorship: str = "off"
+    live_terminal: str = "off"
+    live_door: str = "off"
+    venue_mainnet: str = "off"
 
     spread_bps: int = Field(default=30, ge=0, le=10_000)
     approval_valid_s: int = Field(default=86_400, ge=60)
@@ -105,6 +114,20 @@ class Settings(BaseSettings):
     markets_file: Path | None = None
     deposit_rails_file: Path | None = None
 
+    venue_mainnet_url: str = "https://api.hyperliquid.xyz"
+    venue_testnet_url: str = "https://api.hyperliquid-testnet.xyz"
+    venue_dexes: str = "xyz"
+    venue_egress: str = Field(default="shared", pattern=r"^[A-Za-z0-9._:-]{1,64}$")
+    venue_timeout_s: int = Field(default=5, ge=1, le=30)
+    builder_address: str | None = None
+    builder_fee_tenths_bps: int = Field(default=100, ge=1, le=MOST_TENTHS_BPS)
+    trade_allowlist: str = ""
+    relays_per_minute: int = Field(default=30, ge=0)
+    signer_socket: Path | None = None
+    signer_keys: Path | None = None
+    signer_seal_file: Path | None = None
+    signer_peer_uid: int | None = Field(default=None, ge=0)
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -128,6 +151,34 @@ class Settings(BaseSettings):
             raise ValueError("it is a host in ASCII, a port and a path: links are made from it")
         return value.rstrip("/")
 
+    @field_validator("venue_mainnet_url", "venue_testnet_url")
+    @classmethod
+    def _safe_venue(cls, value: str) -> str:
+        if not plain_http_is_local(value):
+            raise ValueError("the venue is asked over https, over plain http only on this machine")
+        return value.rstrip("/")
+
+    @field_validator("venue_dexes")
+    @classmethod
+    def _dexes(cls, value: str) -> str:
+        if not re.fullmatch(r"[a-z0-9]{2,4}(,[a-z0-9]{2,4})*|", value.replace(" ", "")):
+            raise ValueError("a comma list of dex names of 2 to 4 letters or digits")
+        return value.replace(" ", "")
+
+    @field_validator("builder_address")
+    @classmethod
+    def _builder(cls, value: str | None) -> str | None:
+        try:
+            return EvmChains([]).address(value) if value else None
+        except Refused as refused:
+            raise ValueError(refused.refusal.reason) from None
+
+    @field_validator("trade_allowlist")
+    @classmethod
+    def _allowlist(cls, value: str) -> str:
+        allowlist(value)
+        return value
+
     @field_validator("trusted_proxies")
     @classmethod
     def _are_networks(cls, value: str) -> str:
@@ -148,6 +199,9 @@ class Settings(BaseSettings):
             paid_read_enforcement=is_on(self.paid_read_enforcement),
             stop_line_dry_run=is_on(self.stop_line_dry_run),
             gas_sponsorship=is_on(self.gas_sponsorship),
+            live_terminal=is_on(self.live_terminal),
+            live_door=is_on(self.live_door),
+            venue_mainnet=is_on(self.venue_mainnet),
         )
 
     def config(self, address: str | None = None) -> Config:
@@ -178,7 +232,22 @@ class Settings(BaseSettings):
             trusted_proxies=self.trusted_proxies,
             markets=tuple(_data(self.markets_file, "markets.toml").get("markets", ())),
             deposit_rails=_data(self.deposit_rails_file, "deposit_rails.toml"),
+            trading=self.trading(),
         )
+
+    def trading(self) -> Trading:
+        """The part of the settings that the trading side uses."""
+        return Trading(
+            dexes=tuple(d for d in self.venue_dexes.split(",") if d),
+            builder_address=self.builder_address,
+            builder_fee_tenths_bps=self.builder_fee_tenths_bps,
+            allowlist=allowlist(self.trade_allowlist),
+            relays_per_minute=self.relays_per_minute,
+        )
+
+    def venue_urls(self) -> Mapping[Network, str]:
+        """Where the venue is, by network."""
+        return {"mainnet": self.venue_mainnet_url, "testnet": self.venue_testnet_url}
 
 
 def _data(override: Path | None, shipped: str) -> Mapping[str, Any]:

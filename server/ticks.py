@@ -242,8 +242,8 @@ class Ticks:
         return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
 
     async def _at_the_line(self, chain: EvmChain, mandates: Sequence[Mandate]) -> None:
-        """Stop what stood below its line on two fresh marks in a row; in dry run only say what would
-        be done (spec 4.5).
+        """Stop what stood below its line on two fresh marks in a row; in dry run only say what
+        would be done (spec 4.5).
         """
         dry = await self.deps.store.read(
             lambda uow: switches(uow, self.deps.defaults).stop_line_dry_run

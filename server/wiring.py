@@ -7,16 +7,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from chain.evm import ChainFacts, EvmChains
-from chain.networks import NETWORKS
-from chain.sender import Sender
-from chain.sign_in import SiweSignIn
 from domain.ports import Clock, Ids
-from server.settings import ChainSettings, Settings
+from server.chains import LateChains, LateKeeper, LateSignIn
+from server.chains import chain_facts as chain_facts
+from server.settings import Settings
 from storage.store import open_store
 from tools.call.operation import Deps
+
+if TYPE_CHECKING:
+    from chain.evm import EvmChains
+    from venue.networks import Networks
 
 
 class SystemClock:
@@ -46,30 +48,6 @@ class SystemIds:
         return secrets.randbits(256)
 
 
-def chain_facts(settings: Settings) -> list[ChainFacts]:
-    """The settings of every configured chain over what is known of its network."""
-    return [_facts(chain_id, own) for chain_id, own in sorted(settings.chains.items())]
-
-
-def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
-    network = NETWORKS.get(chain_id)
-    confirmations = own.confirmations
-    if confirmations is None:
-        confirmations = network.confirmations if network else 24
-    address = EvmChains([]).address
-    return ChainFacts(
-        chain_id=chain_id,
-        rpc_url=own.rpc_url,
-        usdc=address(own.usdc) if own.usdc else (network.usdc if network else None),
-        factory=address(own.factory) if own.factory else None,
-        lens=address(own.lens) if own.lens else None,
-        explorer=own.explorer or (network.explorer if network else None),
-        confirmations=confirmations,
-        start_block=own.start_block,
-        paymaster_url=own.paymaster_url,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Wired:
     """The parts of a running process."""
@@ -77,6 +55,7 @@ class Wired:
     settings: Settings
     deps: Deps
     chains: EvmChains
+    venues: Networks
 
 
 @asynccontextmanager
@@ -88,21 +67,59 @@ async def wired(
     address: str | None = None,
 ) -> AsyncIterator[Wired]:
     """Open the store and the chains, and close them at the end; `address` is what is served."""
+    from chain.evm import EvmChains
+    from chain.sender import Sender
+    from chain.sign_in import SiweSignIn
+    from server.signer.line import SignerLine
+    from server.venues import SharedWeights, venues
+
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))
     key = settings.keeper_private_key
+    time = clock or SystemClock()
+    networks = venues(settings, time, SharedWeights(store))
+    config = settings.config(address)
+    if config.trading.allowlist:
+        await store.write(lambda uow: uow.allowlist.seed(config.trading.allowlist, time.now()))
     deps = Deps(
         store=store,
         chains=chains,
-        clock=clock or SystemClock(),
+        clock=time,
         ids=ids or SystemIds(),
-        config=settings.config(address),
+        config=config,
         sign_in=SiweSignIn(),
         defaults=settings.switches(),
         keeper=Sender(chains, key.get_secret_value()) if key else None,
+        venues=networks,
+        signer=SignerLine(settings.signer_socket) if settings.signer_socket else None,
     )
     try:
-        yield Wired(settings, deps, chains)
+        yield Wired(settings, deps, chains, networks)
+    finally:
+        await networks.close()
+        await chains.close()
+        await store.close()
+
+
+@asynccontextmanager
+async def wired_late(settings: Settings) -> AsyncIterator[Deps]:
+    """The same for a process that a person waits for: what talks to chains is loaded when a call
+    needs it.
+    """
+    store = await open_store(settings.database_url)
+    chains, key = LateChains(settings), settings.keeper_private_key
+    deps = Deps(
+        store=store,
+        chains=chains,
+        clock=SystemClock(),
+        ids=SystemIds(),
+        config=settings.config(),
+        sign_in=LateSignIn(),
+        defaults=settings.switches(),
+        keeper=LateKeeper(chains, key.get_secret_value()) if key else None,
+    )
+    try:
+        yield deps
     finally:
         await chains.close()
         await store.close()

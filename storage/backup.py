@@ -30,7 +30,8 @@ async def backup(url: str, target: Path) -> None:
     """
     if not url.startswith("sqlite:///"):
         raise NoBackup(
-            "PostgreSQL is backed up by its own tool: pg_dump --format=custom --file=TARGET DATABASE_URL"
+            "PostgreSQL is backed up by its own tool: pg_dump --format=custom --file=TARGET "
+            "DATABASE_URL"
         )
     if not Path(sqlite_path(url)).is_file():
         raise NoBackup(f"there is no database at {sqlite_path(url)}")

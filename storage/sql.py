@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
-from typing import Any, Final, Protocol
-
-from sqlalchemy.engine import Connection
-from sqlalchemy.exc import IntegrityError
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from domain.refusals import Refused, refusal
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
 
 _NAME: Final = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -95,7 +95,10 @@ class PostgresSql:
     dialect = "postgresql"
 
     def __init__(self, connection: Connection):
-        self._connection = connection
+        # SQLite's driver is the standard library's: what is loaded here is PostgreSQL's alone.
+        from sqlalchemy.exc import IntegrityError
+
+        self._connection, self._duplicate = connection, IntegrityError
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query."""
@@ -110,7 +113,7 @@ class PostgresSql:
             return self._connection.exec_driver_sql(
                 statement, tuple(values[n] for n in names)
             ).rowcount
-        except IntegrityError as error:
+        except self._duplicate as error:
             if getattr(error.orig, "sqlstate", None) == _UNIQUE_VIOLATION:
                 raise Duplicate(str(error.orig)) from None
             raise

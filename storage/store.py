@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-
 from storage.rows.books import StateCache
 from storage.sql import PostgresSql, SqliteSql
 from storage.unit_of_work import UnitOfWork
@@ -267,8 +264,10 @@ class PostgresStore:
 
     def __init__(self, url: str):
         self.url = url
+        from sqlalchemy.ext.asyncio import create_async_engine
+
         plain = "postgresql+asyncpg://" + url.partition("://")[2]
-        self._engine: AsyncEngine = create_async_engine(plain, pool_size=PG_POOL, max_overflow=0)
+        self._engine = create_async_engine(plain, pool_size=PG_POOL, max_overflow=0)
         self._cache = StateCache()
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -293,6 +292,8 @@ class PostgresStore:
         return await asyncio.shield(task)
 
     async def _written(self, work: Work[T]) -> T:
+        from sqlalchemy.exc import DBAPIError
+
         for attempt in range(PG_TRIES):
             try:
                 async with self._engine.begin() as connection:

@@ -8,7 +8,7 @@ docs/decisions/0003-amounts-on-sqlite.md).
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -31,6 +31,10 @@ BIG: Final = BigInteger().with_variant(Integer, "sqlite")
 _HALL_SORTS: Final = ("days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working")
 ON_POSTGRES: Final = {"only_on": "postgresql"}
 TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
+
+_ENDS: Final = text("ended_at IS NULL")
+_WHILE_IT_LASTS: Final[dict[str, Any]] = {"sqlite_where": _ENDS, "postgresql_where": _ENDS}
+_SOMEBODY: Final = "agent_lower <> '0x0000000000000000000000000000000000000000'"
 
 
 def _need(name: str, kind: object) -> Column[object]:
@@ -240,4 +244,53 @@ Table(
     "work_claims", metadata,
     _need("kind", Text), _need("key", Text), _need("holder", Text), _need("until_at", BIG),
     PrimaryKeyConstraint("kind", "key"),
+)  # fmt: skip
+Table(
+    "venue_links", metadata,
+    Column("link_id", Text, primary_key=True), _need("user_id", Text), _need("network", Text), _need("wallet", Text),
+    _need("wallet_lower", Text), _need("terms_version", BIG),
+    _need("linked_at", BIG), _may("ended_at", BIG), _may("ended_why", Text),
+    Index("one_link_a_wallet", "network", "wallet_lower", unique=True, **_WHILE_IT_LASTS),
+    Index("one_link_a_person", "user_id", "network", unique=True, **_WHILE_IT_LASTS),
+)  # fmt: skip
+Table(
+    "venue_challenges", metadata,
+    Column("challenge_id", Text, primary_key=True), _need("user_id", Text), _need("network", Text), _need("address", Text),
+    _need("message", Text), _need("terms_version", BIG), _need("terms_sha256", Text), _need("made_at", BIG),
+    _need("expires_at", BIG), _may("used_at", BIG),
+    Index("venue_challenges_user", "user_id", "made_at", "challenge_id"),
+)  # fmt: skip
+Table(
+    "venue_agent_keys", metadata,
+    Column("approval_id", Text, primary_key=True), _need("link_id", Text), _need("network", Text), _need("wallet_lower", Text),
+    _need("kind", Text), _need("agent_lower", Text), _need("name", Text), _need("nonce", BIG), _need("signature_chain_id", Text),
+    _need("valid_until", BIG), _need("status", Text), _need("requested_at", BIG), _may("checked_at", BIG),
+    _need("listed", SmallInteger), _may("ended_at", BIG),
+    UniqueConstraint("network", "wallet_lower", "nonce", name="one_approval_a_nonce"),
+    Index(
+        "one_approval_an_agent", "agent_lower", unique=True,
+        sqlite_where=text(_SOMEBODY), postgresql_where=text(_SOMEBODY),
+    ),
+    Index("venue_agent_keys_link", "link_id", "kind", "requested_at"),
+)  # fmt: skip
+Table(
+    "venue_builder_fees", metadata,
+    _need("network", Text), _need("wallet_lower", Text), _need("builder_lower", Text),
+    _need("user_id", Text), _need("wallet", Text), _need("max_fee_rate", Text), _need("recorded_at", BIG),
+    _may("approved_tenths_bps", BIG), _need("ever_approved", SmallInteger), _may("checked_at", BIG),
+    PrimaryKeyConstraint("network", "wallet_lower", "builder_lower"),
+)  # fmt: skip
+Table(
+    "venue_intents", metadata,
+    Column("intent_id", Text, primary_key=True), _need("user_id", Text), _need("kind", Text), _need("body", Text),
+    _need("created_at", BIG), _may("valid_until", BIG),
+    Index("venue_intents_user", "user_id", "created_at", "intent_id"),
+)  # fmt: skip
+Table(
+    "venue_weights", metadata,
+    Column("key", Text, primary_key=True), _need("body", Text),
+)  # fmt: skip
+Table(
+    "trade_allowlist", metadata,
+    Column("item", Text, primary_key=True), _need("changed_at", BIG), _need("changed_by", Text), _may("removed_at", BIG),
 )  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from storage.rows.addresses import Addresses
-from storage.rows.agents import Policies, Transfers
 from storage.rows.approvals import Approvals, Reservations
 from storage.rows.books import StateCache
 from storage.rows.chainlog import ChainLog
@@ -13,6 +12,10 @@ from storage.rows.hall import Hall
 from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
 from storage.rows.mandates import Mandates
+from storage.rows.policies import Policies
+from storage.rows.trading import BuilderFees, TradeAllowlist, VenueWeights
+from storage.rows.transfers import Transfers
+from storage.rows.venue import VenueAccounts
 from storage.rows.work import Idempotency, SwitchRows, Work
 from storage.sql import Sql
 
@@ -87,3 +90,23 @@ class UnitOfWork:
     def work(self) -> Work:
         """Claims of keeper work."""
         return Work(self.sql)
+
+    @cached_property
+    def venue(self) -> VenueAccounts:
+        """Links, keys and intents of own accounts at the venue."""
+        return VenueAccounts(self.sql)
+
+    @cached_property
+    def builder_fees(self) -> BuilderFees:
+        """Approvals of the builder fee."""
+        return BuilderFees(self.sql)
+
+    @cached_property
+    def venue_weights(self) -> VenueWeights:
+        """The venue's request budget."""
+        return VenueWeights(self.sql)
+
+    @cached_property
+    def allowlist(self) -> TradeAllowlist:
+        """Who may trade live."""
+        return TradeAllowlist(self.sql)

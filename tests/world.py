@@ -93,7 +93,7 @@ async def deployed(url: str, deployer: str, keeper: str) -> tuple[str, str, str,
     evm = chains.get(CHAIN_ID)
     usdc = await deploy(evm, deployer, "TestUSDC")
     market = await deploy(evm, deployer, "TestMarket", (usdc,))
-    factory = await deploy(evm, deployer, "MandateVaultFactory", (usdc, address_of(keeper)))
+    factory = await deploy(evm, deployer, "MandateVaultFactory", (usdc, address_of(keeper), False))
     lens = await deploy(evm, deployer, "VaultLens")
     await chains.close()
     return usdc, market, factory, lens

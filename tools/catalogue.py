@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tools import signin
+from tools import operator, signin
 from tools.acting import execute, reconcile, reports
 from tools.agents import activity, auctions, balances, offers, policy, registry, transfers
 from tools.call.operation import Operation
@@ -21,6 +21,7 @@ from tools.mandates import (
     vault,
 )
 from tools.public import deposits, hall, markets
+from tools.trading import builder_fee, enable, intents, own, own_status, products, relay, verify
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
@@ -47,4 +48,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *settlement.OPERATIONS,
     *auctions.OPERATIONS,
     *sponsorship.OPERATIONS,
+    *operator.OPERATIONS,
+    *builder_fee.OPERATIONS,
+    *products.OPERATIONS,
+    *relay.OPERATIONS,
+    *own.OPERATIONS,
+    *intents.OPERATIONS,
+    *own_status.OPERATIONS,
+    *enable.OPERATIONS,
+    *verify.OPERATIONS,
 )

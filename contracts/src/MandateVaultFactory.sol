@@ -7,12 +7,13 @@ import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
 import {MandateVault} from "./MandateVault.sol";
-import {AllowedCall, MandateHash, MandateTerms, ValueProbe, VaultConfig} from "./MandateTypes.sol";
+import {AllowedCall, IApprovals, MandateHash, MandateTerms, ValueProbe, VaultConfig} from "./MandateTypes.sol";
+import {RefusedCalls} from "./RefusedCalls.sol";
 
 /// @title Creates one vault per signed mandate, at an address that commits to the terms.
 /// @notice No admin and no state. The address is a function of the terms, the listed calls and this factory: nobody can
 ///         create the vault with other terms, and creating it twice gives the same vault.
-contract MandateVaultFactory is EIP712 {
+contract MandateVaultFactory is EIP712, IApprovals {
     error BadTerms(string what);
     error BadTarget(address target, bytes4 selector);
     error BadSignature();
@@ -28,15 +29,18 @@ contract MandateVaultFactory is EIP712 {
 
     IERC20 public immutable USDC;
     address public immutable KEEPER;
+    /// @notice Whether vaults of this factory ask for the owner's signature above the approval amount of their terms.
+    bool public immutable APPROVALS_ON_CHAIN;
     address public immutable IMPLEMENTATION;
 
-    constructor(IERC20 usdc, address keeper) EIP712("MandateVault", "2") {
+    constructor(IERC20 usdc, address keeper, bool approvalsOnChain) EIP712("MandateVault", "2") {
         if (address(usdc).code.length == 0) revert BadTerms("usdc");
-        (USDC, KEEPER) = (usdc, keeper);
-        IMPLEMENTATION = address(new MandateVault(usdc, keeper));
+        (USDC, KEEPER, APPROVALS_ON_CHAIN) = (usdc, keeper, approvalsOnChain);
+        IMPLEMENTATION = address(new MandateVault(usdc, keeper, approvalsOnChain));
     }
 
-    /// @notice Creates the vault. The caller is the owner, or brings the owner's signature over the terms.
+    /// @notice Creates the vault. The caller is the owner, or brings the owner's signature over the terms. After the end only
+    ///         where USDC already lies at its address: the vault is then closed, and the owner withdraws.
     function create(
         MandateTerms calldata t,
         AllowedCall[] calldata calls,
@@ -47,11 +51,12 @@ contract MandateVaultFactory is EIP712 {
         _checkTerms(t);
         if (MandateHash.targetsHash(calls, probes) != t.allowedTargetsHash) revert BadTerms("allowedTargetsHash");
         _checkTargets(calls, probes);
-        if (msg.sender != t.owner && !_signedBy(t.owner, digest, signature)) revert BadSignature();
+        if (msg.sender != t.owner && !signedBy(t.owner, digest, signature)) revert BadSignature();
 
         bytes memory args = _args(t, calls, probes, digest);
         vault = Clones.predictDeterministicAddressWithImmutableArgs(IMPLEMENTATION, args, digest);
         if (vault.code.length != 0) return vault;
+        if (block.timestamp >= t.endsAt && USDC.balanceOf(vault) == 0) revert BadTerms("endsAt");
         emit MandateCreated(keccak256(bytes(t.publicId)), t.owner, vault, t.agent, digest, t.publicId);
         Clones.cloneDeterministicWithImmutableArgs(IMPLEMENTATION, args, digest);
     }
@@ -68,6 +73,19 @@ contract MandateVaultFactory is EIP712 {
 
     function digestOf(MandateTerms calldata t) public view returns (bytes32) {
         return _hashTypedDataV4(MandateHash.structHash(t));
+    }
+
+    /// @notice What the owner signs to approve one action of a mandate, until a moment.
+    function approvalDigestOf(bytes32 mandate, bytes32 actionHash, uint64 until) external view returns (bytes32) {
+        return _hashTypedDataV4(keccak256(abi.encode(MandateHash.APPROVE_TYPEHASH, mandate, actionHash, until)));
+    }
+
+    /// @notice Whether `owner` signed `digest`. ECDSA first, so that an account with EIP-7702 code can still sign with its own
+    ///         key; then ERC-1271.
+    function signedBy(address owner, bytes32 digest, bytes calldata signature) public view returns (bool) {
+        (address recovered, ECDSA.RecoverError err,) = ECDSA.tryRecoverCalldata(digest, signature);
+        if (err == ECDSA.RecoverError.NoError && recovered == owner) return true;
+        return owner.code.length != 0 && SignatureChecker.isValidERC1271SignatureNowCalldata(owner, digest, signature);
     }
 
     function targetsHashOf(AllowedCall[] calldata calls, ValueProbe[] calldata probes) external pure returns (bytes32) {
@@ -89,7 +107,8 @@ contract MandateVaultFactory is EIP712 {
             endsAt: t.endsAt,
             agentFeeBps: t.agentFeeBps,
             onFloor: t.onFloor,
-            digest: digest
+            digest: digest,
+            approvalAbove: t.approvalAbove
         });
         return abi.encode(c, calls, probes);
     }
@@ -103,7 +122,7 @@ contract MandateVaultFactory is EIP712 {
         if (t.stopFloor != t.budgetUsdc * (10_000 - t.stopFloorBps) / 10_000) revert BadTerms("stopFloor");
         if (t.horizonDays == 0 || t.horizonDays > MAX_HORIZON_DAYS) revert BadTerms("horizonDays");
         if (t.endsAt != t.issuedAt + uint256(t.horizonDays) * 1 days) revert BadTerms("endsAt");
-        if (block.timestamp >= t.endsAt || t.issuedAt > block.timestamp + 1 hours) revert BadTerms("issuedAt");
+        if (t.issuedAt > block.timestamp + 1 hours) revert BadTerms("issuedAt");
         if (t.agentFeeBps > MAX_AGENT_FEE_BPS) revert BadTerms("agentFeeBps");
         if (t.onFloor > 1) revert BadTerms("onFloor");
     }
@@ -114,7 +133,7 @@ contract MandateVaultFactory is EIP712 {
         for (uint256 i = 0; i < calls.length; ++i) {
             (address target, bytes4 selector) = (calls[i].target, calls[i].selector);
             bool own = target == address(USDC) || target == address(this) || target == IMPLEMENTATION;
-            if (own || target.code.length == 0 || _banned(selector)) revert BadTarget(target, selector);
+            if (own || target.code.length == 0 || RefusedCalls.has(selector)) revert BadTarget(target, selector);
         }
         for (uint256 i = 0; i < probes.length; ++i) {
             address target = probes[i].target;
@@ -122,30 +141,5 @@ contract MandateVaultFactory is EIP712 {
             for (uint256 j = 0; j < i; ++j) bad = bad || probes[j].target == target; // would count a position twice
             if (bad) revert BadTarget(target, probes[i].selector);
         }
-    }
-
-    /// @dev Token moves, approvals, rights given to others, batches of further calls: never on a list.
-    function _banned(bytes4 s) private pure returns (bool) {
-        return s == 0xa9059cbb || s == 0x23b872dd || s == 0x095ea7b3 // ERC-20 transfer, transferFrom, approve
-            || s == 0x39509351 || s == 0xd73dd623 // increaseAllowance, increaseApproval
-            || s == 0xd505accf || s == 0x8fcbaf0c // permit (EIP-2612, DAI)
-            || s == 0x4000aea0 || s == 0xcae9ca51 // transferAndCall, approveAndCall
-            || s == 0x9bd9bbc6 || s == 0x959b8c3f // ERC-777 send, authorizeOperator
-            || s == 0x42842e0e || s == 0xb88d4fde || s == 0xa22cb465 // ERC-721 safeTransferFrom (2), setApprovalForAll
-            || s == 0xf242432a || s == 0x2eb2c2d6 // ERC-1155 safeTransferFrom, safeBatchTransferFrom
-            || s == 0x095bcdb6 || s == 0xfe99049a || s == 0x426a8493 // ERC-6909 transfer, transferFrom, approve
-            || s == 0x558a7297 // ERC-6909 setOperator
-            || s == 0x87517c45 // Permit2 approve
-            || s == 0xc04a8a10 || s == 0x110496e5 || s == 0xeecea000 // approveDelegation, allow, setAuthorization
-            || s == 0xac9650d8 || s == 0x5ae401dc || s == 0x1f0464d1 // multicall (3)
-            || s == 0x252dba42 || s == 0xbce38bd7 || s == 0x82ad56cb // aggregate, tryAggregate, aggregate3
-            || s == 0x3593564c || s == 0x24856bc3; // Universal Router execute (2)
-    }
-
-    /// @dev ECDSA first, so that an account with EIP-7702 code can still sign with its own key; then ERC-1271.
-    function _signedBy(address owner, bytes32 digest, bytes calldata signature) private view returns (bool) {
-        (address recovered, ECDSA.RecoverError err,) = ECDSA.tryRecoverCalldata(digest, signature);
-        if (err == ECDSA.RecoverError.NoError && recovered == owner) return true;
-        return owner.code.length != 0 && SignatureChecker.isValidERC1271SignatureNowCalldata(owner, digest, signature);
     }
 }

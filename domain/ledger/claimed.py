@@ -1,4 +1,6 @@
-"""The claimed book: what agents say, in the order in which they said it. It moves nothing measured."""
+"""The claimed book: what agents say, in the order in which they said it. It moves nothing
+measured.
+"""
 
 from __future__ import annotations
 

@@ -250,7 +250,6 @@ def _money(value: object) -> int:
 
 
 # -- chained returns
-# ---------------------------------------------------------------------------------------------------
 
 
 def _flow(r: Record, amount: int) -> Record:

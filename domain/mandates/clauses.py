@@ -201,7 +201,8 @@ def _per_action(m: Mandate, _: Switches) -> Clause:
 def _per_day(m: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.PER_DAY,
-        f"All actions of a UTC day together take at most {plain(m.daily_cap)} USDC out; it resets at 00:00 UTC, "
+        f"All actions of a UTC day together take at most {plain(m.daily_cap)} USDC out; it resets "
+        "at 00:00 UTC, "
         "so that two days' amounts can meet at midnight.",
         DayAmount(amount=m.daily_cap),
         "Contract",
@@ -269,8 +270,8 @@ def _asking(m: Mandate, switches: Switches) -> Clause:
     sentence = (
         "The agent acts on its own inside these limits."
         if above is None
-        else f"Above {plain(above)} USDC the service hands out no calldata before you approve; an action sent past the "
-        "service is flagged."
+        else f"Above {plain(above)} USDC the service hands out no calldata before you approve; "
+        "an action sent past the service is flagged."
     )
     return _clause(
         ClauseKey.ASKING,
@@ -317,7 +318,8 @@ def _period(m: Mandate, _: Switches) -> Clause:
 def _agent_fee(m: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.AGENT_FEE,
-        f"The agent earns {percent(m.payout_bps)} of the gain that the vault measured, once, at settlement, rounded down."
+        f"The agent earns {percent(m.payout_bps)} of the gain that the vault measured, once, at "
+        "settlement, rounded down."
         if m.payout_bps
         else "The agent earns no fee.",
         FeeShare(pct=percent(m.payout_bps), bps=m.payout_bps, kind=m.payout_kind),
@@ -329,7 +331,8 @@ def _agent_fee(m: Mandate, _: Switches) -> Clause:
 def _your_floors(m: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.YOUR_FLOORS,
-        "You can pause, stop and withdraw at any time; open positions can hold a withdrawal back for at most 3 days after "
+        "You can pause, stop and withdraw at any time; open positions can hold a withdrawal back "
+        "for at most 3 days after "
         "the mandate is closed. Only the agent of these terms acts.",
         LockDays(),
         "Contract",
@@ -373,7 +376,8 @@ def card_header(mandate: Mandate) -> CardHeader:
 
 
 FOOTER: Final = (
-    "Your signature moves no money. You create the vault, fund it and can leave it with your own wallet.",
+    "Your signature moves no money. You create the vault, fund it and can leave it with your own "
+    "wallet.",
     "The service holds no custody of your funds and cannot widen these terms.",
     "A budget can be lost down to the stop line, and further where a market fails in one step.",
 )

@@ -26,6 +26,18 @@ ERC4626: Final = (
 )
 
 
+# How an agent encodes each, and what it reports of it.
+_CALLS: Final = (
+    ("deposit(uint256 assets,address receiver)", "assets", "buy"),
+    ("withdraw(uint256 assets,address receiver,address owner)", "0", "sell"),
+    ("redeem(uint256 shares,address receiver,address owner)", "0", "sell"),
+)
+ENCODING: Final = (
+    "selector, then each argument in 32 bytes; receiver and owner are the mandate's vault; assets "
+    "in base units (6 decimals)"
+)
+
+
 ERC4626_PROBE: Final = "0xce96cb77"
 
 
@@ -85,7 +97,7 @@ class Market:
             "x402": {"hosts": list(self.hosts)},
             "venue": {"venue": self.venue, "symbols": list(self.symbols)},
         }
-        target = named.get(self.kind, {"address": self.address})
+        target = named.get(self.kind, {"address": self.address, "calls": _calls()})
         return {
             "id": self.id,
             "name": self.name,
@@ -280,3 +292,19 @@ def _words(loc: str, value: Any) -> tuple[int, ...]:
     ):
         raise invalid(loc, "distinct argument positions from 0 to 31")
     return tuple(sorted(value))
+
+
+def _calls() -> list[dict[str, str]]:
+    """The calls of an ERC-4626 market: `{selector, signature, encoding, approve_amount,
+    report}`.
+    """
+    return [
+        {
+            "selector": selector,
+            "signature": signature,
+            "encoding": ENCODING,
+            "approve_amount": pulled,
+            "report": kind,
+        }
+        for (selector, _, _), (signature, pulled, kind) in zip(ERC4626, _CALLS, strict=True)
+    ]

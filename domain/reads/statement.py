@@ -153,7 +153,11 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement(Figures):
-    """One mandate and one ISO week (spec 2.16)."""
+    """One mandate and one ISO week (spec 2.16).
+
+    The figures are the whole week's; `breaches` and `steps` are those of a page of its ledger rows,
+    the newest first, and `next_cursor` leads to the rows before them.
+    """
 
     public_id: str
     period: WeekPeriod
@@ -161,6 +165,7 @@ class Statement(Figures):
     breaches: tuple[WeekBreach, ...]
     steps: tuple[Step, ...]
     disclosures: tuple[Disclosure, ...] = DISCLOSURES
+    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,12 +179,15 @@ class MandateWeek(Figures):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementOfAll:
-    """All mandates of an owner together, and each."""
+    """All mandates of an owner together, and a page of them, the oldest first."""
 
     period: WeekPeriod
-    totals: Figures
+    totals: Figures | None = field(
+        metadata=said("of all mandates; on the first page only, null on those after it")
+    )
     mandates: tuple[MandateWeek, ...]
     disclosures: tuple[Disclosure, ...] = DISCLOSURES
+    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,8 +346,8 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
     return (*broken, *attempts)
 
 
-def statement(span: Span) -> Statement:
-    """One mandate's week."""
+def statement(span: Span, next_cursor: str | None = None) -> Statement:
+    """One mandate's week; `span.events` are a page of its rows."""
     return Statement(
         public_id=span.mandate.public_id,
         period=_period(span.week),
@@ -347,6 +355,7 @@ def statement(span: Span) -> Statement:
         allowed_vs_used=_allowed_vs_used(span),
         breaches=_breaches(span.events),
         steps=tuple(grouped(of_events(tuple(span.events)))),
+        next_cursor=next_cursor,
     )
 
 
@@ -368,20 +377,30 @@ NOTHING: Final[Mapping[str, int]] = dict.fromkeys(
 )
 
 
-def together(spans: Sequence[Span], period: Week) -> StatementOfAll:
-    """All mandates in one week."""
-    each = [(span, figures(span)) for span in spans]
-    sums = {name: sum(f[name] for _, f in each) for name in NOTHING}
+def added(sums: Mapping[str, int], spans: Sequence[Span]) -> Mapping[str, int]:
+    """The sums of a period with those of some more mandates; begin with `NOTHING`."""
+    each = [figures(span) for span in spans]
+    return {name: sums[name] + sum(f[name] for f in each) for name in NOTHING}
+
+
+def together(
+    spans: Sequence[Span],
+    period: Week,
+    sums: Mapping[str, int] | None,
+    next_cursor: str | None = None,
+) -> StatementOfAll:
+    """Some mandates in one week, under the sums of all where they are given."""
     return StatementOfAll(
         period=_period(period),
-        totals=Figures(**_parts(sums)),
+        totals=None if sums is None else Figures(**_parts(sums)),
         mandates=tuple(
             MandateWeek(
                 public_id=s.mandate.public_id,
                 purpose=s.mandate.purpose,
                 status=s.mandate.status.value,
-                **_parts(f),
+                **_parts(figures(s)),
             )
-            for s, f in each
+            for s in spans
         ),
+        next_cursor=next_cursor,
     )

@@ -17,7 +17,8 @@ EXIT_LOSS_BPS: Final = 200  # the vault's MAX_EXIT_LOSS_BPS
 
 FORMULA: Final = (
     "ever = above the floor + what may still be deposited above it + 2% of the floor; "
-    "today = min(ever, day cap left + open positions); before_pause = min(today, cap per action + open positions); "
+    "today = min(ever, day cap left + open positions); "
+    "before_pause = min(today, cap per action + open positions); "
     "nothing while paused or closed"
 )
 

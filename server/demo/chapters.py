@@ -13,7 +13,8 @@ from server.demo.story import StepFailed
 
 NOTE: Final = (
     "Put 500 USDC to work in the Test Market for two weeks, at most 100 per action and 300 a day. "
-    "Never lose more than 20%. Ask me above 80. The agent gets 10% of profits. Close everything at the floor."
+    "Never lose more than 20%. Ask me above 80. The agent gets 10% of profits. Close everything at "
+    "the floor."
 )
 
 
@@ -72,7 +73,8 @@ async def signs(s: Stage) -> None:
         s.story.say(f"{clause['n']:2}. {clause['text_en']} [{clause['enforced_by']}]")
     worst = signable["exposure"]
     s.story.say(
-        f"worst case: {worst['before_pause']} before a pause lands, {worst['today']} today, {worst['ever']} ever"
+        f"worst case: {worst['before_pause']} before a pause lands, {worst['today']} today, "
+        f"{worst['ever']} ever"
     )
     signature = s.owner.wallet.sign_typed(signable["typed_data"])
     signed = await s.owner.ask("POST", s.path + "/sign", {"signature": signature})
@@ -168,7 +170,8 @@ async def is_refused(s: Stage, agent: Agent) -> None:
     block = told["refusal"]
     s.story.same("the service refuses with", block["error"], "over_per_tx_cap")
     s.story.say(
-        f'"{block["reason"]}" who fixes it: {block["who_fixes"]}; possible now: {block["remaining"]["value"]}'
+        f'"{block["reason"]}" who fixes it: {block["who_fixes"]}; possible now: '
+        f"{block['remaining']['value']}"
     )
     forced = s.chain.vault_call(s.seen["vault"], "execute", s.market, data, amount)
     ok, tx = await agent.execute(forced.as_json())

@@ -1,4 +1,4 @@
-"""The story in eight chapters; every one is done for real, and insisted on."""
+"""The story in nine chapters; every one is done for real, and insisted on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from chain import codec
 from chain.evm import EvmChain
-from chain.local_wallet import LocalWallet
+from chain.local_wallet import LocalWallet, address_of
 from domain.facts import Call
 from domain.money import Usdc
 from domain.refusals import Refused
@@ -30,7 +30,9 @@ from server.demo.ending import leaves
 from server.demo.people import Owner, harness
 from server.demo.stage import CHAIN_ID, Stage
 from server.demo.story import StepFailed, Story
+from server.demo.trading import trades
 from server.devnet import Devnet, devnet
+from server.devvenue import Venues, venues
 from server.maintenance import create_house_key
 from server.process import serve_until
 from server.settings import ChainSettings, Settings
@@ -82,7 +84,10 @@ address = "{address}"
 
 async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, started: float) -> None:
     story.chapter(1, "A chain, contracts, a database and the service")
-    async with devnet("127.0.0.1", 0, CHAIN_ID) as net:
+    async with (
+        devnet("127.0.0.1", 0, CHAIN_ID) as net,
+        venues("127.0.0.1", 0, _people(net)) as both,
+    ):
         story.say(f"embedded EVM (chain {CHAIN_ID}) at {net.rpc_url}")
         for name, address in (
             ("test USDC", net.deployed.usdc),
@@ -92,7 +97,10 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
             story.say(f"{name} at {address}")
         markets = folder / "markets.toml"
         markets.write_text(MARKETS.format(chain_id=CHAIN_ID, address=net.deployed.market))
-        settings = _settings(folder, net, markets, port)
+        story.say(
+            f"local trading venue at {both.mainnet_url} (mainnet) and {both.testnet_url} (testnet)"
+        )
+        settings = _settings(folder, net, markets, port, both)
         async with anyio.create_task_group() as group, ClientSession() as http:
             stop = anyio.Event()
             base = await group.start(_service, settings, stop)
@@ -111,7 +119,12 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
                 stop.set()
 
 
-def _settings(folder: Path, net: Devnet, markets: Path, port: int) -> Settings:
+def _people(net: Devnet) -> list[str]:
+    """Addresses of the chain's keys, which have money at the venue too."""
+    return [address_of("0x" + key.hex()) for key in net.chain.keys]
+
+
+def _settings(folder: Path, net: Devnet, markets: Path, port: int, both: Venues) -> Settings:
     port = port or _free_port()
     facts = ChainSettings(
         rpc_url=net.rpc_url,
@@ -130,6 +143,8 @@ def _settings(folder: Path, net: Devnet, markets: Path, port: int) -> Settings:
         markets_file=markets,
         door="on",
         keeper_tick_s=1,
+        venue_mainnet_url=both.mainnet_url,
+        venue_testnet_url=both.testnet_url,
     )
 
 
@@ -160,7 +175,7 @@ async def _cast(
     )
     await owner_wallet.send(mint)
     owner = Owner(http, base, owner_wallet, CHAIN_ID)
-    keeper = await create_house_key(settings, "keeper", "kk_")
+    keeper = await create_house_key(settings, "keeper")
     chain = EvmChain(chain_facts(settings)[0])
     return Stage(story, folder, net, settings, base, owner, agent_wallet, chain, keeper["key"])
 
@@ -188,6 +203,7 @@ async def _chapters(stage: Stage) -> None:
         await asks(stage, agent)
     await reads(stage)
     await leaves(stage)
+    await trades(stage.story, stage.owner, 9)
 
 
 async def _stay(s: Stage) -> None:

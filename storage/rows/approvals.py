@@ -50,7 +50,8 @@ class Approvals:
     def save(self, item: Approval) -> None:
         """Store a changed item."""
         self._sql.run(
-            "UPDATE approvals SET status = :status, decided_at = :decided_at, body = :body WHERE approval_id = :id",
+            "UPDATE approvals SET status = :status, decided_at = :decided_at, body = :body "
+            "WHERE approval_id = :id",
             status=item.status,
             decided_at=maybe_micros(item.decided_at),
             body=_item_row(item)["body"],
@@ -70,7 +71,8 @@ class Approvals:
     def of_action(self, public_id: str, action_hash: str) -> list[Approval]:
         """Items of one action, newest first."""
         rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND action_hash = :hash ORDER BY requested_at DESC LIMIT 20",
+            "SELECT * FROM approvals WHERE public_id = :mandate AND action_hash = :hash "
+            "ORDER BY requested_at DESC LIMIT 20",
             mandate=public_id,
             hash=action_hash,
         )
@@ -89,7 +91,8 @@ class Approvals:
     def pending(self, public_id: str, now: datetime) -> list[Approval]:
         """Items that wait for the owner and are still good, oldest first."""
         rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND status = 'pending' AND expires_at > :now "
+            "SELECT * FROM approvals WHERE public_id = :mandate AND status = 'pending' "
+            "AND expires_at > :now "
             "ORDER BY requested_at, approval_id",
             mandate=public_id,
             now=micros(now),
@@ -99,7 +102,8 @@ class Approvals:
     def approved(self, public_id: str, now: datetime) -> list[Approval]:
         """Items the owner approved that are not used and still good, oldest first."""
         rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND status = 'approved' AND expires_at > :now "
+            "SELECT * FROM approvals WHERE public_id = :mandate AND status = 'approved' "
+            "AND expires_at > :now "
             "ORDER BY requested_at, approval_id",
             mandate=public_id,
             now=micros(now),
@@ -113,7 +117,8 @@ class Approvals:
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
         condition = {
             None: "",
-            "expired": " AND (status = 'expired' OR (status IN ('pending', 'approved') AND expires_at <= :now))",
+            "expired": " AND (status = 'expired' OR (status IN ('pending', 'approved') "
+            "AND expires_at <= :now))",
         }.get(status, " AND status = :status")
         if status in ("pending", "approved"):
             condition += " AND expires_at > :now"
@@ -121,7 +126,8 @@ class Approvals:
         values |= {"now": micros(now)} if ":now" in condition else {}
         values |= {"status": status} if ":status" in condition else {}
         rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND (requested_at, approval_id) < (:at, :last)"
+            "SELECT * FROM approvals WHERE public_id = :mandate "
+            "AND (requested_at, approval_id) < (:at, :last)"
             f"{condition} ORDER BY requested_at DESC, approval_id DESC LIMIT :most",
             **values,
         )
@@ -185,10 +191,13 @@ class Reservations:
             now=micros(r.made_at),
         )
         self._sql.run(
-            "INSERT INTO reservations (public_id, action_hash, amount_micros, made_at, expires_at, approval_id) "
+            "INSERT INTO reservations (public_id, action_hash, amount_micros, made_at, expires_at, "
+            "approval_id) "
             "VALUES (:mandate, :hash, :amount, :made, :expires, :approval) "
-            "ON CONFLICT (public_id, action_hash) DO UPDATE SET amount_micros = excluded.amount_micros, "
-            "made_at = excluded.made_at, expires_at = excluded.expires_at, approval_id = excluded.approval_id",
+            "ON CONFLICT (public_id, action_hash) DO UPDATE "
+            "SET amount_micros = excluded.amount_micros, "
+            "made_at = excluded.made_at, expires_at = excluded.expires_at, approval_id = "
+            "excluded.approval_id",
             mandate=r.public_id,
             hash=r.action_hash,
             amount=r.amount.micros,

@@ -73,8 +73,10 @@ class ChainLog:
         """Move the resume point."""
         self._sql.run(
             "INSERT INTO chain_cursors (chain_id, block, hash, head, recheck_to, read_at) "
-            "VALUES (:chain, :block, :hash, :head, :recheck, :at) ON CONFLICT (chain_id) DO UPDATE SET "
-            "block = excluded.block, hash = excluded.hash, head = excluded.head, recheck_to = excluded.recheck_to, "
+            "VALUES (:chain, :block, :hash, :head, :recheck, :at) ON CONFLICT (chain_id) DO UPDATE "
+            "SET "
+            "block = excluded.block, hash = excluded.hash, head = excluded.head, recheck_to = "
+            "excluded.recheck_to, "
             "read_at = excluded.read_at",
             chain=chain_id,
             block=block,
@@ -131,7 +133,8 @@ class ChainLog:
     def stage(self, chain_id: int, log: Staged) -> None:
         """Keep a log until its block is deep enough."""
         self._sql.run(
-            "INSERT INTO chain_staging (chain_id, block_number, block_hash, tx_hash, log_index, address_lower, body) "
+            "INSERT INTO chain_staging (chain_id, block_number, block_hash, tx_hash, log_index, "
+            "address_lower, body) "
             "VALUES (:chain, :number, :hash, :tx, :index, :address, :body) ON CONFLICT DO NOTHING",
             chain=chain_id,
             number=log.block_number,
@@ -145,7 +148,8 @@ class ChainLog:
     def take_staged(self, chain_id: int, up_to: int) -> list[Staged]:
         """Take the logs of blocks up to `up_to`, inclusive, in chain order."""
         rows = self._sql.rows(
-            "SELECT * FROM chain_staging WHERE chain_id = :chain AND block_number <= :high ORDER BY block_number, log_index",
+            "SELECT * FROM chain_staging WHERE chain_id = :chain AND block_number <= :high "
+            "ORDER BY block_number, log_index",
             chain=chain_id,
             high=up_to,
         )
@@ -163,9 +167,11 @@ class ChainLog:
         receipt, oldest first.
         """
         rows = self._sql.rows(
-            "SELECT * FROM chain_staging s WHERE chain_id = :chain AND address_lower = :address AND NOT EXISTS "
+            "SELECT * FROM chain_staging s WHERE chain_id = :chain AND address_lower = :address "
+            "AND NOT EXISTS "
             "(SELECT 1 FROM ledger_events e WHERE e.public_id = :mandate AND e.tx_hash = s.tx_hash "
-            "AND e.log_index = s.log_index AND e.reported_by = 'chain') ORDER BY block_number, log_index LIMIT :most",
+            "AND e.log_index = s.log_index AND e.reported_by = 'chain') "
+            "ORDER BY block_number, log_index LIMIT :most",
             chain=chain_id,
             address=address.lower(),
             mandate=public_id,
@@ -176,7 +182,8 @@ class ChainLog:
     def add_vault(self, chain_id: int, address: str, digest: str, block: int) -> None:
         """Note a vault that the factory made."""
         self._sql.run(
-            "INSERT INTO chain_vaults (chain_id, address_lower, digest, block_number) VALUES (:chain, :address, :digest, :block) "
+            "INSERT INTO chain_vaults (chain_id, address_lower, digest, block_number) "
+            "VALUES (:chain, :address, :digest, :block) "
             "ON CONFLICT (chain_id, address_lower) DO NOTHING",
             chain=chain_id,
             address=address.lower(),
@@ -194,7 +201,8 @@ class ChainLog:
     def set_inbound_read(self, chain_id: int, block: int) -> None:
         """Move that block; never back."""
         self._sql.run(
-            "INSERT INTO chain_inbound (chain_id, block) VALUES (:chain, :block) ON CONFLICT (chain_id) "
+            "INSERT INTO chain_inbound (chain_id, block) VALUES (:chain, :block) "
+            "ON CONFLICT (chain_id) "
             "DO UPDATE SET block = excluded.block WHERE chain_inbound.block < excluded.block",
             chain=chain_id,
             block=block,

@@ -72,8 +72,10 @@ class Hall:
     def put_day(self, day: HallDay) -> None:
         """Store a day, in place of what was there."""
         self._sql.run(
-            "INSERT INTO hall_days (public_id, day, agent_id, body) VALUES (:id, :day, :agent, :body) "
-            "ON CONFLICT (public_id, day) DO UPDATE SET agent_id = excluded.agent_id, body = excluded.body",
+            "INSERT INTO hall_days (public_id, day, agent_id, body) "
+            "VALUES (:id, :day, :agent, :body) "
+            "ON CONFLICT (public_id, day) DO UPDATE "
+            "SET agent_id = excluded.agent_id, body = excluded.body",
             id=day.public_id,
             day=day.day,
             agent=day.agent_id,
@@ -120,7 +122,8 @@ class Hall:
         behind = self._sql.rows(
             "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
             "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
-            "AND (h.as_of < :today OR l.created_at >= h.as_of - :slack)) ORDER BY h.as_of LIMIT :most",
+            "AND (h.as_of < :today OR l.created_at >= h.as_of - :slack)) ORDER BY h.as_of "
+            "LIMIT :most",
             today=micros(today),
             slack=SLACK_US,
             most=limit,
@@ -134,7 +137,8 @@ class Hall:
 
     def _days(self, where: str, of: str, since: str, until: str) -> list[HallDay]:
         rows = self._sql.rows(
-            f"SELECT * FROM hall_days WHERE {where} AND day >= :since AND day < :until ORDER BY day, public_id",
+            f"SELECT * FROM hall_days WHERE {where} AND day >= :since AND day < :until "
+            "ORDER BY day, public_id",
             id=of,
             since=since,
             until=until,

@@ -75,7 +75,8 @@ class Identities:
     def person(self, address: str, *, new_id: str, now: datetime) -> User:
         """The person behind an address; made at the first sign-in."""
         self._sql.run(
-            "INSERT INTO users (user_id, address, address_lower, created_at) VALUES (:id, :address, :lower, :at) "
+            "INSERT INTO users (user_id, address, address_lower, created_at) "
+            "VALUES (:id, :address, :lower, :at) "
             "ON CONFLICT (address_lower) DO NOTHING",
             id=new_id,
             address=address,
@@ -124,7 +125,8 @@ class Identities:
         """The challenge that waits under a nonce; None when it is unknown, used or too old."""
         row = first(
             self._sql,
-            "SELECT nonce, message, address, chain_id FROM challenges WHERE nonce = :nonce AND expires_at > :now",
+            "SELECT nonce, message, address, chain_id FROM challenges WHERE nonce = :nonce "
+            "AND expires_at > :now",
             nonce=nonce,
             now=micros(now),
         )
@@ -165,7 +167,8 @@ class Identities:
         row = first(
             self._sql,
             "SELECT s.user_id, u.address, s.created_at, s.expires_at, s.longest_at FROM sessions s "
-            "JOIN users u ON u.user_id = s.user_id WHERE s.token_hash = :hash AND s.expires_at > :now",
+            "JOIN users u ON u.user_id = s.user_id WHERE s.token_hash = :hash "
+            "AND s.expires_at > :now",
             hash=token_hash,
             now=micros(now),
         )
@@ -216,7 +219,8 @@ class Identities:
         """An owner's agents, newest first."""
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
         rows = self._sql.rows(
-            "SELECT * FROM agents WHERE owner_id = :owner AND (created_at, agent_id) < (:at, :last) "
+            "SELECT * FROM agents WHERE owner_id = :owner "
+            "AND (created_at, agent_id) < (:at, :last) "
             "ORDER BY created_at DESC, agent_id DESC LIMIT :most",
             owner=owner_id,
             at=at,
@@ -236,7 +240,7 @@ class Identities:
         )
 
     # -- keys
-    # ------------------------------------------------------------------------------------------------
+    # ---------------------------------------------------------------------------------------------
 
     def add_key(self, key_id: str, agent_id: str, key_hash: str, now: datetime) -> None:
         """Give an agent a key.
@@ -276,7 +280,8 @@ class Identities:
     def revoke_key(self, agent_id: str, key_id: str, now: datetime) -> bool:
         """Revoke at once; False when there is no such live key."""
         done = self._sql.run(
-            "UPDATE agent_keys SET revoked_at = :at WHERE key_id = :key AND agent_id = :id AND revoked_at IS NULL",
+            "UPDATE agent_keys SET revoked_at = :at WHERE key_id = :key AND agent_id = :id "
+            "AND revoked_at IS NULL",
             at=micros(now),
             key=key_id,
             id=agent_id,

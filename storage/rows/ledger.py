@@ -296,14 +296,14 @@ class Ledger:
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""
-        return [
-            event_of(r)
-            for r in self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash ORDER BY seq",
-                public_id=public_id,
-                tx_hash=tx_hash.lower(),
-            )
-        ]
+        # By a bare seq SQLite would walk the whole ledger in that order, and not ask the index.
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash "
+            "ORDER BY +seq",
+            public_id=public_id,
+            tx_hash=tx_hash.lower(),
+        )
+        return [event_of(r) for r in rows]
 
     def get(self, public_id: str, event_id: str) -> Event | None:
         """One row by its id."""

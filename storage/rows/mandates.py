@@ -193,18 +193,24 @@ class Mandates:
         )
         return self._mandate(row) if row else None
 
-    def non_draft_of_owner(self, owner_id: str) -> list[Mandate]:
-        """An owner's mandates but drafts and cancelled ones, oldest first."""
+    def non_draft_of_owner(self, owner_id: str, *, after: str | None, limit: int) -> list[Mandate]:
+        """A page of an owner's mandates but drafts and cancelled ones, oldest first."""
+        at, last = keys_of(after, (int, str)) if after else (-1, "")
         rows = self._sql.rows(
-            f"{_SELECT} WHERE owner_id = :owner AND status NOT IN ('draft', 'cancelled') ORDER BY created_at, public_id",
+            f"{_SELECT} WHERE owner_id = :owner AND status NOT IN ('draft', 'cancelled') "
+            "AND (created_at, public_id) > (:at, :last) ORDER BY created_at, public_id LIMIT :most",
             owner=owner_id,
+            at=at,
+            last=last,
+            most=limit,
         )
         return [self._mandate(r) for r in rows]
 
     def of_agent_non_draft(self, agent_id: str) -> list[Mandate]:
         """An agent's mandates but drafts and cancelled ones, oldest first."""
         rows = self._sql.rows(
-            f"{_SELECT} WHERE agent_id = :agent AND status NOT IN ('draft', 'cancelled') ORDER BY created_at, public_id",
+            f"{_SELECT} WHERE agent_id = :agent AND status NOT IN ('draft', 'cancelled') "
+            "ORDER BY created_at, public_id",
             agent=agent_id,
         )
         return [self._mandate(r) for r in rows]
@@ -212,29 +218,41 @@ class Mandates:
     def ids_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[str]:
         """Ids of an agent's mandates; those of one owner where it is named."""
         rows = self._sql.rows(
-            "SELECT public_id FROM mandates WHERE agent_id = :agent AND (:owner = '' OR owner_id = :owner) ORDER BY public_id",
+            "SELECT public_id FROM mandates WHERE agent_id = :agent AND (:owner = '' "
+            "OR owner_id = :owner) ORDER BY public_id",
             agent=agent_id,
             owner=owner_id or "",
         )
         return [r["public_id"] for r in rows]
 
-    def busy_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[tuple[str, int]]:
+    def busy_of_agent(
+        self, agent_id: str, owner_id: str | None, *, behind: tuple[int, str], limit: int
+    ) -> list[tuple[str, int]]:
         """(id, time of the newest row in micros) of an agent's mandates that have rows, the newest
-        first.
+        first; a page behind a (time, id).
         """
+        at, last = behind
         rows = self._sql.rows(
-            "SELECT m.public_id, l.created_at FROM mandates m JOIN ledger_heads l ON l.public_id = m.public_id "
-            "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) ORDER BY l.created_at DESC, m.public_id DESC",
+            "SELECT m.public_id, l.created_at FROM mandates m "
+            "JOIN ledger_heads l ON l.public_id = m.public_id "
+            "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) "
+            "AND (l.created_at, m.public_id) < (:at, :last) "
+            "ORDER BY l.created_at DESC, m.public_id DESC LIMIT :most",
             agent=agent_id,
             owner=owner_id or "",
+            at=at,
+            last=last,
+            most=limit,
         )
         return [(r["public_id"], int(r["created_at"])) for r in rows]
 
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
         """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""
         rows = self._sql.rows(
-            f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL AND status <> 'settled' "
-            "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id LIMIT :most",
+            f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
+            "AND status <> 'settled' "
+            "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id "
+            "LIMIT :most",
             chain=chain_id,
             most=limit,
         )
@@ -253,7 +271,8 @@ class Mandates:
         """True while an open mandate with a vault on the chain names the agent."""
         found = first(
             self._sql,
-            "SELECT 1 AS one FROM mandates WHERE agent_id = :agent AND chain_id = :chain AND vault_lower IS NOT NULL "
+            "SELECT 1 AS one FROM mandates WHERE agent_id = :agent AND chain_id = :chain "
+            "AND vault_lower IS NOT NULL "
             "AND status IN ('signed', 'working') LIMIT 1",
             agent=agent_id,
             chain=chain_id,
@@ -275,7 +294,8 @@ class Mandates:
         """(working mandates, all mandates)."""
         row = first(
             self._sql,
-            "SELECT COUNT(*) AS n, SUM(CASE WHEN status = 'working' THEN 1 ELSE 0 END) AS w FROM mandates",
+            "SELECT COUNT(*) AS n, SUM(CASE WHEN status = 'working' THEN 1 ELSE 0 END) AS w "
+            "FROM mandates",
         )
         return (int(row["w"] or 0), int(row["n"])) if row else (0, 0)
 

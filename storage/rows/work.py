@@ -75,7 +75,8 @@ class Idempotency:
         """Store the first answer, so that a repeat is identical."""
         text = json.dumps(response, separators=(",", ":"))
         self._sql.run(
-            "UPDATE idempotency SET status = :status, response = :response WHERE scope = :scope AND key = :key",
+            "UPDATE idempotency SET status = :status, response = :response WHERE scope = :scope "
+            "AND key = :key",
             status=status,
             response=text,
             scope=scope,
@@ -114,9 +115,11 @@ class SwitchRows:
     def set(self, name: str, value: str, now: datetime, by: str) -> None:
         """Set a switch; acts on the next request of every process."""
         self._sql.run(
-            "INSERT INTO switches (name, value, changed_at, changed_by) VALUES (:name, :value, :at, :by) "
+            "INSERT INTO switches (name, value, changed_at, changed_by) "
+            "VALUES (:name, :value, :at, :by) "
             "ON CONFLICT (name) DO UPDATE "
-            "SET value = excluded.value, changed_at = excluded.changed_at, changed_by = excluded.changed_by",
+            "SET value = excluded.value, changed_at = excluded.changed_at, changed_by = "
+            "excluded.changed_by",
             name=name,
             value=value,
             at=micros(now),
@@ -133,8 +136,10 @@ class Work:
     def claim(self, kind: str, key: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take a piece of work until a time; False while somebody else has it."""
         done = self._sql.run(
-            "INSERT INTO work_claims (kind, key, holder, until_at) VALUES (:kind, :key, :holder, :until) "
-            "ON CONFLICT (kind, key) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at "
+            "INSERT INTO work_claims (kind, key, holder, until_at) "
+            "VALUES (:kind, :key, :holder, :until) "
+            "ON CONFLICT (kind, key) DO UPDATE "
+            "SET holder = excluded.holder, until_at = excluded.until_at "
             "WHERE work_claims.until_at <= :now OR work_claims.holder = :holder",
             kind=kind,
             key=key,

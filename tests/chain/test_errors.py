@@ -10,11 +10,11 @@ from domain.refusals import REFUSALS
 
 # A target's or a library's own failure, or a call that the service never makes up: shown by name, with its arguments.
 NO_REFUSAL = {
-    "AgentNotInTerms", "BadTarget", "BadTerms", "LensGas", "NotAVault", "ProbeFailed", "ProbeGas", "TargetReverted", "UnfairExit",
+    "AgentNotInTerms", "ApprovalNeeded", "ApprovalUsed", "BadTarget", "BadTerms", "LensGas", "NotAVault", "ProbeFailed", "ProbeGas", "TargetReverted", "UnfairExit",
     "UsdcLeft",
     # OpenZeppelin
     "CloneArgumentsTooLong", "Create2EmptyBytecode", "FailedDeployment", "InsufficientBalance", "InvalidShortString",
-    "ReentrancyGuardReentrantCall", "SafeERC20FailedOperation", "StringTooLong",
+    "ReentrancyGuardReentrantCall", "SafeCastOverflowedUintDowncast", "SafeERC20FailedOperation", "StringTooLong",
 }  # fmt: skip
 
 

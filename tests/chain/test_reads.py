@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -39,3 +40,14 @@ async def test_a_transaction_of_another_kind_is_not_recorded_as_asked(world: Wor
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="pause")).body["mandate"][
         "paused"
     ] is True
+
+
+async def test_a_state_tells_which_probes_answered_and_the_factory_whether_it_keeps_approvals(
+    world: World,
+) -> None:
+    m = await working(world)
+    chain = world.chains.get(CHAIN_ID)
+    state = (await chain.vault_states([m.vault]))[m.vault]
+    assert (state.answered, state.measured) == ((True,), True)
+    assert not replace(state, answered=(True, False)).measured
+    assert await chain.approvals_on_chain() is False

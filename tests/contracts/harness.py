@@ -288,11 +288,13 @@ HOSTILE: Final = (
 class World:
     """USDC, a market, hostile targets, factory and lens, and ten people."""
 
-    def __init__(self, currency: str = "TestUSDC") -> None:
+    def __init__(self, currency: str = "TestUSDC", *, approvals_on_chain: bool = False) -> None:
         self.evm = Evm()
         self.owner, self.agent, self.keeper, self.stranger, self.friend = self.evm.people[:5]
         self.usdc = self.evm.deploy(currency)
-        self.factory = self.evm.deploy("MandateVaultFactory", self.usdc.address, self.keeper)
+        self.factory = self.evm.deploy(
+            "MandateVaultFactory", self.usdc.address, self.keeper, approvals_on_chain
+        )
         self.lens = self.evm.deploy("VaultLens")
         self.market = self.evm.deploy("TestMarket", self.usdc.address)
         self.hostile = self.evm.deploy("HostileTarget", self.usdc.address)

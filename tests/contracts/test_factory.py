@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ from tests.contracts.harness import (
     MAX_WITHDRAW,
     PROBES,
     REDEEM,
+    ROOT,
     USD,
+    WORTH_OF,
     ZERO,
     Contract,
     World,
@@ -68,7 +71,13 @@ def test_the_vault_keeps_the_terms_in_its_bytecode(world: World) -> None:
         "agentFeeBps",
         "onFloor",
     )
-    assert config == (world.owner.lower(), world.agent.lower(), *(t[k] for k in kept), digest)
+    assert config == (
+        world.owner.lower(),
+        world.agent.lower(),
+        *(t[k] for k in kept),
+        digest,
+        t["approvalAbove"],
+    )
     assert [(to_checksum_address(a), s, m) for a, s, m in calls] == world.calls()
     assert [(to_checksum_address(a), s) for a, s in probes] == world.probes()
     assert vault.read("owner") == world.owner
@@ -142,46 +151,104 @@ def test_terms_that_contradict_themselves_are_refused(
 
 @pytest.mark.parametrize(
     "over",
-    [{"agentFeeBps": 3_000}, {"horizonDays": 366}, {"stopFloorBps": 0}, {"stopFloorBps": 10_000}],
+    [
+        {"agentFeeBps": 3_000},
+        {"horizonDays": 366},
+        {"stopFloorBps": 0},
+        {"stopFloorBps": 10_000},
+        {"budgetUsdc": 2**128 - 1},
+    ],
 )
 def test_terms_at_the_limits_are_taken(world: World, over: dict[str, Any]) -> None:
     assert world.create(world.terms(**over)).read("cash") == 0
 
 
 def test_terms_from_the_future_or_already_over_are_refused(world: World) -> None:
-    for shift in (3_601, -30 * DAY):
-        with refused("BadTerms", "issuedAt"):
+    for shift, what in ((3_601, "issuedAt"), (-30 * DAY, "endsAt")):
+        with refused("BadTerms", what):
             world.create(world.terms(issuedAt=world.evm.time + shift))
     assert world.create(world.terms(issuedAt=world.evm.time + 3_600)).address
     assert world.create(world.terms(issuedAt=world.evm.time - 30 * DAY + 1)).address
 
 
-BANNED = (
-    "transfer(address,uint256)", "transferFrom(address,address,uint256)", "approve(address,uint256)",
-    "increaseAllowance(address,uint256)", "increaseApproval(address,uint256)",
+REFUSED = (
+    "transfer(address,uint256)", "transferFrom(address,address,uint256)", "burn(uint256)",
+    "burn(address,uint256)", "burnFrom(address,uint256)", "approve(address,uint256)",
+    "increaseAllowance(address,uint256)", "decreaseAllowance(address,uint256)",
+    "increaseApproval(address,uint256)", "decreaseApproval(address,uint256)",
     "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)",
-    "permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)", "transferAndCall(address,uint256,bytes)",
-    "approveAndCall(address,uint256,bytes)", "send(address,uint256,bytes)", "authorizeOperator(address)",
+    "permit(address,address,uint256,uint256,bytes)",
+    "permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)",
+    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)",
+    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
+    "receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)",
+    "receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
+    "cancelAuthorization(address,bytes32,uint8,bytes32,bytes32)",
+    "cancelAuthorization(address,bytes32,bytes)", "transferAndCall(address,uint256)",
+    "transferAndCall(address,uint256,bytes)", "transferFromAndCall(address,address,uint256)",
+    "transferFromAndCall(address,address,uint256,bytes)", "approveAndCall(address,uint256)",
+    "approveAndCall(address,uint256,bytes)", "send(address,uint256,bytes)",
+    "operatorSend(address,address,uint256,bytes,bytes)", "authorizeOperator(address)",
+    "burn(uint256,bytes)", "operatorBurn(address,uint256,bytes,bytes)",
     "safeTransferFrom(address,address,uint256)", "safeTransferFrom(address,address,uint256,bytes)",
     "setApprovalForAll(address,bool)", "safeTransferFrom(address,address,uint256,uint256,bytes)",
-    "safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)", "transfer(address,uint256,uint256)",
-    "transferFrom(address,address,uint256,uint256)", "approve(address,uint256,uint256)", "setOperator(address,bool)",
-    "approve(address,address,uint160,uint48)", "approveDelegation(address,uint256)", "allow(address,bool)",
-    "setAuthorization(address,bool)", "multicall(bytes[])", "multicall(uint256,bytes[])", "multicall(bytes32,bytes[])",
-    "aggregate((address,bytes)[])", "tryAggregate(bool,(address,bytes)[])", "aggregate3((address,bool,bytes)[])",
-    "execute(bytes,bytes[],uint256)", "execute(bytes,bytes[])",
+    "safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)",
+    "transfer(address,uint256,uint256)", "transferFrom(address,address,uint256,uint256)",
+    "approve(address,uint256,uint256)", "setOperator(address,bool)",
+    "approve(address,address,uint160,uint48)",
+    "permit(address,((address,uint160,uint48,uint48),address,uint256),bytes)",
+    "permit(address,((address,uint160,uint48,uint48)[],address,uint256),bytes)",
+    "transferFrom(address,address,uint160,address)",
+    "transferFrom((address,address,uint160,address)[])",
+    "permitTransferFrom(((address,uint256),uint256,uint256),(address,uint256),address,bytes)",
+    "permitTransferFrom(((address,uint256)[],uint256,uint256),(address,uint256)[],address,bytes)",
+    "permitWitnessTransferFrom(((address,uint256),uint256,uint256),(address,uint256),address,bytes32,string,bytes)",
+    "permitWitnessTransferFrom(((address,uint256)[],uint256,uint256),(address,uint256)[],address,bytes32,string,bytes)",
+    "approveDelegation(address,uint256)",
+    "delegationWithSig(address,address,uint256,uint256,uint8,bytes32,bytes32)",
+    "allow(address,bool)", "allowBySig(address,address,bool,uint256,uint256,uint8,bytes32,bytes32)",
+    "setAuthorization(address,bool)",
+    "setAuthorizationWithSig((address,address,bool,uint256,uint256),(uint8,bytes32,bytes32))",
+    "setRelayerApproval(address,address,bool)", "hope(address)", "delegate(address)",
+    "transferOwnership(address)", "setOwner(address)", "multicall(bytes[])",
+    "multicall(uint256,bytes[])", "multicall(bytes32,bytes[])", "batch(bytes[],bool)",
+    "aggregate((address,bytes)[])", "tryAggregate(bool,(address,bytes)[])",
+    "blockAndAggregate((address,bytes)[])", "tryBlockAndAggregate(bool,(address,bytes)[])",
+    "aggregate3((address,bool,bytes)[])", "aggregate3Value((address,bool,uint256,bytes)[])",
+    "call(address,address,uint256,bytes)", "batch((address,address,uint256,bytes)[])",
+    "setAccountOperator(address,address,bool)", "setOperator(bytes19,address,uint256)",
+    "controlCollateral(address,address,uint256,bytes)",
+    "permit(address,address,uint256,uint256,uint256,uint256,bytes)",
+    "execTransaction(address,uint256,bytes,uint8,uint256,uint256,uint256,address,address,bytes)",
+    "execTransactionFromModule(address,uint256,bytes,uint8)",
+    "execTransactionFromModuleReturnData(address,uint256,bytes,uint8)", "enableModule(address)",
+    "multiSend(bytes)", "execute(address,uint256,bytes)", "executeBatch(address[],bytes[])",
+    "executeBatch(address[],uint256[],bytes[])", "executeBatch((address,uint256,bytes)[])",
+    "execute(address,uint256,bytes,uint8)", "execute(bytes32,bytes)",
+    "executeFromExecutor(bytes32,bytes)", "execute(address,bytes)", "exec(address,bytes)",
+    "execute(bytes,bytes[],uint256)", "execute(bytes,bytes[])", "flashLoan(address,uint256,bytes)",
+    "flashLoan(address,address,uint256,bytes)", "flashLoan(address,address[],uint256[],bytes)",
+    "flashLoanSimple(address,address,uint256,bytes,uint16)",
 )  # fmt: skip
 
 
 def refuse_call(world: World, target: str, what: bytes) -> None:
     calls = [(world.market.address, REDEEM, 0b110), (target, what, 0)]
+    t = world.terms(calls, [])
     with refused("BadTarget", target, what):
-        world.create(world.terms(calls, []), calls, [])
+        world.factory.read("create", *world.create_data(t, calls, []), by=world.owner)
 
 
-@pytest.mark.parametrize("signature", BANNED)
-def test_token_moves_rights_and_batches_are_never_listed(world: World, signature: str) -> None:
-    refuse_call(world, world.market.address, selector(signature))
+def test_token_moves_rights_and_batches_are_never_listed(world: World) -> None:
+    for signature in REFUSED:
+        refuse_call(world, world.market.address, selector(signature))
+
+
+def test_the_refused_functions_are_the_ones_that_their_comments_name() -> None:
+    source = (ROOT / "contracts" / "src" / "RefusedCalls.sol").read_text()
+    told = dict(re.findall(r"s == (0x[0-9a-f]{8});? // (\S+)", source))
+    assert told == {"0x" + selector(signature).hex(): signature for signature in REFUSED}
+    assert len(told) == len(REFUSED) == source.count("s == 0x")
 
 
 def test_usdc_the_factory_the_implementation_and_empty_accounts_are_never_listed(
@@ -217,9 +284,60 @@ def test_the_lists_are_bounded(world: World) -> None:
     assert world.create(world.terms(calls[:24], []), calls[:24], []).address
 
 
+def test_eight_probes_are_taken_and_a_ninth_is_refused(world: World) -> None:
+    targets = [world.evm.deploy("HostileTarget", world.usdc.address).address for _ in range(9)]
+    probes = [(t, WORTH_OF) for t in targets]
+    with refused("BadTerms", "allowedTargets"):
+        world.create(world.terms([], probes), [], probes)
+    assert world.create(world.terms([], probes[:8]), [], probes[:8]).read("worth")[3] == (True,) * 8
+
+
+def test_a_day_cap_of_the_whole_budget_is_taken(world: World) -> None:
+    t = world.terms(dailyCap=1_000 * USD, perTxCap=1_000 * USD)
+    assert world.create(t).read("terms")[0][2:5] == (1_000 * USD,) * 3
+
+
+def funded_ahead(world: World) -> tuple[dict[str, Any], Contract]:
+    """Terms whose vault was never made, and 100 that lie at its address."""
+    t = world.terms()
+    where = world.factory.read("predict", tuple(t.values()), world.calls(), world.probes())
+    world.usdc.send(world.owner, "transfer", where, 100 * USD)
+    return t, world.evm.at("MandateVault", to_checksum_address(where))
+
+
+def test_after_the_end_a_vault_that_was_funded_ahead_is_made_and_only_withdrawn(
+    world: World,
+) -> None:
+    t, vault = funded_ahead(world)
+    world.evm.time = t["endsAt"] + 400 * DAY
+    assert create_signed(world, t, world.sign(t)) == vault.address
+    for by, *call in (
+        (world.owner, "deposit", 1), (world.owner, "sync"), (world.owner, "setAgent", world.agent),
+        (world.agent, "execute", world.market.address, b"", 0),
+    ):  # fmt: skip
+        with refused("MandateEnded", t["endsAt"]):
+            vault.send(by, *call)
+    told = vault.send(world.owner, "withdrawAll")
+    assert (told.one("Settled")["agentFee"], told.one("Withdrawn")["amount"]) == (0, 100 * USD)
+
+
+def test_after_the_end_an_address_without_money_gets_no_vault(world: World) -> None:
+    t = world.terms()
+    world.evm.time = t["endsAt"]
+    with refused("BadTerms", "endsAt"):
+        world.create(t)
+
+
+def test_after_the_end_an_existing_vault_is_still_found(world: World) -> None:
+    t = world.terms()
+    vault = world.create(t)
+    world.evm.time = t["endsAt"]
+    assert world.factory.read("create", *world.create_data(t), by=world.owner) == vault.address
+
+
 def test_a_factory_needs_a_token_that_exists(world: World) -> None:
     with refused("BadTerms", "usdc"):
-        world.evm.deploy("MandateVaultFactory", world.stranger, world.keeper)
+        world.evm.deploy("MandateVaultFactory", world.stranger, world.keeper, False)
 
 
 # -- who may ask ------------------------------------------------------------------------------------------------
@@ -260,7 +378,7 @@ def test_threat_high_s_twin_and_64_byte_signature(world: World) -> None:
 
 def test_threat_signature_replay_across_chains_factories_and_terms(world: World) -> None:
     t = world.terms()
-    other = world.evm.deploy("MandateVaultFactory", world.usdc.address, world.keeper)
+    other = world.evm.deploy("MandateVaultFactory", world.usdc.address, world.keeper, False)
     for foreign in (
         world.sign(t, chainId=8453),
         world.sign(t, verifyingContract=other.address),

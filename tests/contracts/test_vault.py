@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from eth_utils import keccak
 
 from tests.contracts.harness import (
     AGENT_STOP,
@@ -15,6 +16,7 @@ from tests.contracts.harness import (
     WITHDRAW_STOP,
     ZERO,
     Contract,
+    Receipt,
     World,
     entries,
     refused,
@@ -22,8 +24,8 @@ from tests.contracts.harness import (
 )
 
 ALL = (
-    ("deposit", 1), ("sync",), ("execute", ZERO, b"", 0), ("unwind", ZERO, b""), ("stop",), ("revokeAgent",), ("setAgent", ZERO),
-    ("withdrawAll",), ("settle",), ("payAgent",), ("mark",),
+    ("deposit", 1), ("sync",), ("execute", ZERO, b"", 0), ("executeApproved", ZERO, b"", 0, 0, b""), ("unwind", ZERO, b""),
+    ("stop",), ("revokeAgent",), ("setAgent", ZERO), ("withdrawAll",), ("settle",), ("payAgent",), ("mark",),
 )  # fmt: skip
 
 
@@ -75,6 +77,17 @@ def test_only_the_owner_may_deposit_sync_revoke_set_or_withdraw(world: World) ->
                 vault.send(who, *call)
 
 
+def test_sync_books_what_arrived_and_no_more(world: World) -> None:
+    vault = world.vault(deposit=100 * USD)
+    world.usdc.send(world.stranger, "transfer", vault.address, 30 * USD)
+    told = vault.send(world.owner, "sync").one("Deposited")
+    assert (told["amount"], vault.read("cash"), vault.read("totalDeposited")) == (
+        30 * USD,
+        130 * USD,
+        130 * USD,
+    )
+
+
 def test_sync_books_a_plain_transfer_up_to_the_budget(world: World) -> None:
     vault = world.vault(deposit=900 * USD)
     world.usdc.send(world.stranger, "transfer", vault.address, 150 * USD)
@@ -112,6 +125,7 @@ def test_execute_measures_what_left_and_takes_the_approval_back(world: World) ->
         "spent": 30 * USD,
         "returned": 0,
         "spentToday": 30 * USD,
+        "dataHash": keccak(world.hostile.data("take", 30 * USD)),
     }
     assert (vault.read("cash"), vault.read("totalSpent"), vault.read("spentToday")) == (
         970 * USD,
@@ -131,7 +145,7 @@ def test_execute_measures_what_came_back(world: World) -> None:
 def test_a_whole_round_through_a_market(world: World) -> None:
     vault = world.vault()
     world.invest(vault, 200 * USD)
-    assert vault.read("worth") == (800 * USD, 200 * USD, 800 * USD)
+    assert vault.read("worth") == (800 * USD, 200 * USD, 800 * USD, (True,) * 3)
     world.usdc.send(world.stranger, "transfer", world.market.address, 20 * USD)
     shares = world.market.read("balanceOf", vault.address)
     told = world.redeem(vault, shares).one("Executed")
@@ -240,29 +254,32 @@ def test_spending_stops_at_the_floor_and_equality_passes(world: World) -> None:
 
 def test_the_floor_is_in_proportion_to_what_was_paid_in(world: World) -> None:
     vault = world.vault(deposit=333_333_333)
-    assert vault.read("worth") == (333_333_333, 0, 266_666_666)
+    assert vault.read("worth")[:3] == (333_333_333, 0, 266_666_666)
     world.take(vault, 66_666_667)
     with refused("MandateStopped", FLOOR_STOP):
         world.take(vault, 1)
 
 
 def below_the_floor(world: World) -> Contract:
-    """Cash 700, a position of 100 that the hostile target values; the floor is 800; then one dollar is lost."""
+    """Cash 700, a position of 101 that the hostile target values and a mark records; the floor is 800; then two dollars go."""
     vault = world.vault(
         probes=[(world.hostile.address, selector("worthOf(address)"))], perTxCap=500 * USD
     )
     world.hostile.send(world.stranger, "setProbe", 300 * USD, 0)
     world.take(vault, 300 * USD)
+    world.hostile.send(world.stranger, "setProbe", 101 * USD, 0)
+    assert vault.send(world.keeper, "mark").names() == ["Marked"]
     world.hostile.send(world.stranger, "setProbe", 99 * USD, 0)
     return vault
 
 
 def test_below_the_floor_an_exit_must_bring_98_percent_back(world: World) -> None:
     vault = below_the_floor(world)
+    fair = 52 * USD * 98 // 100  # 101 was recorded, 49 are left
     with refused("MandateStopped", FLOOR_STOP):
-        world.act(vault, world.hostile, "exit", 50 * USD, 49 * USD - 1)
-    told = world.act(vault, world.hostile, "exit", 50 * USD, 49 * USD).one("Executed")
-    assert told["returned"] == 49 * USD
+        world.act(vault, world.hostile, "exit", 50 * USD, fair - 1)
+    told = world.act(vault, world.hostile, "exit", 50 * USD, fair).one("Executed")
+    assert told["returned"] == fair
 
 
 def test_below_the_floor_an_exit_that_nobody_can_measure_is_refused(world: World) -> None:
@@ -582,6 +599,7 @@ def test_unwinding_lifts_the_lock_and_counts_as_returned(world: World) -> None:
         "target": world.market.address,
         "selector": REDEEM,
         "returned": 100 * USD,
+        "dataHash": keccak(world.market.data("redeem", shares, vault.address, vault.address)),
     }
     assert vault.read("totalReturned") == 100 * USD
     assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 1_000 * USD
@@ -597,10 +615,9 @@ def test_unwinding_needs_a_closed_mandate_a_listed_call_and_the_right(world: Wor
         with refused("MandateActive"):
             world.unwind(vault, who, world.market, *exit_)
     stop(world, vault)
-    for who in (world.agent, world.stranger):
-        with refused("NotAuthorized", who):
-            world.unwind(vault, who, world.market, *exit_)
-    for who in (world.owner, world.keeper):
+    with refused("NotAuthorized", world.stranger):
+        world.unwind(vault, world.stranger, world.market, *exit_)
+    for who in (world.owner, world.keeper, world.agent):
         with refused("TargetNotAllowed", world.market.address, REDEEM):
             world.unwind(vault, who, world.market, "redeem", 1, who, vault.address)
         with refused("TargetNotAllowed", world.usdc.address):
@@ -608,15 +625,73 @@ def test_unwinding_needs_a_closed_mandate_a_listed_call_and_the_right(world: Wor
     world.unwind(vault, world.keeper, world.market, *exit_)
 
 
-def test_after_the_end_an_agent_that_was_not_revoked_may_unwind(world: World) -> None:
-    vault = locked(world)
-    world.evm.time = vault.read("terms")[0][6]
-    world.unwind(vault, world.agent, world.market, "redeem", 50 * USD, vault.address, vault.address)
-    vault.send(world.owner, "revokeAgent")
+def closed(world: World, how: str, **over: int) -> Contract:
+    """A vault with 100 in the market, closed in one of the four ways."""
+    vault = locked(world, **over)
+    if how == "end":
+        world.evm.time = vault.read("terms")[0][6]
+    elif how == "floor":
+        world.take(vault, 150 * USD)
+        world.market.send(world.stranger, "lose", 60 * USD)
+        vault.send(world.keeper, "mark")
+        world.market.send(world.stranger, "lose", 0)  # a block later
+    else:
+        vault.send(getattr(world, how), "stop")
+    return vault
+
+
+def agent_unwinds(world: World, vault: Contract) -> Receipt:
+    return world.unwind(
+        vault, world.agent, world.market, "redeem", 10 * USD, vault.address, vault.address
+    )
+
+
+@pytest.mark.parametrize("how", ["owner", "agent", "end", "floor"])
+def test_after_any_close_the_agent_of_the_terms_may_unwind_for_three_days(
+    world: World, how: str
+) -> None:
+    vault = closed(world, how)
+    assert agent_unwinds(world, vault).one("Unwound")["by"] == world.agent
+    until = vault.read("lockStatus")[2]
+    world.evm.time = until - 1
+    agent_unwinds(world, vault)
+    world.evm.time = until
     with refused("NotAuthorized", world.agent):
-        world.unwind(
-            vault, world.agent, world.market, "redeem", 50 * USD, vault.address, vault.address
-        )
+        agent_unwinds(world, vault)
+
+
+def test_after_a_floor_stop_that_says_keep_the_agent_may_not_unwind(world: World) -> None:
+    with refused("NotAuthorized", world.agent):
+        agent_unwinds(world, closed(world, "floor", onFloor=0))
+    agent_unwinds(world, closed(world, "owner", onFloor=0))
+
+
+def test_an_agent_that_was_revoked_before_the_close_may_not_unwind(world: World) -> None:
+    vault = locked(world)
+    vault.send(world.owner, "revokeAgent")
+    stop(world, vault)
+    with refused("NotAuthorized", world.agent):
+        agent_unwinds(world, vault)
+
+
+@pytest.mark.parametrize(
+    ("how", "why"), [("owner", ("MandateStopped", OWNER_STOP)), ("end", ("MandateEnded",))]
+)
+def test_after_the_close_the_agent_cannot_be_revoked_any_more(
+    world: World, how: str, why: tuple[object, ...]
+) -> None:
+    vault = closed(world, how)
+    with refused(str(why[0]), *why[1:]):
+        vault.send(world.owner, "revokeAgent")
+    agent_unwinds(world, vault)
+
+
+def test_an_agent_that_the_terms_do_not_name_unwinds_too(world: World) -> None:
+    vault = world.vault(agent=ZERO)
+    vault.send(world.owner, "setAgent", world.agent)
+    world.invest(vault, 100 * USD)
+    stop(world, vault)
+    agent_unwinds(world, vault)
 
 
 def test_after_settlement_the_agent_is_nobody(world: World) -> None:
@@ -718,6 +793,78 @@ def test_the_lens_reads_many_vaults_and_skips_what_is_none(world: World) -> None
     )
     assert not gone["ok"]
     assert not foreign["ok"]
+
+
+def lens_of(world: World, vault: Contract) -> dict[str, object]:
+    fields = [
+        c["name"] for c in entries("VaultLens", "function")["read"]["outputs"][2]["components"]
+    ]
+    return dict(zip(fields, world.lens.read("read", [vault.address])[2][0], strict=True))
+
+
+def own_words(world: World, vault: Contract) -> dict[str, object]:
+    """What the lens should say, asked of the vault itself."""
+    cash, positions, floor, answered = vault.read("worth")
+    withdrawable, reason, until = vault.read("lockStatus")
+    same = (
+        "settled",
+        "stopReason",
+        "spentToday",
+        "totalDeposited",
+        "totalSpent",
+        "totalReturned",
+        "feeOwed",
+    )
+    return {name: vault.read(name) for name in same} | {
+        "ok": True, "stopped": vault.read("stoppedAt") != 0, "withdrawable": withdrawable, "lockReason": reason, "until": until,
+        "agent": vault.read("agent").lower(), "cash": cash, "positions": positions, "floor": floor, "answered": answered,
+        "balance": world.balance(vault),
+    }  # fmt: skip
+
+
+def test_the_lens_says_in_every_state_what_the_vault_says(world: World) -> None:
+    vault = locked(world)
+    world.take(vault, 7 * USD)
+    world.give(vault, 30 * USD)
+    world.usdc.send(world.stranger, "transfer", vault.address, 3)
+    told = lens_of(world, vault)
+    assert told == own_words(world, vault)
+    assert (told["lockReason"], told["totalSpent"], told["totalReturned"]) == (
+        1,
+        107 * USD,
+        30 * USD,
+    )
+    stop(world, vault)
+    assert lens_of(world, vault) == own_words(world, vault)
+    world.unwind(
+        vault, world.owner, world.market, "redeem", 100 * USD, vault.address, vault.address
+    )
+    vault.send(world.keeper, "settle")
+    told = lens_of(world, vault)
+    assert told == own_words(world, vault)
+    assert (told["settled"], told["feeOwed"]) == (True, 2_300_000)
+
+
+def test_a_position_given_after_the_settlement_locks_nothing(world: World) -> None:
+    vault = world.vault()
+    stop(world, vault)
+    vault.send(world.keeper, "settle")
+    world.usdc.send(world.stranger, "approve", world.market.address, 100 * USD)
+    world.market.send(world.stranger, "deposit", 100 * USD, vault.address)
+    assert vault.read("lockStatus") == (True, 0, 0)
+    assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 1_000 * USD
+
+
+def test_worth_and_the_lens_tell_which_probes_answered(world: World) -> None:
+    vault = world.vault()
+    world.invest(vault, 100 * USD)
+    world.hostile.send(world.stranger, "setProbe", 50 * USD, 1)
+    assert vault.read("worth") == (900 * USD, 100 * USD, 800 * USD, (True, False, True))
+    (state,) = world.lens.read("read", [vault.address])[2]
+    assert (state[9], state[-1]) == (100 * USD, (True, False, True))
+    world.hostile.send(world.stranger, "setProbe", 50 * USD, 0)
+    assert vault.read("worth") == (900 * USD, 150 * USD, 800 * USD, (True, True, True))
+    assert world.vault(probes=[]).read("worth")[3] == ()
 
 
 def test_the_lens_says_so_rather_than_read_with_too_little_gas(world: World) -> None:

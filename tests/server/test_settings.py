@@ -79,3 +79,57 @@ def test_another_base_url_is_refused_at_the_start(
     monkeypatch.setenv("WALLET_BASE_URL", url)
     with pytest.raises(ValueError, match="base_url"):
         Settings()
+
+
+def test_abuse_31_a_builder_fee_above_the_venues_cap_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WALLET_BUILDER_FEE_TENTHS_BPS", "100")
+    assert Settings().trading().builder_fee_tenths_bps == 100
+    monkeypatch.setenv("WALLET_BUILDER_FEE_TENTHS_BPS", "101")
+    with pytest.raises(ValueError, match="100"):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["*", "all", "0x12", "0x" + "g" * 40, "u_abc", f"0x{'1' * 40},", f",0x{'1' * 40}", "u_abcdefgh23,,", "0x" + "1" * 64, "everyone"],
+)  # fmt: skip
+def test_an_allowlist_with_a_wildcard_or_a_bad_item_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("WALLET_TRADE_ALLOWLIST", text)
+    with pytest.raises(ValueError, match="allowlist"):
+        Settings()
+
+
+def test_an_allowlist_is_trimmed_and_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WALLET_TRADE_ALLOWLIST", f" 0x{'AB' * 20} , u_abcdefgh23,0x{'ab' * 20}")
+    assert Settings().trading().allowlist == ("0x" + "ab" * 20, "u_abcdefgh23")
+    monkeypatch.setenv("WALLET_TRADE_ALLOWLIST", "  ")
+    assert Settings().trading().allowlist == ()
+
+
+@pytest.mark.parametrize("name", ["WALLET_VENUE_MAINNET_URL", "WALLET_VENUE_TESTNET_URL"])
+def test_the_venue_is_asked_over_plain_http_only_on_this_machine(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:8551")
+    Settings()
+    monkeypatch.setenv(name, "http://venue.example")
+    with pytest.raises(ValueError, match="https"):
+        Settings()
+
+
+@pytest.mark.parametrize("address", ["0x12", "me", "0x8C967E73E6B15087C42A10D344CFF4C96D877f1D"])
+def test_a_builder_that_is_no_address_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("WALLET_BUILDER_ADDRESS", address)
+    with pytest.raises(ValueError, match="address"):
+        Settings()
+
+
+def test_the_live_switches_are_off_until_somebody_turns_them_on() -> None:
+    now = Settings().switches()
+    assert (now.live_terminal, now.live_door, now.venue_mainnet) == (False, False, False)

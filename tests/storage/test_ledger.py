@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,8 @@ from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.money import Usdc
 from storage.rows.books import StateCache
-from storage.rows.ledger import CHECKPOINT_EVERY
+from storage.rows.ledger import CHECKPOINT_EVERY, Ledger
+from storage.sql import SqliteSql
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
@@ -277,3 +279,25 @@ async def test_rows_above_a_block_are_found_for_a_reorganisation(store: Store) -
     await m.append(store, m.buy(tx_hash=m.TX))
     found = await store.read(lambda uow: uow.ledger.chain_rows_in(84532, 11, 20))
     assert [(p, e.block_number) for p, e in found] == [("m_0", 12), ("m_1", 11)]
+
+
+async def test_rows_of_a_transaction_are_found_by_the_index(sqlite_url: str) -> None:
+    store = await open_store(sqlite_url)
+    try:
+        asked: list[tuple[str, dict[str, Any]]] = []
+
+        class Seen(SqliteSql):
+            def rows(self, text: str, /, **values: Any) -> Any:
+                asked.append((text, values))
+                return super().rows(text, **values)
+
+        def plan(uow: UnitOfWork) -> str:
+            Ledger(Seen(uow.sql._connection), StateCache()).by_tx("m_1", m.TX)  # type: ignore[attr-defined]
+            text, values = asked[-1]
+            return " ".join(
+                r["detail"] for r in uow.sql.rows("EXPLAIN QUERY PLAN " + text, **values)
+            )
+
+        assert "USING INDEX ledger_tx (public_id=? AND tx_hash=?)" in await store.read(plan)
+    finally:
+        await store.close()

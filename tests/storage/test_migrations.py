@@ -23,7 +23,7 @@ from storage.tables import metadata
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 
-APPEND_ONLY = ("ledger_events", "policy_changes", "balance_events")
+APPEND_ONLY = ("ledger_events", "policy_changes", "balance_events", "venue_intents")
 
 
 def _differences(url: str) -> list[object]:
@@ -63,7 +63,7 @@ def _differences(url: str) -> list[object]:
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
     migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == migrate.latest() == "0008"
+    assert migrate.current(empty_url) == migrate.latest() == "0010"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 
@@ -126,6 +126,7 @@ async def _one_row_each(store: Store) -> None:
             ],
             m.NOW,
         )
+        uow.venue.add_intent("in_1", "u_1", "note", {"text": "x"}, m.NOW, None)
 
     await store.write(work)
 
@@ -134,9 +135,12 @@ async def _one_row_each(store: Store) -> None:
 @pytest.mark.parametrize("table", APPEND_ONLY)
 async def test_rows_of_a_record_cannot_be_changed(store: Store, table: str) -> None:
     await _one_row_each(store)
-    column = {"ledger_events": "payload", "policy_changes": "changes", "balance_events": "ref_id"}[
-        table
-    ]
+    column = {
+        "ledger_events": "payload",
+        "policy_changes": "changes",
+        "balance_events": "ref_id",
+        "venue_intents": "body",
+    }[table]
     statements = [f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"]
     if store.url.startswith("postgresql"):
         statements.append(f"TRUNCATE {table}")

@@ -79,10 +79,12 @@ class Gate:
 
     entered: anyio.Event = field(default_factory=anyio.Event)
     opened: anyio.Event = field(default_factory=anyio.Event)
+    inside: int = 0
     through: int = 0
 
     async def pass_through(self, deps: Deps, caller: Caller, asked: Note) -> None:
         """Wait inside the operation."""
+        self.inside += 1
         self.entered.set()
         await self.opened.wait()
         self.through += 1

@@ -12,6 +12,7 @@ from aiohttp import ClientPayloadError, ClientSession, ClientTimeout, web
 
 from http_shim.application import MCP_BODY, build
 from tests.surfaces.small import Small, small
+from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
 START: dict[str, Any] = {
@@ -110,7 +111,7 @@ async def test_the_application_hears_that_the_client_has_gone(sqlite_url: str) -
     async with small(sqlite_url, mcp=app) as s, ClientSession() as http:
         async with http.get(s.base + "/sse") as r:
             assert await r.content.readexactly(5) == b"hello"
-        with anyio.fail_after(5):
+        with anyio.fail_after(STUCK_S):
             await app.disconnected.wait()
 
 
@@ -123,7 +124,7 @@ async def test_a_slow_reader_slows_the_application_down(sqlite_url: str) -> None
         http.get(s.base + "/sse") as r,
     ):  # type: ignore[arg-type]
         before = -1
-        with anyio.fail_after(5):
+        with anyio.fail_after(STUCK_S):
             while app.sent != before:
                 before = app.sent
                 await anyio.sleep(0.2)

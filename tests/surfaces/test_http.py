@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+from typing import Any
 
 import anyio
 import pytest
 import yaml
 from aiohttp import ClientSession
+from eth_utils import keccak
 from openapi_spec_validator import validate
 
 from domain.refusals import REFUSALS
 from tests.surfaces.conftest import Service
+from tools.call.describe import tool_input
+from tools.catalogue import OPERATIONS
 
 pytestmark = pytest.mark.anyio
 BLOCK = {"error", "reason", "retry_safe", "who_fixes", "next", "detail"}
@@ -88,8 +92,12 @@ async def test_the_door_answers_402_and_the_texts_come_from_the_registry(service
                 "delegated-spending-wallet",
                 told["about"],
             )
-            assert len(text.splitlines()) < 500
-            assert all(f"`{code}`" in text for code in REFUSALS)
+            assert len(text) < 9_000
+            assert f"{service.world.deps.config.base_url}/wallet/refusals.md" in text
+            assert len(set(re.findall(r"^- `(\w+)`:", text, re.MULTILINE)) & set(REFUSALS)) == 10
+        async with http.get(service.base + "/wallet/refusals.md") as r:
+            page = await r.text()
+            assert all(f"## `{code}`" in page for code in REFUSALS)
         async with http.get(service.base + "/wallet/mcp-tools") as r:
             names = [t["name"] for t in (await r.json())["tools"]]
             assert all(f"`{n}`" in text for n in names)
@@ -159,25 +167,52 @@ async def test_sign_in_is_single_use_and_sessions_end(service: Service) -> None:
             assert r.status == 401
 
 
-async def test_the_worked_examples_of_the_skill_work(service: Service) -> None:
-    async with ClientSession() as http, http.get(service.base + "/wallet/skill.md") as r:
-        text = await r.text()
-    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 3
-    env = {"PATH": os.environ["PATH"], "KEY": service.key, "MANDATE": service.mandate.id}
-    script = "set -e\n" + "\n".join(
-        b.replace(service.world.deps.config.base_url, service.base).replace(
-            "curl -s", "echo; curl -sS"
-        )
-        for b in blocks
+async def shell(service: Service, block: str, **names: str) -> list[dict[str, Any]]:
+    """Run a block of the skill as it stands; the JSON of each of its calls."""
+    m = service.mandate
+    env = {"PATH": os.environ["PATH"], "KEY": service.key, "MANDATE": m.id, "VAULT": m.vault, "MARKET": m.world.evm.market} | names  # fmt: skip
+    script = block.replace(service.world.deps.config.base_url, service.base)
+    done = await anyio.run_process(
+        ["bash", "-c", "set -e\n" + script.replace("curl -s", "echo; curl -sS")],
+        env=env,
+        check=False,
     )
-    done = await anyio.run_process(["bash", "-c", script], env=env, check=False)
     assert done.returncode == 0, done.stderr
-    me, mandate, noted, called, asked = (
-        json.loads(line) for line in done.stdout.decode().split("\n") if line
-    )
-    assert me["agent_id"] == service.mandate.agent.user_id
-    assert mandate["mandate"]["public_id"] == service.mandate.id
-    assert noted["violation"] is False
-    assert called["result"]["structuredContent"]["event"]["kind"] == "note"
-    assert asked["outcome"] in ("landed", "not_seen")
+    return [json.loads(line) for line in done.stdout.decode().split("\n") if line]
+
+
+async def test_the_step_that_the_skill_shows_can_be_taken_as_it_stands(service: Service) -> None:
+    m = service.mandate
+    async with ClientSession() as http, http.get(service.base + "/wallet/skill.md") as r:
+        blocks = re.findall(r"```sh\n(.*?)```", await r.text(), re.DOTALL)
+    who, deposit, report, withdraw, lost, over_mcp = blocks
+    me, accepted = await shell(service, who)
+    assert (me["agent_id"], accepted["public_id"]) == (m.agent.user_id, m.id)
+    (call,) = await shell(service, deposit)
+    ok, tx = await m.world.mined(m.agent_wallet, call)
+    assert ok
+    (told,) = await shell(service, report, TX=tx)
+    assert (told["event"]["kind"], told["violation"]) == ("buy", False)
+    (asked,) = await shell(service, lost)
+    assert asked["outcome"] == "landed"
+    (back,) = await shell(service, withdraw)
+    assert (await m.world.mined(m.agent_wallet, back))[0]
+    (noted,) = await shell(service, over_mcp)
+    assert noted["result"]["structuredContent"]["event"]["kind"] == "note"
+
+
+async def test_a_market_says_how_its_calls_are_encoded(service: Service) -> None:
+    from domain.mandates.markets import ERC4626, Market
+
+    market = Market("m", "M", "live", "contract", 1, "erc4626", "0x" + "11" * 20).as_json()
+    calls = market["target"]["calls"]
+    assert [c["selector"] for c in calls] == [selector for selector, _, _ in ERC4626]
+    for told in calls:
+        plain = re.sub(r" \w+", "", told["signature"])
+        assert told["selector"] == "0x" + keccak(text=plain).hex()[:8]
+
+
+def test_every_argument_of_a_tool_is_described() -> None:
+    for op in OPERATIONS:
+        for name, field in tool_input(op)["properties"].items():
+            assert not op.on_mcp or len(field.get("description", "")) > 5, (op.name, name)

@@ -15,6 +15,7 @@ from http_shim import listening
 from server import mcp_guard
 from server.mcp_guard import Bounds, Places
 from tests.surfaces.small import ALICE, BOB, connected, small
+from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -98,7 +99,7 @@ async def test_streams_of_strangers_are_bounded_and_free_their_place(sqlite_url:
                 assert (await streams[2].json())["error"] == "rate_limited"
                 async with http.get(s.base + "/sse", headers=key(ALICE)) as keyed:
                     assert keyed.status == 200
-            with anyio.fail_after(30):
+            with anyio.fail_after(STUCK_S):
                 while s.server.open_requests:
                     await anyio.sleep(0.01)
 
@@ -184,7 +185,7 @@ async def test_nothing_that_a_caller_sent_is_logged_at_debug(
             told = await client.call_tool("mandate_keep", {"name": "n", "more": {"x": PHRASE}})
             assert (told.structured_content or {})["refusal"]["error"] == "secret_not_accepted"
         async with ClientSession() as http, http.get(s.base + "/sse") as stream:
-            with anyio.fail_after(10):
+            with anyio.fail_after(STUCK_S):
                 while not (line := (await stream.content.readline()).decode()).startswith("data:"):
                     pass
             where = line.removeprefix("data:").strip()
@@ -206,7 +207,7 @@ async def test_a_second_head_that_never_ends_is_cut_too(
     monkeypatch.setattr(listening, "HEAD_S", 0.3)
     async with small(sqlite_url) as s:
         host, _, port = s.base.removeprefix("http://").partition(":")
-        with anyio.fail_after(20):
+        with anyio.fail_after(STUCK_S):
             async with await anyio.connect_tcp(host, int(port)) as stream:
                 for _ in range(2):  # a kept connection answers as often as it is asked in time
                     await stream.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -10,6 +10,7 @@ import pytest
 
 from http_shim import asgi_bridge, listening
 from tests.surfaces.small import ALICE, Small, small
+from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
 HOST = b"Host: localhost\r\n"
@@ -66,7 +67,7 @@ async def test_malformed_http_is_refused_in_the_one_shape(
 ) -> None:
     caplog.set_level(logging.INFO)
     async with small(sqlite_url) as s:
-        with anyio.fail_after(5):
+        with anyio.fail_after(STUCK_S):
             told = await said(s, request_)
     head, _, body = told.partition(b"\r\n\r\n")
     assert b" %d " % status in head.partition(b"\r\n")[0]
@@ -87,7 +88,7 @@ async def test_a_body_that_dribbles_is_given_up(
             head = (
                 b"POST " + path + b" HTTP/1.1\r\n" + HOST + b"X-Service-User-Key: " + ALICE.encode()
             )
-            with anyio.fail_after(5):
+            with anyio.fail_after(STUCK_S):
                 told = await said(
                     s, head + b"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
                 )
@@ -100,5 +101,5 @@ async def test_a_head_that_never_ends_is_cut(
 ) -> None:
     monkeypatch.setattr(listening, "HEAD_S", 0.2)
     async with small(sqlite_url) as s:
-        with anyio.fail_after(5):
+        with anyio.fail_after(STUCK_S):
             assert await said(s, b"GET /healthz HT") == b""

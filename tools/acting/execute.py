@@ -8,18 +8,19 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.facts import Simulation
+from domain.facts import Call, Simulation
 from domain.mandates.actions import action_hash, selector_of
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
+from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book
 from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until, remaining
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
-from tools.call.case import Facts, chain_of, load_book, named_chain, vault_now
+from tools.call.case import Facts, chain_if_named, load_book, named_chain, vault_if_readable
 from tools.call.fields import Address, HexData, Lines, OneMandate
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply
 
@@ -30,7 +31,8 @@ class Execute(OneMandate):
     target: Address
     data: HexData
     approve_amount: Usdc = Field(
-        default=ZERO, description="USDC the target may pull in this call, as a decimal string"
+        default=ZERO,
+        description="USDC the target pulls in this call: a deposit's amount; 0 where it pulls none",
     )
     approval_id: str | None = Field(
         default=None, max_length=64, description="an approved item, when the owner had to be asked"
@@ -84,16 +86,20 @@ async def gather_execute(deps: Deps, caller: Caller, asked: Execute) -> ExecuteF
         )
     target = deps.chains.address(asked.target)
     m = await peek(deps, caller, asked.public_id)
-    chain = chain_of(deps, m)
-    vault = await vault_now(chain, m)
+    chain = chain_if_named(deps, m)
+    vault = await vault_if_readable(chain, m)
     told = None
     if chain is not None and vault is not None and vault.exists and m.agent_address:
         call = chain.vault_call(vault.address, "execute", target, asked.data, asked.approve_amount)
-        try:
-            told = await chain.simulate(replace(call, sender=m.agent_address))
-        except Refused:
-            told = None
+        told = await _simulation_if_readable(chain, replace(call, sender=m.agent_address))
     return ExecuteFacts(Facts(vault=vault), told)
+
+
+async def _simulation_if_readable(chain: Chain, call: Call) -> Simulation | None:
+    try:
+        return await chain.simulate(call)
+    except Refused:
+        return None
 
 
 def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
@@ -257,7 +263,8 @@ OPERATIONS: Final = (
         name="mandate_execute_call",
         title="Get calldata to act",
         summary="Checked calldata of the vault's execute(target, data, approveAmount) for you to "
-        "sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks.",
+        "sign and send. Above the owner's approval amount it answers pending_approval instead. "
+        "dry_run=true shows the checks.",
         auth="agent",
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
         takes=Execute,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import Field
 
+from domain.facts import Receipt
 from domain.ledger.events import Event, Reporter
 from domain.ledger.pairing import stands
 from domain.ledger.payloads import Executed, RefusedAttempt
@@ -15,7 +17,7 @@ from domain.refusals import invalid
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
-from tools.call.case import Facts, chain_of
+from tools.call.case import chain_if_named
 from tools.call.fields import OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
@@ -26,8 +28,12 @@ class ReconcileIn(OneMandate):
     """Exactly one of the three."""
 
     tx_hash: TxHash | None = None
-    idempotency_key: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._:-]{1,128}$")
-    action_hash: str | None = Field(default=None, max_length=256)
+    idempotency_key: str | None = Field(
+        default=None, pattern=r"^[A-Za-z0-9._:-]{1,128}$", description="the key of a report"
+    )
+    action_hash: str | None = Field(
+        default=None, max_length=256, description="the action_hash that came with calldata"
+    )
 
 
 class ReconcileOut(Gives):
@@ -40,21 +46,28 @@ class ReconcileOut(Gives):
     reserved_until: str | None = None
 
 
-async def gather(deps: Deps, caller: Caller, asked: ReconcileIn) -> Facts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainSays:
+    """What the chain was asked of a transaction; `waits` where it is known and not mined yet."""
+
+    receipt: Receipt | None = None
+    waits: bool = False
+
+
+async def gather(deps: Deps, caller: Caller, asked: ReconcileIn) -> ChainSays:
     """Ask the chain, where a transaction is named."""
     if sum(v is not None for v in (asked.tx_hash, asked.idempotency_key, asked.action_hash)) != 1:
         raise invalid("tx_hash", "name exactly one of tx_hash, idempotency_key, action_hash")
     m = await peek(deps, caller, asked.public_id)
-    chain = chain_of(deps, m)
+    chain = chain_if_named(deps, m)
     if asked.tx_hash is None or chain is None or not chain.rpc_set:
-        return Facts()
+        return ChainSays()
     receipt = await chain.receipt(asked.tx_hash.lower())
-    return Facts(
-        receipt=receipt, more=receipt is None and await chain.waiting(asked.tx_hash.lower())
-    )
+    waits = receipt is None and await chain.waiting(asked.tx_hash.lower())
+    return ChainSays(receipt=receipt, waits=waits)
 
 
-def reconcile(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
+def reconcile(uow: UnitOfWork, ask: Ask[ReconcileIn, ChainSays]) -> Reply:
     """Say what is known of a transaction, a key or an action."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     if ask.asked.idempotency_key is not None:
@@ -64,7 +77,7 @@ def reconcile(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
     return _by_tx(uow, m, ask.asked.tx_hash or "", ask.facts)
 
 
-def _by_tx(uow: UnitOfWork, m: Mandate, tx_hash: str, facts: Facts) -> Reply:
+def _by_tx(uow: UnitOfWork, m: Mandate, tx_hash: str, facts: ChainSays) -> Reply:
     """What the chain says; where it was not asked or forgot, what the ledger holds and no
     reorganisation took away.
     """
@@ -75,7 +88,7 @@ def _by_tx(uow: UnitOfWork, m: Mandate, tx_hash: str, facts: Facts) -> Reply:
         return Reply(
             200, {"outcome": "landed" if receipt.ok else "reverted", "block": told, "events": shown}
         )
-    if facts.more:
+    if facts.waits:
         return Reply(200, {"outcome": "pending", "block": None, "events": shown})
     proven = [e for e in rows if e.reported_by is Reporter.CHAIN]
     stands = [e for e in proven if e.log_index is not None and stands(rows, e.event_id) is not None]
@@ -84,7 +97,7 @@ def _by_tx(uow: UnitOfWork, m: Mandate, tx_hash: str, facts: Facts) -> Reply:
     return Reply(200, {"outcome": outcome, "block": None, "events": shown})
 
 
-def _by_key(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts], agent_id: str) -> Reply:
+def _by_key(uow: UnitOfWork, ask: Ask[ReconcileIn, ChainSays], agent_id: str) -> Reply:
     claim = uow.idempotency.find(
         f"{agent_id}:event:{ask.asked.public_id}", ask.asked.idempotency_key or ""
     )
@@ -105,7 +118,7 @@ def _by_key(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts], agent_id: str) -> Rep
     )
 
 
-def _by_action(uow: UnitOfWork, ask: Ask[ReconcileIn, Facts]) -> Reply:
+def _by_action(uow: UnitOfWork, ask: Ask[ReconcileIn, ChainSays]) -> Reply:
     """Pending while its calldata may still be sent; landed where a newer row tells of its
     execution.
 
@@ -148,7 +161,8 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_reconcile",
         title="Ask what happened",
-        summary="After a lost answer: was the transaction, key or action landed, reverted, pending, "
+        summary="After a lost answer: was the transaction, key or action landed, reverted, "
+        "pending, "
         "or not seen? Ask this instead of sending again.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/reconcile"),

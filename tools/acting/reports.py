@@ -18,6 +18,7 @@ from domain.ledger.stored import read
 from domain.ledger.written import written
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
+from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.checks import remaining
 from domain.rules.credits import afford, used
@@ -25,7 +26,7 @@ from domain.rules.violations import flagged, notional, violations
 from domain.times import midnight
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
-from tools.call.case import Facts, chain_of, load_book
+from tools.call.case import Facts, chain_if_named, load_book
 from tools.call.fields import Line, OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
@@ -56,7 +57,8 @@ Spoken = Reported | PaidFee | Noted
 
 UNPROVEN: Final = {
     "code": "unproven",
-    "text": "Without tx_hash nothing proves this action; it counts for nothing until the chain's own row tells of it.",
+    "text": "Without tx_hash nothing proves this action; it counts for nothing until the chain's "
+    "own row tells of it.",
 }
 
 
@@ -64,16 +66,20 @@ class EventIn(OneMandate):
     """One event (spec 2.4)."""
 
     kind: Literal["buy", "sell", "move", "fee", "resolve", "note"] = Field(
-        description="what happened"
+        description="buy: USDC out of the vault into a market (a deposit); sell: USDC back (a "
+        "withdrawal); move: between places; fee: paid; resolve: a position's result; note: words"
     )
     amount_usdc: Usdc | None = Field(
         default=None, description="a positive magnitude; resolve may be negative"
     )
     tx_hash: TxHash | None = None
-    chain_id: int | None = Field(default=None, ge=1, le=2**53)
+    chain_id: int | None = Field(
+        default=None, ge=1, le=2**53, description="EIP-155 id; default: the mandate's"
+    )
     payload: dict[str, Any] | None = Field(
         default=None,
-        description="optional keys: position {id}, mark, target {market, address, selector}, next_at, text, why, fee_kind, "
+        description="optional keys: position {id}, mark, target {market, address, selector}, "
+        "next_at, text, why, fee_kind, "
         "resource, preview, direction (in|out)",
     )
 
@@ -104,7 +110,7 @@ class RefusedIn(OneMandate):
         "MandateStopped",
         "MandateEnded",
         "server_guard",
-    ]
+    ] = Field(description="the vault's error, or server_guard for any other")
     source: Line | None = Field(
         default=None,
         max_length=200,
@@ -240,13 +246,17 @@ def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:
 async def gather_refusal(deps: Deps, caller: Caller, asked: RefusedIn) -> Facts:
     """Read the receipt, where a transaction is named and the chain answers."""
     m = await peek(deps, caller, asked.public_id)
-    chain = chain_of(deps, m)
+    chain = chain_if_named(deps, m)
     if asked.tx_hash is None or chain is None or not chain.rpc_set:
         return Facts()
+    return Facts(receipt=await _receipt_if_readable(chain, asked.tx_hash))
+
+
+async def _receipt_if_readable(chain: Chain, tx_hash: str) -> Receipt | None:
     try:
-        return Facts(receipt=await chain.receipt(asked.tx_hash.lower()))
+        return await chain.receipt(tx_hash.lower())
     except Refused:
-        return Facts()
+        return None
 
 
 def proves(receipt: Receipt | None, m: Mandate) -> bool:
@@ -325,7 +335,8 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_report_event",
         title="Report an event",
-        summary="Report one buy, sell, move, fee, resolve or note. A rule break is stored and flagged "
+        summary="Report one buy, sell, move, fee, resolve or note. A rule break is stored and "
+        "flagged "
         "(violation: true), never dropped.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/events"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from domain.agents.transfers import units
@@ -9,7 +10,7 @@ from domain.ledger.events import Event
 from domain.ledger.payloads import PaidFee
 from domain.times import timestamp
 from storage.paging import cursor_of, keys_of
-from storage.rows.agents import BalanceEvent
+from storage.rows.transfers import BalanceEvent
 from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
@@ -20,6 +21,9 @@ BALANCES: Final = "b"
 
 
 EVER: Final = 2**62
+
+
+LEDGERS: Final = 100
 
 
 Key = tuple[int, str, int]
@@ -55,9 +59,8 @@ def activity(uow: UnitOfWork, ask: Ask[ActivityIn, None]) -> Reply:
     found: list[tuple[Key, dict[str, Any]]] = [
         ((micros(b.created_at), BALANCES, b.n), of_balance(b)) for b in changed
     ]
-    for public_id, newest in uow.mandates.busy_of_agent(
-        agent.agent_id, caller.user_id if caller.role == "owner" else None
-    ):
+    owner = caller.user_id if caller.role == "owner" else None
+    for public_id, newest in _busy(uow, agent.agent_id, owner):
         if len(found) >= most and newest < found[most - 1][0][0]:
             break  # this ledger and those behind it are older than the whole page
         rows = uow.ledger.before(public_id, *_below(at, f"e:{public_id}"), most)
@@ -68,6 +71,17 @@ def activity(uow: UnitOfWork, ask: Ask[ActivityIn, None]) -> Reply:
     page = found[: asked.limit]
     more = cursor_of(*page[-1][0]) if len(found) > asked.limit else None
     return Reply(200, {"items": [item for _, item in page], "next_cursor": more})
+
+
+def _busy(uow: UnitOfWork, agent_id: str, owner: str | None) -> Iterator[tuple[str, int]]:
+    """The ledgers under which an agent works, that with the newest row first; read as needed."""
+    behind = (EVER, "")
+    while True:
+        found = uow.mandates.busy_of_agent(agent_id, owner, behind=behind, limit=LEDGERS)
+        yield from found
+        if len(found) < LEDGERS:
+            return
+        behind = (found[-1][1], found[-1][0])
 
 
 def _below(at: Key, source: str) -> tuple[int, int]:

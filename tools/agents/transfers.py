@@ -25,7 +25,7 @@ class TransferIn(Takes):
     )
     amount: Usdc = Field(description="amount as a decimal string, at most 6 decimals")
     tx_hash: TxHash
-    direction: Literal["in", "out"]
+    direction: Literal["in", "out"] = Field(description="seen from your own address")
 
 
 class TransferOut(Gives):

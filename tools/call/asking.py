@@ -30,4 +30,5 @@ def ask_of(
         config=deps.config,
         switches=switches(uow, deps.defaults),
         sign_in=deps.sign_in,
+        defaults=deps.defaults,
     )

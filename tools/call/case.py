@@ -26,10 +26,9 @@ class Facts:
     signer: SignerCheck | None = None
     signed_message: str | None = None
     receipt: Receipt | None = None
-    more: Any = None
 
 
-def chain_of(deps: Deps, m: Mandate) -> Chain | None:
+def chain_if_named(deps: Deps, m: Mandate) -> Chain | None:
     """The mandate's chain, None where no setting names it."""
     try:
         return deps.chains.get(m.chain_id)
@@ -37,7 +36,7 @@ def chain_of(deps: Deps, m: Mandate) -> Chain | None:
         return None
 
 
-async def vault_now(chain: Chain | None, m: Mandate) -> VaultState | None:
+async def vault_if_readable(chain: Chain | None, m: Mandate) -> VaultState | None:
     """The vault at the newest block; None where it cannot be read. A read never fails because of
     the chain.
     """
@@ -76,8 +75,8 @@ async def signature_now(chain: Chain | None, m: Mandate) -> SignerCheck | None:
 async def gather_mandate(deps: Deps, caller: Caller, asked: Any) -> Facts:
     """What a mandate read asks of the chain."""
     m = await peek(deps, caller, asked.public_id)
-    chain = chain_of(deps, m)
-    return Facts(vault=await vault_now(chain, m), signer=await signature_now(chain, m))
+    chain = chain_if_named(deps, m)
+    return Facts(vault=await vault_if_readable(chain, m), signer=await signature_now(chain, m))
 
 
 def terms_status(m: Mandate, chain: Chain | None, facts: Facts) -> TermsStatus | None:
@@ -98,7 +97,7 @@ def terms_status(m: Mandate, chain: Chain | None, facts: Facts) -> TermsStatus |
     )
 
 
-def chain_in(ask: Ask[Any, Any], m: Mandate) -> Chain | None:
+def chain_if_named_here(ask: Ask[Any, Any], m: Mandate) -> Chain | None:
     """The mandate's chain inside a handler: only its pure methods may be used there."""
     try:
         return ask.chains.get(m.chain_id)
@@ -148,5 +147,5 @@ def load_book(
             {**s.body, "confirmed_on_chain": False, "block": s.block_number, "tx_hash": s.tx_hash}
             for s in staged
         ),
-        terms_status=terms_status(m, chain_in(ask, m), facts),
+        terms_status=terms_status(m, chain_if_named_here(ask, m), facts),
     )

@@ -16,6 +16,8 @@ def charge(deps: Deps, caller: Caller, address: str | None, op: Operation, now: 
     """Count a call before it runs. Errors: `rate_limited`."""
     if op.name == "auth_challenge" and address is not None:
         deps.rates.take("sign-in challenges", address, deps.config.rate_challenges, now)
+    if op.relays and address is not None:
+        deps.rates.take("relays", address, deps.config.trading.relays_per_minute, now)
     _take(deps, caller, address, op, now, cost=op.weight, force=False)
 
 

@@ -95,7 +95,6 @@ def _tool_field(field: Mapping[str, Any]) -> dict[str, Any]:
     }
     if isinstance(kind, list) and "null" in kind:
         told["type"] = next(k for k in kind if k != "null")
-    told.setdefault("description", "see skill.md")
     return told
 
 

@@ -1,4 +1,4 @@
-"""Idempotency keys: the first call with a key claims it, a repeat gets the first answer (spec 4.1)."""
+"""Idempotency keys: the first call claims its key, a repeat gets the first answer (spec 4.1)."""
 
 from __future__ import annotations
 

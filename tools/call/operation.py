@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from domain.next_steps import NextStep, Role
-from domain.ports import Chains, Clock, HouseKeeper, Ids, SignIn
+from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignIn, Venues
 from domain.settings import Config, Switches
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
@@ -69,6 +69,8 @@ class Deps:
     defaults: Switches = field(default_factory=Switches)
     keeper: HouseKeeper | None = None
     rates: Rates = field(default_factory=Rates)
+    venues: Venues | None = None
+    signer: OrderSigner | None = None
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -90,6 +92,7 @@ class Ask(Generic[T, F]):
     config: Config
     switches: Switches
     sign_in: SignIn
+    defaults: Switches = field(default_factory=Switches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +153,22 @@ class Effect(Generic[B, D]):
     bound_s: int = 60
 
 
+Passing = Callable[[Deps, Caller, Any], Awaitable[Reply]]
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Operation:
     """One thing the service does: an MCP tool, a route, an OpenAPI path and a line of skill.md are
     made from it.
 
     `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before
-    it, with none open. An operation with an outside effect has `effect` in place of `handler`.
+    it, with none open. An operation with an outside effect has `effect` in place of `handler`; a
+    read that passes on what others said, from memory where it can, has `passes`.
     `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
     with their meaning.
     `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
-    compared byte for byte, and neither stored nor shown.
+    compared byte for byte, and neither stored nor shown. `relays`: it has a limit a minute and
+    address of its own.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -174,8 +182,10 @@ class Operation:
     handler: Handler | None = None
     gather: Gather | None = None
     effect: Effect[Any, Any] | None = None
+    passes: Passing | None = None
     writes: bool = False
     weight: int = 1
+    relays: bool = False
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from domain.refusals import Refused, refusal
@@ -66,6 +67,8 @@ def origin(peer: str | None, forwarded: str | None, trusted: Sequence[Network]) 
     `X-Forwarded-For` that is none of them. An IPv6 address counts by its /64, which one holder has
     whole.
     """
+    if not forwarded:
+        return _counted(peer)
     found = _parsed(peer)
     if found is None:
         return None
@@ -75,6 +78,17 @@ def origin(peer: str | None, forwarded: str | None, trusted: Sequence[Network]) 
         if hop is None:
             break
         found = hop
+    return _holder(found)
+
+
+@lru_cache(maxsize=4_096)
+def _counted(peer: str | None) -> str | None:
+    """A peer's own address as it counts; most calls come from few of them."""
+    found = _parsed(peer)
+    return None if found is None else _holder(found)
+
+
+def _holder(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     if isinstance(found, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((found, 64), strict=False))
     return str(found)

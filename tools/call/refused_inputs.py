@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -109,7 +109,13 @@ def secret_name(names: Sequence[str]) -> int | None:
 
     All are looked at in one go: a body can hold tens of thousands.
     """
-    seen = folded("\n".join(n.replace("\n", " ") for n in names))
+    told = "\n".join(n.replace("\n", " ") for n in names)
+    # The fields of our own operations are the same few names in every call.
+    return _short_secret_name(told) if len(told) <= SHORT_NAMES else _secret_name(told)
+
+
+def _secret_name(told: str) -> int | None:
+    seen = folded(told)
     joined = re.sub(r"[^\w\n@$!|]+|_+", "", seen)
     plains = [joined.translate(_NO_SIGNS), *(joined.translate(table) for table in _AS_LETTERS)]
     for plain in plains:
@@ -119,11 +125,14 @@ def secret_name(names: Sequence[str]) -> int | None:
     return None
 
 
+_short_secret_name = lru_cache(maxsize=1_024)(_secret_name)
+
+
 # Fields in which 32 bytes are no key: what a chain or a market calls its things.
 _KNOWN: Final = re.compile(
     r"(hash|hashes|digest|tx|txid|transaction|signature|sig|data|calldata|topics?|root|nonce|salt"
     r"|block|cursor|idempotencykey|bidid|uid|conditionid|marketid|positionid|orderid|gaslimits|gasfees)$"
-    r"|^(id|market)$"
+    r"|^(id|market|r|s|termssha256)$"
 )
 _KEY_FORM: Final = re.compile(r"(0x)?[0-9a-f]{64}", re.I)
 _KEY_INSIDE: Final = re.compile(r"(?<![0-9a-z])(?:0x)?[0-9a-f]{64}(?![0-9a-z])", re.I)
@@ -136,6 +145,7 @@ _OTHER_FORMS: Final = re.compile(
     r")(?![0-9A-Za-z])|-----BEGIN [A-Z ]*PRIVATE KEY"
 )
 PHRASE_MIN: Final = 12
+SHORT_NAMES: Final = 256  # characters of field names whose judgement is kept
 SHORTEST: Final = 30  # characters: no key and no phrase is shorter
 
 

@@ -140,6 +140,8 @@ async def _perform(
 ) -> Reply:
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
+    if op.passes is not None:
+        return await op.passes(deps, caller, asked)
     once = key_of(op, caller, asked, arguments, key)
     if op.effect is not None:
         doing = Doing(op=op, effect=op.effect, deps=deps, caller=caller, asked=asked, key=once)

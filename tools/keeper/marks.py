@@ -1,4 +1,6 @@
-"""Marks of vaults: what the keeper writes down of what it read, and which stand below their line."""
+"""Marks of vaults: what the keeper writes down of what it read, and which stand below their
+line.
+"""
 
 from __future__ import annotations
 

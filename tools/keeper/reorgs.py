@@ -25,8 +25,9 @@ def compensate(
     back.
 
     Shapes: `logs` are all that the vaults `known` (lower case; None: all) left in `blocks`, which
-    are deep enough to stand. A log that only moved is the same log: taking it in again gives it its place.
-    A row that a receipt brought early is compared like the others, when the reader comes by.
+    are deep enough to stand. A log that only moved is the same log: taking it in again gives it
+    its place. A row that a receipt brought early is compared like the others, when the reader
+    comes by.
     """
     there = {(g.tx_hash, g.log_index): g for g in logs}
     gone = 0

@@ -135,7 +135,8 @@ OPERATIONS: Final = (
     Operation(
         name="keeper_settle",
         title="Settle a mandate",
-        summary="Settle once, from chain facts only: sends settle() and payAgent() where they are due.",
+        summary="Settle once, from chain facts only: sends settle() and payAgent() where they are "
+        "due.",
         auth="keeper",
         route=("POST", "/wallet/mandates/{public_id}/settle"),
         takes=OneMandate,

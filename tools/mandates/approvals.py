@@ -20,8 +20,10 @@ from tools.call.operation import Ask, Gives, Operation, Reply
 class ApprovalsIn(OneMandate):
     """Which items."""
 
-    status: Literal["pending", "approved", "declined", "expired", "used"] | None = None
-    approval_id: str | None = Field(default=None, max_length=64)
+    status: Literal["pending", "approved", "declined", "expired", "used"] | None = Field(
+        default=None, description="only these"
+    )
+    approval_id: str | None = Field(default=None, max_length=64, description="this item alone")
     limit: Limit = 50
     cursor: Cursor = None
 

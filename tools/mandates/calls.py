@@ -22,7 +22,7 @@ from domain.rules.worth import valuation
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, seen_mandate
-from tools.call.case import Facts, chain_in, gather_mandate, load_book, named_chain
+from tools.call.case import Facts, chain_if_named_here, gather_mandate, load_book, named_chain
 from tools.call.fields import Address, HexData, OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply
 from tools.call.wire import wire
@@ -153,7 +153,10 @@ def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
             refusal("withdraw_locked", until=told, retry_at=until, detail={"lock": wire(state)})
         )
     call = named_chain(ask, m).vault_call(vault, "withdrawAll")
-    message = "Stops and settles first where that has not happened, then pays everything but the agent's earned fee."
+    message = (
+        "Stops and settles first where that has not happened, "
+        "then pays everything but the agent's earned fee."
+    )
     return Reply(200, {"call": _for(m, call), "lock": state, "message": message})
 
 
@@ -195,7 +198,7 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
 def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Stop in the record: no more calldata; the vault itself stops by the call in the answer."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    chain = chain_in(ask, m)
+    chain = chain_if_named_here(ask, m)
     if m.status is not Status.STOPPED:
         m = replace(m, status=moved(m, Action.STOP), stopped_at=ask.now)
         uow.mandates.save(m)

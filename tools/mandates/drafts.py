@@ -38,8 +38,12 @@ class Propose(Takes):
     stop_floor_bps: int = Field(
         default=2000, ge=0, le=10_000, description="how much of the budget may be lost, in 1/10000"
     )
-    target_bps: int | None = Field(default=None, ge=1, le=1_000_000)
-    horizon_days: int = Field(default=30, ge=1, le=MAX_HORIZON_DAYS)
+    target_bps: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="gain hoped for, in 1/10000; binds nobody"
+    )
+    horizon_days: int = Field(
+        default=30, ge=1, le=MAX_HORIZON_DAYS, description="days from signing to the end"
+    )
     payout_rule: dict[str, Any] | None = Field(
         default=None, description="{kind: share_of_verified_gain, bps: 0..5000}"
     )
@@ -50,15 +54,23 @@ class Propose(Takes):
         default=None, max_length=24, description="market ids, resolved into allowed_targets"
     )
     approval_above_usdc: Usdc | None = None
-    on_floor: Literal["keep", "close"] = "keep"
-    chain_id: int | None = Field(default=None, ge=1, le=2**53)
-    agent_id: str | None = Field(default=None, max_length=64)
+    on_floor: Literal["keep", "close"] = Field(
+        default="keep", description="at the stop line: keep positions, or close them"
+    )
+    chain_id: int | None = Field(
+        default=None, ge=1, le=2**53, description="EIP-155 id; default: the service's own"
+    )
+    agent_id: str | None = Field(
+        default=None, max_length=64, description="the agent that is to act; its policy must accept"
+    )
 
 
 class Terms(Propose):
     """An owner's typed fields; to open the board is the owner's alone (contract 3)."""
 
-    open_board: bool = False
+    open_board: bool = Field(
+        default=False, description="offer it to every agent; only where no agent is named"
+    )
 
 
 class Correct(Terms):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 from pydantic import Field
@@ -11,7 +11,6 @@ from pydantic import Field
 from domain.ledger.books import EMPTY
 from domain.mandates.clauses import clauses
 from domain.mandates.markets import from_config, resolve
-from domain.mandates.purpose.draft import Draft, parse_note
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book
 from domain.rules.exposure import exposure
@@ -21,6 +20,9 @@ from tools.call.fields import Lines
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply, Takes
 from tools.call.wire import wire
 from tools.mandates.drafts import NOTE_MAX, Terms, applied, blank, new_draft
+
+if TYPE_CHECKING:
+    from domain.mandates.purpose.draft import Draft
 
 TermName = Literal[
     "budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "stop_floor_bps", "horizon_days",
@@ -126,6 +128,9 @@ async def read_note(deps: Deps, caller: Caller, asked: Note) -> NoteFacts:
     now, config = deps.clock.now(), deps.config
 
     def read() -> Draft:
+        # Its grammar takes a while to load, and most processes on an agent's machine read no note.
+        from domain.mandates.purpose.draft import parse_note
+
         names = {x.id: x.name for x in from_config(config.markets)}
         return parse_note(asked.note, now=now, market_names=names, closed=_closed(config))
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import partial
 from typing import Any, Final, Literal
 
+import anyio.lowlevel
 from pydantic import Field
 
 from domain.reads.steps import Step, grouped, instruction, of_events
@@ -19,15 +22,20 @@ from storage.paging import cursor_of, keys_of
 from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
+from tools.call.asking import ask_of
 from tools.call.case import Facts, gather_mandate, load_book
 from tools.call.fields import Cursor, Limit, OneMandate, Page
-from tools.call.operation import Answer, Ask, Operation, Takes
+from tools.call.operation import Answer, Ask, Caller, Deps, Operation, Takes
+
+MANDATES_A_TURN: Final = 25
 
 
 class ListIn(Takes):
     """Which mandates."""
 
-    status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = None
+    status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = Field(
+        default=None, description="only these"
+    )
     proposed: bool = Field(
         default=False, description="drafts that your own agents proposed; owners only"
     )
@@ -54,19 +62,46 @@ class StepPage(Page[Step]):
     """A page of the record."""
 
 
-def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Answer:
-    """Mandates you own, or those assigned to your key, newest first."""
-    a, caller = ask.asked, ask.caller
-    who = caller.user_id or ""
+async def walk(deps: Deps, caller: Caller, asked: ListIn) -> MandatePage:
+    """Read the page some mandates a turn: 200 at once would keep everybody else waiting."""
+    found: list[tuple[str, MandateSummary]] = []
+    at, now = asked.cursor, deps.clock.now()
+    while True:
+        most = min(MANDATES_A_TURN, asked.limit + 1 - len(found))
+        some = await deps.store.read(partial(_some, deps, caller, asked, now, at, most))
+        found += some
+        if len(some) < most or len(found) > asked.limit:
+            break
+        at = some[-1][0]
+        await anyio.lowlevel.checkpoint()
+    page = found[: asked.limit]
+    more = page[-1][0] if len(found) > len(page) else None
+    return MandatePage(items=[told for _, told in page], next_cursor=more)
+
+
+def _some(
+    deps: Deps,
+    caller: Caller,
+    a: ListIn,
+    now: datetime,
+    at: str | None,
+    most: int,
+    uow: UnitOfWork,
+) -> list[tuple[str, MandateSummary]]:
+    """The next mandates, each with the cursor behind it."""
+    ask, who = ask_of(uow, deps, caller, now, asked=a), caller.user_id or ""
     if caller.role == "owner":
         found = uow.mandates.of_owner(
-            who, after=a.cursor, limit=a.limit + 1, proposed_only=a.proposed, status=a.status
+            who, after=at, limit=most, proposed_only=a.proposed, status=a.status
         )
     else:
-        found = uow.mandates.of_agent(who, after=a.cursor, limit=a.limit + 1, status=a.status)
-    rows = [summary(load_book(uow, ask, m, events=0)) for m in found[: a.limit]]
-    more = after(found[a.limit - 1]) if len(found) > a.limit else None
-    return Answer(MandatePage(items=rows, next_cursor=more))
+        found = uow.mandates.of_agent(who, after=at, limit=most, status=a.status)
+    return [(after(m), summary(load_book(uow, ask, m, events=0))) for m in found]
+
+
+def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, MandatePage]) -> Answer:
+    """Mandates you own, or those assigned to your key, newest first."""
+    return Answer(ask.facts)
 
 
 def read_mandate(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
@@ -108,13 +143,15 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates"),
         takes=ListIn,
         gives=MandatePage,
+        gather=walk,
         handler=list_mandates,
         on_mcp=True,
     ),
     Operation(
         name="mandate_get",
         title="Read a mandate",
-        summary="One mandate whole: progress, limits with what remains, clauses, fees, the newest events and steps.",
+        summary="One mandate whole: progress, limits with what remains, clauses, fees, the newest "
+        "events and steps.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}"),
         takes=OneMandate,

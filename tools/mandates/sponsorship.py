@@ -117,7 +117,8 @@ OPERATIONS: Final = (
     Operation(
         name="gas_sponsor",
         title="Sponsor gas",
-        summary="ERC-7677 paymaster service for calls that set up, fund, steer or leave a vault; off by default.",
+        summary="ERC-7677 paymaster service for calls that set up, fund, steer or leave a vault; "
+        "off by default.",
         auth="open",
         route=("POST", "/wallet/paymaster/{chain_id}"),
         takes=Sponsor,

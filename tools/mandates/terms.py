@@ -163,7 +163,8 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
         raise Refused(
             refusal(
                 "conflict",
-                why="The agent's wallet changed since the terms were asked for; ask for them again.",
+                why="The agent's wallet changed since the terms were asked for; ask for them "
+                "again.",
             )
         )
     _signable(m, chain)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from domain.facts import Receipt
-from domain.mandates.mandate import OPEN_AGENT, Status
+from domain.facts import Call, Receipt, Simulation
+from domain.mandates.mandate import OPEN_AGENT, Mandate, Signed, Status
 from domain.mandates.states import Action, moved
 from domain.mandates.terms import typed_data
 from domain.money import ZERO, Usdc
+from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
-from tools.call.case import Facts, chain_of, gather_mandate, named_chain
+from tools.call.case import Facts, chain_if_named, gather_mandate, named_chain
 from tools.call.fields import OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.keeper.intake import take_receipt
@@ -58,29 +59,42 @@ class FundOut(Gives):
     capabilities: dict[str, Any] | None = None
 
 
-async def gather_create(deps: Deps, caller: Caller, asked: OneMandate) -> Facts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePreview:
+    """Where the vault will stand, and what the factory call would do; None where it was not
+    asked, or the chain gave no answer.
+    """
+
+    predicted: str | None = None
+    simulation: Simulation | None = None
+
+
+async def gather_create(deps: Deps, caller: Caller, asked: OneMandate) -> CreatePreview:
     """Simulate the factory call before the owner signs it, and ask where the vault will be."""
     m = await peek(deps, caller, asked.public_id)
-    chain = chain_of(deps, m)
+    chain = chain_if_named(deps, m)
     signed = signed_terms(m, "creating its vault")
     if chain is None or chain.factory is None or not chain.rpc_set or m.status is not Status.SIGNED:
-        return Facts()
+        return CreatePreview()
     call = replace(
         chain.create_call(signed.message, m.allowed_targets, signed.signature),
         sender=m.owner_address,
     )
+    return await _preview_if_readable(chain, call, m, signed)
+
+
+async def _preview_if_readable(
+    chain: Chain, call: Call, m: Mandate, signed: Signed
+) -> CreatePreview:
     try:
         told = await chain.simulate(call)
         where = await chain.predict_vault(signed.message, m.allowed_targets)
     except Refused:
-        return Facts()
-    revert = {"name": told.revert.name, "args": dict(told.revert.args)} if told.revert else None
-    return Facts(
-        more={"predicted": where, "simulation": {"ok": told.ok, "revert": revert, "gas": told.gas}}
-    )
+        return CreatePreview()
+    return CreatePreview(predicted=where, simulation=told)
 
 
-def create_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+def create_call(uow: UnitOfWork, ask: Ask[OneMandate, CreatePreview]) -> Reply:
     """Calldata of the factory call that creates the vault."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     signed = signed_terms(m, "creating its vault")
@@ -96,15 +110,22 @@ def create_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
         chain.create_call(signed.message, m.allowed_targets, signed.signature),
         sender=m.owner_address,
     )
-    more = ask.facts.more or {"predicted": None, "simulation": None}
     told = {
         "configured": True,
         "call": call.as_json(),
-        "predicted_vault": more["predicted"],
-        "simulation": more["simulation"],
+        "predicted_vault": ask.facts.predicted,
+        "simulation": _told(ask.facts.simulation),
     }
     told["capabilities"] = capabilities(ask, chain)
     return Reply(200, told)
+
+
+def _told(simulation: Simulation | None) -> dict[str, Any] | None:
+    if simulation is None:
+        return None
+    failed = simulation.revert
+    revert = {"name": failed.name, "args": dict(failed.args)} if failed else None
+    return {"ok": simulation.ok, "revert": revert, "gas": simulation.gas}
 
 
 async def gather_receipt(deps: Deps, caller: Caller, asked: Any) -> Facts:
@@ -192,7 +213,8 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
         calls = [{"step": "approve", **approve.as_json()}, {"step": "deposit", **deposit.as_json()}]
     best = {
         "way": "deposit",
-        "text": "Send both calls from the owner's wallet. USDC that reaches the vault by a plain transfer is booked by sync().",
+        "text": "Send both calls from the owner's wallet. USDC that reaches the vault by a plain "
+        "transfer is booked by sync().",
         "sync_call": replace(
             chain.vault_call(m.vault_address, "sync"), sender=m.owner_address
         ).as_json(),

@@ -53,7 +53,7 @@ def read_routes(uow: UnitOfWork, ask: Ask[RoutesIn, None]) -> Reply:
     if asset != "USDC":
         raise invalid("asset", "only USDC can be brought in")
     table = ask.config.deposit_rails
-    token = _token(ask, chain_id)
+    token = _usdc_if_named(ask, chain_id)
     link = None
     if a.recipient is not None and token is not None:
         link = transfer_link(token, chain_id, ask.chains.address(a.recipient), a.amount)
@@ -69,7 +69,7 @@ def read_routes(uow: UnitOfWork, ask: Ask[RoutesIn, None]) -> Reply:
     return Reply(200, told)
 
 
-def _token(ask: Ask[Any, Any], chain_id: int) -> str | None:
+def _usdc_if_named(ask: Ask[Any, Any], chain_id: int) -> str | None:
     try:
         return ask.chains.get(chain_id).usdc
     except Refused:

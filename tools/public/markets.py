@@ -28,7 +28,8 @@ OPERATIONS: Final = (
     Operation(
         name="markets_list",
         title="List markets",
-        summary="Markets with their status (live, paper, planned) and who enforces the limit.",
+        summary="Markets with their status, who enforces the limit, and how calls are encoded. "
+        "A mandate's allowed_targets name their market by its id.",
         auth="open",
         route=("GET", "/wallet/markets"),
         takes=Nothing,

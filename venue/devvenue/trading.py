@@ -152,7 +152,7 @@ def cross(
 
 
 def uncovered(state: State, market: Market, entry: Resting) -> bool:
-    """Whether a resting order would open what its account can no longer pay for: it is cancelled."""
+    """Whether a resting order would open what its account can no longer pay for: it goes."""
     if entry.owner is None or entry.oid is None:
         return False
     account = state.accounts[entry.owner]

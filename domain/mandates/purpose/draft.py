@@ -91,8 +91,8 @@ def parse_note(
 ) -> Draft:
     """Read a purpose note; total and deterministic.
 
-    Shapes: `market_names` is market id to name, `closed` market id to why it cannot be used. What is beyond the first `NOTE_MAX`
-    characters is not read, and then nothing is.
+    Shapes: `market_names` is market id to name, `closed` market id to why it cannot be used. What
+    is beyond the first `NOTE_MAX` characters is not read, and then nothing is.
     Units: amounts in the result are 6-decimal strings.
     Source: spec 4.1 (deterministic parser), contract 3 (Standard preset, purpose notes).
     """
@@ -107,8 +107,8 @@ def parse_note(
 
 @dataclass(slots=True)
 class _Settling:
-    """Statements on their way to terms: what contradicts itself, or leans on something unsure, falls
-    back to the preset.
+    """Statements on their way to terms: what contradicts itself, or leans on something unsure,
+    falls back to the preset.
     """
 
     reading: Reading

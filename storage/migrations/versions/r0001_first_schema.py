@@ -35,10 +35,12 @@ def postgres_triggers(table: str) -> None:
         f"$$ BEGIN RAISE EXCEPTION '{table} is append-only'; END $$"
     )
     op.execute(
-        f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_append_only()"
+        f"CREATE TRIGGER {table}_no_change BEFORE UPDATE "
+        f"OR DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_append_only()"
     )
     op.execute(
-        f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {table}_append_only()"
+        f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE "
+        f"FUNCTION {table}_append_only()"
     )
 
 

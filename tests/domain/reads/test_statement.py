@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from domain.ledger.books import Books
 from domain.ledger.events import Event, NewEvent
 from domain.reads.statement import (
+    NOTHING,
     Span,
     Week,
+    added,
     figures,
     last_full_week,
     statement,
@@ -205,14 +207,14 @@ def test_all_mandates_add_up() -> None:
     period = week_of(START)
     one = span(spread([deposit(500), row("fee", "0.5")], timedelta(minutes=1)), period)
     two = span(spread([deposit("0.000001"), row("resolve", -1)], timedelta(minutes=1)), period)
-    told = on_the_wire(together([one, two], period))
+    told = on_the_wire(together([one, two], period, added(NOTHING, [one, two])))
     assert told["totals"]["worth"]["end"] == "500.000001"
     assert told["totals"]["result"]["realized"] == "-1.500000"
     for path in (("worth", "end"), ("flows", "deposits"), ("result", "estimated")):
         assert sum(Decimal(m[path[0]][path[1]]) for m in told["mandates"]) == Decimal(
             told["totals"][path[0]][path[1]]
         )
-    assert on_the_wire(together([], period))["totals"]["worth"] == {
+    assert on_the_wire(together([], period, NOTHING))["totals"]["worth"] == {
         "start": "0.000000",
         "end": "0.000000",
     }

@@ -1,20 +1,16 @@
-"""The agents' wallet side: policies with their log, transfer reports, balances."""
+"""Transfer reports, and the balances they move."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
-from domain.agents.policy import Policy
 from domain.agents.transfers import REF_CONFIRMED, Delta, Report
-from domain.money import Usdc
 from storage.sql import (
     Row,
     Sql,
-    canonical,
     columns,
     first,
     maybe_micros,
@@ -23,8 +19,6 @@ from storage.sql import (
     moment,
     tokens,
 )
-
-_POLICY_MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
 
 # Every place of every agent: the kept sum beside that of its append-only rows.
 BOTH_SUMS: Final = (
@@ -36,68 +30,6 @@ BOTH_SUMS: Final = (
     ") AS both_sides GROUP BY agent_id, chain_id, asset, state "
     "ORDER BY agent_id, chain_id, asset, state"
 )
-
-
-class Policies:
-    """One policy an agent, and the append-only log of its changes."""
-
-    def __init__(self, sql: Sql):
-        self._sql = sql
-
-    def get(self, agent_id: str) -> Policy | None:
-        """The policy, None before the first save."""
-        row = first(
-            self._sql, "SELECT body, updated_at FROM policies WHERE agent_id = :id", id=agent_id
-        )
-        if row is None:
-            return None
-        body = json.loads(row["body"])
-        for name in _POLICY_MONEY:
-            body[name] = Usdc(body[name]) if body[name] is not None else None
-        return Policy(**body, updated_at=moment(row["updated_at"]))
-
-    def put(self, agent_id: str, policy: Policy, now: datetime) -> None:
-        """Replace the policy."""
-        body = {f.name: getattr(policy, f.name) for f in fields(policy) if f.name != "updated_at"}
-        for name in _POLICY_MONEY:
-            body[name] = body[name].micros if body[name] is not None else None
-        self._sql.run(
-            "INSERT INTO policies (agent_id, accepts, body, updated_at) VALUES (:id, :accepts, :body, :at) "
-            "ON CONFLICT (agent_id) DO UPDATE "
-            "SET accepts = excluded.accepts, body = excluded.body, updated_at = excluded.updated_at",
-            id=agent_id,
-            accepts=int(policy.accepts_mandates),
-            body=canonical(body),
-            at=micros(now),
-        )
-
-    def log(self, agent_id: str, changes: Mapping[str, Any], now: datetime) -> None:
-        """Add an entry to the change log; two saves of one agent wait for each other."""
-        if self._sql.dialect == "postgresql":
-            self._sql.rows(
-                "SELECT agent_id FROM agents WHERE agent_id = :id FOR UPDATE", id=agent_id
-            )
-        row = first(
-            self._sql,
-            "SELECT COALESCE(MAX(n), 0) AS n FROM policy_changes WHERE agent_id = :id",
-            id=agent_id,
-        )
-        self._sql.run(
-            "INSERT INTO policy_changes " + columns(("agent_id", "n", "changed_at", "changes")),
-            agent_id=agent_id,
-            n=int(row["n"]) + 1 if row else 1,
-            changed_at=micros(now),
-            changes=canonical(changes),
-        )
-
-    def changes(self, agent_id: str, limit: int = 10) -> list[tuple[datetime, Mapping[str, Any]]]:
-        """The newest entries, newest first."""
-        rows = self._sql.rows(
-            "SELECT changed_at, changes FROM policy_changes WHERE agent_id = :id ORDER BY n DESC LIMIT :most",
-            id=agent_id,
-            most=limit,
-        )
-        return [(moment(r["changed_at"]), json.loads(r["changes"])) for r in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +69,8 @@ class Transfers:
         names = [f.name for f in fields(report) if f.name not in ("chain_id", "tx_hash")]
         return (
             self._sql.run(
-                f"UPDATE transfer_reports SET {', '.join(f'{n} = :{n}' for n in names)} WHERE chain_id = :chain_id "
+                f"UPDATE transfer_reports SET {', '.join(f'{n} = :{n}' for n in names)} "
+                "WHERE chain_id = :chain_id "
                 "AND tx_hash = :tx_hash AND status = 'failed' AND agent_id <> :agent_id",
                 **self._row(report),
             )
@@ -147,7 +80,8 @@ class Transfers:
     def save(self, report: Report) -> None:
         """Store a report's outcome."""
         self._sql.run(
-            "UPDATE transfer_reports SET status = :status, amount_actual = :actual, confirmed_at = :at "
+            "UPDATE transfer_reports SET status = :status, amount_actual = :actual, confirmed_at = "
+            ":at "
             "WHERE chain_id = :chain AND tx_hash = :hash",
             status=report.status,
             at=maybe_micros(report.confirmed_at),
@@ -172,7 +106,8 @@ class Transfers:
         """How many transfers of an agent the chain told of by itself, from a time on, inclusive."""
         row = first(
             self._sql,
-            "SELECT COUNT(*) AS n FROM transfer_reports WHERE agent_id = :id AND reported_at >= :since AND reported_by = 'chain'",
+            "SELECT COUNT(*) AS n FROM transfer_reports WHERE agent_id = :id "
+            "AND reported_at >= :since AND reported_by = 'chain'",
             id=agent_id,
             since=micros(since),
         )
@@ -281,8 +216,10 @@ class Transfers:
                 self._sql, self.balance(agent_id, d.chain_id, d.asset, d.state) + d.delta
             )
             self._sql.run(
-                "INSERT INTO balances (agent_id, chain_id, asset, state, amount) VALUES (:id, :chain, :asset, :state, :amount) "
-                "ON CONFLICT (agent_id, chain_id, asset, state) DO UPDATE SET amount = excluded.amount",
+                "INSERT INTO balances (agent_id, chain_id, asset, state, amount) "
+                "VALUES (:id, :chain, :asset, :state, :amount) "
+                "ON CONFLICT (agent_id, chain_id, asset, state) DO UPDATE "
+                "SET amount = excluded.amount",
                 id=agent_id,
                 chain=d.chain_id,
                 asset=d.asset,
@@ -294,7 +231,8 @@ class Transfers:
         """One balance in micro-units."""
         row = first(
             self._sql,
-            "SELECT amount FROM balances WHERE agent_id = :id AND chain_id = :chain AND asset = :asset AND state = :state",
+            "SELECT amount FROM balances WHERE agent_id = :id AND chain_id = :chain "
+            "AND asset = :asset AND state = :state",
             id=agent_id,
             chain=chain_id,
             asset=asset,
@@ -305,7 +243,8 @@ class Transfers:
     def balances(self, agent_id: str) -> list[tuple[int, str, str, int]]:
         """(chain_id, asset, state, micro-units), in order."""
         rows = self._sql.rows(
-            "SELECT chain_id, asset, state, amount FROM balances WHERE agent_id = :id ORDER BY chain_id, asset, state",
+            "SELECT chain_id, asset, state, amount FROM balances WHERE agent_id = :id "
+            "ORDER BY chain_id, asset, state",
             id=agent_id,
         )
         return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
@@ -313,7 +252,8 @@ class Transfers:
     def summed(self, agent_id: str) -> list[tuple[int, str, str, int]]:
         """The same out of the append-only rows: what `balances` must equal."""
         rows = self._sql.rows(
-            "SELECT chain_id, asset, state, SUM(delta) AS amount FROM balance_events WHERE agent_id = :id "
+            "SELECT chain_id, asset, state, SUM(delta) AS amount FROM balance_events "
+            "WHERE agent_id = :id "
             "GROUP BY chain_id, asset, state ORDER BY chain_id, asset, state",
             id=agent_id,
         )
@@ -340,7 +280,8 @@ class Transfers:
         first.
         """
         rows = self._sql.rows(
-            "SELECT * FROM balance_events WHERE agent_id = :id AND ref_kind = :kind AND substr(ref_id, 1, :n) = :prefix "
+            "SELECT * FROM balance_events WHERE agent_id = :id AND ref_kind = :kind "
+            "AND substr(ref_id, 1, :n) = :prefix "
             "ORDER BY n",
             id=agent_id,
             kind=ref_kind,

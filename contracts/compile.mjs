@@ -1,0 +1,29 @@
+// Compiles changed sources for the mutation run: a line of JSON {file, content} in, a line {contracts: {name: hex}} out.
+import { createRequire } from "node:module";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { settings } from "./settings.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const solc = createRequire(import.meta.url)("solc");
+const find = (path) => {
+  const file = [here, join(here, "node_modules")].map((root) => join(root, path)).find(existsSync);
+  return file ? { contents: readFileSync(file, "utf8") } : { error: `not found: ${path}` };
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const changed = JSON.parse(line);
+  const sources = {};
+  for (const name of readdirSync(join(here, "src")).filter((n) => n.endsWith(".sol")))
+    sources[`src/${name}`] = { content: name === changed.file ? changed.content : readFileSync(join(here, "src", name), "utf8") };
+  const wanted = { "*": { MandateVault: ["evm.bytecode.object"], MandateVaultFactory: ["evm.bytecode.object"], VaultLens: ["evm.bytecode.object"] } };
+  const asked = { language: "Solidity", sources, settings: { ...settings, outputSelection: wanted } };
+  const output = JSON.parse(solc.compile(JSON.stringify(asked), { import: find }));
+  const contracts = {};
+  for (const [file, told] of Object.entries(output.contracts ?? {}))
+    for (const [name, c] of Object.entries(told)) if (file.startsWith("src/") && c.evm?.bytecode?.object) contracts[name] = c.evm.bytecode.object;
+  const failed = (output.errors ?? []).some((e) => e.severity === "error");
+  process.stdout.write(JSON.stringify({ contracts: failed ? {} : contracts }) + "\n");
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {TestUSDC} from "../mocks/TestUSDC.sol";
+import {MandateVault} from "../src/MandateVault.sol";
+import {AllowedCall, ValueProbe} from "../src/MandateTypes.sol";
+import {Setting} from "./Setting.sol";
+import {vm} from "./Vm.sol";
+
+/// @notice A listed target that takes, gives and sets the value of the position, as it is told.
+contract AnyMarket {
+    TestUSDC public immutable USDC;
+    uint256 public value;
+
+    constructor(TestUSDC usdc) {
+        USDC = usdc;
+    }
+
+    function set(uint256 value_) external {
+        value = value_;
+    }
+
+    function act(uint256 taken, uint256 given, uint256 value_) external {
+        if (taken != 0) USDC.transferFrom(msg.sender, address(this), taken);
+        if (given != 0) USDC.transfer(msg.sender, given);
+        value = value_;
+    }
+
+    function worthOf(address) external view returns (uint256) {
+        return value;
+    }
+}
+
+/// @notice An owner that is a contract and signs whatever it is asked: the worst there is for "once".
+contract YesOwner {
+    function isValidSignature(bytes32, bytes calldata) external pure returns (bytes4) {
+        return 0x1626ba7e;
+    }
+}
+
+/// @notice Proved by halmos for all values of the arguments, not for some: amounts, approvals, callers, times, prices, records.
+contract Symbolic is Setting {
+    address private constant AGENT = address(0xA6E27);
+    address private constant KEEPER = address(0x4EE9E4);
+    AnyMarket private _market;
+    address private _owner;
+
+    function setUp() external {
+        vm.warp(START);
+        usdc = new TestUSDC();
+        _market = new AnyMarket(usdc);
+        _owner = address(new YesOwner());
+        AllowedCall[] memory calls = new AllowedCall[](1);
+        calls[0] = AllowedCall(address(_market), AnyMarket.act.selector, 0);
+        ValueProbe[] memory probes = new ValueProbe[](1);
+        probes[0] = ValueProbe(address(_market), AnyMarket.worthOf.selector);
+        open(_owner, AGENT, KEEPER, calls, probes);
+        usdc.mint(address(_market), 1e15);
+        vm.roll(1_000);
+    }
+
+    // ------------------------------------------------------------------ what stood before
+
+    /// @dev The vault's slots: cash and deposits; totals; flags; the day; the record.
+    uint256 private constant BOOKS = 0;
+    uint256 private constant TOTALS = 1;
+    uint256 private constant DAY = 3;
+    uint256 private constant RECORD = 4;
+
+    function _stands(uint96 before, uint96 binding, uint64 atBlock, uint128 spentToday) private {
+        vm.store(address(vault), bytes32(RECORD), bytes32(uint256(before) | uint256(binding) << 96 | uint256(atBlock) << 192));
+        vm.store(address(vault), bytes32(DAY), bytes32(uint256(spentToday) | (block.timestamp / 1 days) << 128));
+    }
+
+    function _execute(address by, uint256 taken, uint256 given, uint256 value, uint256 approve) private returns (bool ok) {
+        bytes memory data = abi.encodeCall(AnyMarket.act, (taken, given, value));
+        vm.prank(by);
+        (ok,) = address(vault).call(abi.encodeCall(vault.execute, (address(_market), data, approve)));
+    }
+
+    function _unwind(address by, uint256 given, uint256 value) private returns (bool ok) {
+        bytes memory data = abi.encodeCall(AnyMarket.act, (0, given, value));
+        vm.prank(by);
+        (ok,) = address(vault).call(abi.encodeCall(vault.unwind, (address(_market), data)));
+    }
+
+    // ------------------------------------------------------------------ the properties
+
+    /// @notice Caps: by the agent only, at most the cap an action, at most the cap a day, at most what was approved, above the
+    ///         approval amount not without one, and nothing after the end.
+    function check_Caps(address by, uint256 taken, uint256 approve, uint256 time, uint128 spentToday) external {
+        vm.assume(time >= START && time < START + 400 days);
+        vm.warp(time);
+        _stands(0, 0, 0, spentToday);
+        uint256 before = usdc.balanceOf(address(vault));
+        bool ok = _execute(by, taken, 0, 0, approve);
+        uint256 left = before - usdc.balanceOf(address(vault));
+        if (!ok) {
+            assert(left == 0);
+            return;
+        }
+        assert(by == AGENT && time < START + 30 days);
+        assert(left <= approve && approve <= CAP && approve <= ABOVE);
+        assert(left == 0 || uint256(spentToday) + left <= DAY_CAP);
+        assert(vault.cash() == before - left && vault.totalSpent() == left);
+    }
+
+    /// @notice Floor: what is spent leaves cash and positions at the floor or above; below it only an exit passes that brings
+    ///         98% of what it gives up, by the larger of the value now and the value recorded in an earlier block.
+    function check_FloorWithTheRecordedValue(
+        uint48 recorded, bool sameBlock, uint48 held, uint48 holds, uint48 taken, uint48 given
+    ) external {
+        // In the block of the record the binding value stands, which is never below the other.
+        _stands(sameBlock ? 0 : recorded, sameBlock ? recorded : 0, uint64(sameBlock ? block.number : block.number - 1), 0);
+        uint256 bar = held > recorded ? held : recorded;
+        _market.set(held);
+        uint256 before = usdc.balanceOf(address(vault));
+        if (!_execute(AGENT, taken, given, holds, taken)) return;
+        uint256 afterwards = usdc.balanceOf(address(vault));
+        bool atFloor = afterwards + holds >= FLOOR;
+        if (afterwards < before) assert(atFloor);
+        else assert(atFloor || holds >= bar || (afterwards - before) * 10_000 >= (bar - holds) * 9_800);
+    }
+
+    /// @notice In its block no action makes the record lower than by what came back, at the worst fair price.
+    function check_RecordFallsByWhatCameBack(uint40 recorded, uint40 held, uint40 holds, uint40 given) external {
+        _stands(recorded, 0, 1, 0);
+        _market.set(held);
+        uint256 was = vault.recorded();
+        uint256 before = usdc.balanceOf(address(vault));
+        if (!_execute(AGENT, 0, given, holds, 0)) return;
+        uint256 returned = usdc.balanceOf(address(vault)) - before;
+        uint256 now_ = vault.recorded();
+        assert(now_ >= holds);
+        unchecked { // a checked product asks the solver for a division
+            assert(now_ >= was || was - now_ <= returned * 10_000 / 9_800);
+        }
+        vm.roll(block.number + 1);
+        assert(vault.recorded() == holds);
+    }
+
+    /// @notice After the close keeper and agent exit at 98% of the value recorded or not at all, and no USDC leaves.
+    function check_UnwindIsFairByTheRecord(bool keeper, uint40 recorded, uint40 holds, uint40 given) external {
+        _fairUnwind(keeper, recorded, 0, holds, given);
+    }
+
+    /// @notice The same by the value now.
+    function check_UnwindIsFairByTheValue(bool keeper, uint40 held, uint40 holds, uint40 given) external {
+        _fairUnwind(keeper, 0, held, holds, given);
+    }
+
+    function _fairUnwind(bool keeper, uint256 recorded, uint256 held, uint256 holds, uint256 given) private {
+        vm.prank(_owner);
+        vault.stop();
+        _stands(uint96(recorded), 0, 1, 0);
+        _market.set(held);
+        uint256 bar = held != 0 ? held : vault.recorded();
+        vm.assume(holds < bar);
+        uint256 before = usdc.balanceOf(address(vault));
+        if (!_unwind(keeper ? KEEPER : AGENT, given, holds)) return;
+        uint256 returned = usdc.balanceOf(address(vault)) - before;
+        unchecked { // a checked product asks the solver for a division
+            assert(returned * 10_000 >= (bar - holds) * 9_800);
+        }
+    }
+
+    /// @notice Nobody else unwinds; the agent for three days after the close, and not after a revocation before it.
+    function check_WhoUnwinds(address by, uint256 time, bool revoked) external {
+        if (revoked) {
+            vm.prank(_owner);
+            vault.revokeAgent();
+        }
+        vm.prank(_owner);
+        vault.stop();
+        vm.assume(time >= START && time < START + 400 days);
+        vm.warp(time);
+        if (!_unwind(by, 1, 0)) return;
+        assert(by == _owner || by == KEEPER || (by == AGENT && !revoked && time < START + 3 days));
+    }
+
+    /// @notice An approval is used once, whatever the owner signs, and only until its moment.
+    function check_ApprovalOnce(uint256 taken, uint256 approve, uint64 until, uint256 time, uint256 later) external {
+        vm.assume(time >= START && later >= time && later < START + 30 days);
+        bytes memory data = abi.encodeCall(AnyMarket.act, (taken, 0, 500 * USD));
+        bytes memory call = abi.encodeCall(vault.executeApproved, (address(_market), data, approve, until, ""));
+        vm.warp(time);
+        vm.prank(AGENT);
+        (bool first,) = address(vault).call(call);
+        vm.warp(later);
+        uint256 before = usdc.balanceOf(address(vault));
+        vm.prank(AGENT);
+        (bool second,) = address(vault).call(call);
+        assert(!first || time <= until);
+        assert(!(first && second));
+        assert(!second || later <= until);
+        assert(!first || usdc.balanceOf(address(vault)) == before);
+    }
+
+    /// @notice Fee: its share of the measured gain, rounded down, and the owner gets all the rest.
+    function check_FeeIsAtMostItsShareOfTheGain(uint40 deposited, uint40 spent, uint40 returned, uint40 gift) external {
+        vm.assume(deposited <= BUDGET && uint256(deposited) + returned >= spent);
+        uint256 cash = uint256(deposited) + returned - spent;
+        vm.store(address(vault), bytes32(BOOKS), bytes32(cash | uint256(deposited) << 128));
+        vm.store(address(vault), bytes32(TOTALS), bytes32(uint256(spent) | uint256(returned) << 128));
+        usdc.mint(address(vault), cash + gift);
+        uint256 held = usdc.balanceOf(address(vault));
+        vm.prank(_owner);
+        vault.withdrawAll();
+        uint256 fee = vault.feeOwed();
+        uint256 gain = vault.totalReturned() > vault.totalSpent() ? vault.totalReturned() - vault.totalSpent() : 0;
+        assert(fee == gain * FEE_BPS / 10_000); // rounded down
+        assert(vault.totalReturned() == returned && vault.totalSpent() == spent);
+        assert(usdc.balanceOf(address(vault)) == fee && usdc.balanceOf(_owner) == held - fee);
+    }
+}

@@ -1,0 +1,63 @@
+"""Whether a person trades live or on paper: the switches, the allowlist, and the network that live
+means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final, Literal
+
+from domain.settings import Switches
+from domain.trading.venue import Network
+
+Mode = Literal["paper", "live"]
+Surface = Literal["terminal", "door"]
+# Relays, indices, products and paper show the market's own prices, whatever network live orders go
+# to.
+MARKET_NETWORK: Final[Network] = "mainnet"
+_ADDRESS: Final = re.compile(r"0x[0-9a-f]{40}")
+_USER: Final = re.compile(r"u_[a-z2-7]{10}")
+
+
+def live_network(switches: Switches) -> Network:
+    """The network that new links and live orders use; what was made on the other one stays
+    there."""
+    return "mainnet" if switches.venue_mainnet else "testnet"
+
+
+def allowlist(text: str) -> tuple[str, ...]:
+    """The items of a trade allowlist, in lower case.
+
+    Errors: ValueError for a wildcard, an empty item, and anything that is neither an address nor a
+    user id: a list
+    that is read wrongly lets somebody trade.
+    """
+    if not text.strip():
+        return ()
+    items = [item.strip().lower() for item in text.split(",")]
+    for item in items:
+        if not (_ADDRESS.fullmatch(item) or _USER.fullmatch(item)):
+            raise ValueError(
+                f"the trade allowlist holds {item!r}, which is no address and no user id"
+            )
+    return tuple(dict.fromkeys(items))
+
+
+def allowlisted(allowed: Collection[str], user_id: str, linked_wallet: str | None) -> bool:
+    """True where the user, or his linked wallet, is on the list; an address counts only when it is
+    linked."""
+    return user_id in allowed or (linked_wallet is not None and linked_wallet.lower() in allowed)
+
+
+def effective_mode(switches: Switches, surface: Surface, *, allowed: bool) -> Mode:
+    """Live where the surface's switch is on (the door's also needs mainnet) and the person is
+    allowed; else paper.
+
+    Source: trading 1.
+    """
+    on = (
+        switches.live_terminal
+        if surface == "terminal"
+        else switches.live_door and switches.venue_mainnet
+    )
+    return "live" if on and allowed else "paper"

@@ -1,0 +1,174 @@
+"""What the venue said, in values with exact figures; a figure that it did not tell, or not as a
+number, is None."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, Generic, Literal, TypeVar
+
+Network = Literal["mainnet", "testnet"]
+NETWORKS: Final[tuple[Network, ...]] = ("mainnet", "testnet")
+CHAIN_NAMES: Final[Mapping[Network, str]] = {"mainnet": "Mainnet", "testnet": "Testnet"}
+VENUE: Final = "hyperliquid"
+# Who spends the weight: strangers through the relays, the house for its own reads and live orders,
+# closes, the keeper.
+Lane = Literal["relay", "house", "close", "keeper"]
+MarginMode = Literal["cross", "no_cross", "strict_isolated"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Generic[T]):
+    """A value with the time it was read; `stale` where the venue gave no newer one when asked."""
+
+    value: T
+    as_of: datetime
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perp:
+    """One perpetual with its figures.
+
+    Units: prices and `day_volume` in the dex's collateral, `open_interest` in the coin, `funding`
+    per hour.
+    """
+
+    coin: str
+    dex: str
+    asset_id: int
+    sz_decimals: int
+    max_leverage: int
+    margin_mode: MarginMode
+    growth_mode: bool
+    collateral_token: int | None
+    delisted: bool
+    has_book: bool
+    mark_px: Decimal | None
+    oracle_px: Decimal | None
+    mid_px: Decimal | None
+    prev_day_px: Decimal | None
+    funding: Decimal | None
+    open_interest: Decimal | None
+    day_volume: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One price of a book. Units: `size` in the coin."""
+
+    px: Decimal
+    size: Decimal
+    orders: int
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """At most 20 levels a side, best first; `at` is the venue's time; `hash` names this very
+    snapshot."""
+
+    coin: str
+    at: datetime
+    bids: tuple[Level, ...]
+    asks: tuple[Level, ...]
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedAgent:
+    """A named agent of an account; `valid_until` is None where the venue gives no end."""
+
+    name: str
+    address: str
+    valid_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """One open position. Units: `size` in the coin, negative when short; values in the dex's
+    collateral."""
+
+    coin: str
+    size: Decimal
+    entry_px: Decimal | None
+    value: Decimal | None
+    unrealized: Decimal | None
+    liquidation_px: Decimal | None
+    leverage: int | None
+    cross: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DexAccount:
+    """An account on one dex at the venue's time. Units: USDC, or the dex's collateral."""
+
+    dex: str
+    at: datetime
+    account_value: Decimal
+    withdrawable: Decimal
+    positions: tuple[Position, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpotBalance:
+    """One spot balance; token 0 is USDC."""
+
+    token: int
+    total: Decimal
+    hold: Decimal
+
+
+# How an account holds its margin; `default` and `disabled` are the standard mode (balances a dex
+# each).
+Abstraction = Literal[
+    "unifiedAccount", "portfolioMargin", "disabled", "default", "dexAbstraction", "unknown"
+]
+UserRole = Literal["missing", "user", "agent", "vault", "subAccount", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How the venue took an action: `unknown` where it was sent and no answer came, so that it may
+    have been done.
+
+    Shapes: `words` is the venue's own sentence where it refused; `kind` is our class of it.
+    """
+
+    outcome: Literal["ok", "refused", "unknown"]
+    words: str | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentApproval:
+    """An account's approval of an agent key, rebuilt from our own fields.
+
+    Shapes: `name` as signed, with its ` valid_until <ms>`; `agent` in lower case, the zero address
+    takes the name
+    back. Units: `nonce` ms since 1970.
+    """
+
+    network: Network
+    agent: str
+    name: str
+    nonce: int
+    signature_chain_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """An allowed relay call: a fixed type of ours, and its checked parameters in one order."""
+
+    kind: Literal[
+        "meta",
+        "spotMeta",
+        "fundingHistory",
+        "predictedFundings",
+        "historicalOrders",
+        "userFees",
+        "portfolio",
+    ]
+    parameters: tuple[tuple[str, Any], ...] = ()

@@ -1,0 +1,139 @@
+"""The configured chains, the sign-in texts and the house's key; their libraries are loaded when
+the first call needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from domain.facts import Call, Receipt
+from domain.ports import Chain, Chains, HouseKeeper, SignIn
+from server.settings import ChainSettings, Settings
+
+if TYPE_CHECKING:
+    from chain.evm import ChainFacts, EvmChains
+    from chain.sender import Sender
+
+UNNAMED_CONFIRMATIONS: Final = 24
+
+
+def chain_facts(settings: Settings) -> list[ChainFacts]:
+    """The settings of every configured chain over what is known of its network."""
+    return [_facts(chain_id, own) for chain_id, own in sorted(settings.chains.items())]
+
+
+def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
+    from chain.evm import ChainFacts, EvmChains
+    from chain.networks import NETWORKS
+
+    network = NETWORKS.get(chain_id)
+    confirmations = own.confirmations
+    if confirmations is None:
+        confirmations = network.confirmations if network else UNNAMED_CONFIRMATIONS
+    address = EvmChains([]).address
+    return ChainFacts(
+        chain_id=chain_id,
+        rpc_url=own.rpc_url,
+        usdc=address(own.usdc) if own.usdc else (network.usdc if network else None),
+        factory=address(own.factory) if own.factory else None,
+        lens=address(own.lens) if own.lens else None,
+        explorer=own.explorer or (network.explorer if network else None),
+        confirmations=confirmations,
+        start_block=own.start_block,
+        paymaster_url=own.paymaster_url,
+    )
+
+
+class LateChains(Chains):
+    """The chains of the settings, made by the first call that needs one."""
+
+    def __init__(self, settings: Settings):
+        self._settings = settings
+        self._made: EvmChains | None = None
+
+    @property
+    def made(self) -> EvmChains:
+        """The real ones. Errors: ValueError for a setting that is no address."""
+        if self._made is None:
+            from chain.evm import EvmChains
+
+            self._made = EvmChains(chain_facts(self._settings))
+        return self._made
+
+    def get(self, chain_id: int) -> Chain:
+        """Return the chain; `not_configured` for an id that no setting names."""
+        return self.made.get(chain_id)
+
+    def ids(self) -> Sequence[int]:
+        """Ids of the configured chains."""
+        return sorted(self._settings.chains)
+
+    def address(self, text: str) -> str:
+        """Return the EIP-55 form. Errors: `invalid_address`."""
+        return self.made.address(text)
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        if self._made is not None:
+            await self._made.close()
+
+
+class LateSignIn(SignIn):
+    """EIP-4361 texts (contract 2)."""
+
+    def __init__(self) -> None:
+        self._made: SignIn | None = None
+
+    @property
+    def _real(self) -> SignIn:
+        if self._made is None:
+            from chain.sign_in import SiweSignIn
+
+            self._made = SiweSignIn()
+        return self._made
+
+    def message(
+        self,
+        *,
+        address: str,
+        chain_id: int,
+        uri: str,
+        nonce: str,
+        issued: datetime,
+        expires: datetime,
+    ) -> str:
+        """Write the message to sign."""
+        return self._real.message(
+            address=address,
+            chain_id=chain_id,
+            uri=uri,
+            nonce=nonce,
+            issued=issued,
+            expires=expires,
+        )
+
+    def nonce(self, text: str) -> str | None:
+        """Find the nonce that a text names."""
+        return self._real.nonce(text)
+
+    def digest(self, text: str) -> str:
+        """EIP-191 hash, 0x hex."""
+        return self._real.digest(text)
+
+
+class LateKeeper(HouseKeeper):
+    """Sends the house's transactions; the key is looked at by the first."""
+
+    def __init__(self, chains: LateChains, key: str):
+        self._chains, self._key = chains, key
+        self._made: Sender | None = None
+
+    async def send(self, call: Call) -> Receipt:
+        """Sign, send and wait for the receipt."""
+        if self._made is None:
+            from chain.sender import Sender
+
+            self._made = Sender(self._chains.made, self._key)
+        return await self._made.send(call)

@@ -1,0 +1,149 @@
+"""What `wallet doctor` finds at the venue: its clock, networks, dexes, the builder, approved keys,
+the signer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from domain.ports import Clock, Venue
+from domain.refusals import Refused
+from domain.trading.modes import MARKET_NETWORK, live_network
+from domain.trading.venue import NETWORKS, Network
+from server.settings import Settings
+from server.signer.line import SignerLine
+from server.venues import venues
+from server.wiring import SystemClock
+from storage.store import open_store
+from storage.unit_of_work import UnitOfWork
+from venue.budget import InMemory
+
+# The venue takes nonces of two days back to one day ahead; well before that the clock is told.
+SKEW_AT_MOST: Final = timedelta(seconds=30)
+BUILDER_NEEDS_USDC: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One thing seen; `works` is False only where something that is set does not work."""
+
+    what: str
+    works: bool
+    state: str
+    effect: str = ""
+
+
+async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[Seen]:
+    """Ask the venue on both networks, and look at what stands with it."""
+    time = clock or SystemClock()
+    networks = venues(settings, time, InMemory())
+    live = live_network(settings.switches())
+    try:
+        found = []
+        for network in NETWORKS:
+            found += await _network(networks.get(network), time, settings, live=network == live)
+        found += await _builder(networks.get(live), settings)
+    finally:
+        await networks.close()
+    return [*found, *_switches(settings), await _signer(settings), await _keys(settings, time)]
+
+
+async def _network(venue: Venue, clock: Clock, settings: Settings, *, live: bool) -> list[Seen]:
+    name = f"venue {venue.network}"
+    uses = [
+        *(["relays, indices and paper prices"] if venue.network == MARKET_NETWORK else []),
+        *(["links and live orders"] if live else []),
+    ]
+    if not uses:
+        return [Seen(name, True, "not used while venue_mainnet is as it is")]
+    try:
+        told = await venue.time()
+    except Refused as refused:
+        # An address that nobody set is no fault of this setting; what it switches off is told.
+        chosen = f"venue_{venue.network}_url" in settings.model_fields_set
+        return [Seen(name, not chosen, refused.refusal.reason, f"no {' and no '.join(uses)}")]
+    skew = abs(told - clock.now())
+    state = f"for {' and '.join(uses)}; its clock differs by {skew.total_seconds():.1f} s"
+    if skew > SKEW_AT_MOST:
+        return [Seen(name, False, state, "its nonces may be refused: set this machine's clock")]
+    return [Seen(name, True, state), *await _dexes(venue, settings)]
+
+
+async def _dexes(venue: Venue, settings: Settings) -> list[Seen]:
+    if venue.network != MARKET_NETWORK:
+        return []
+    wanted = settings.trading().dexes
+    if not wanted:
+        return [Seen("venue dexes", True, "none is set", "no index can be traded")]
+    try:
+        there = (await venue.dexes()).value
+    except Refused as refused:
+        return [Seen("venue dexes", True, refused.refusal.reason, "no index is shown")]
+    missing = [d for d in wanted if d not in there]
+    if missing:
+        why = f"the venue has no {', '.join(missing)}"
+        return [Seen("venue dexes", False, why, "their indices are not shown")]
+    return [Seen("venue dexes", True, ", ".join(wanted))]
+
+
+async def _builder(venue: Venue, settings: Settings) -> list[Seen]:
+    address = settings.builder_address
+    if address is None:
+        return [Seen("builder", True, "not set", "no order carries a builder fee")]
+    try:
+        mode = (await venue.abstraction(address)).value
+        account = (await venue.account(address, "", lane="house", good_for_s=0)).value
+    except Refused as refused:
+        return [Seen("builder", False, f"{address}: {refused.refusal.reason}")]
+    state = f"{address}: {account.account_value} USDC, mode {mode}"
+    if account.account_value < BUILDER_NEEDS_USDC or mode not in ("disabled", "default"):
+        need = f"the venue credits nothing below {BUILDER_NEEDS_USDC} USDC or outside standard mode"
+        return [Seen("builder", False, state, need)]
+    return [Seen("builder", True, state)]
+
+
+def _switches(settings: Settings) -> list[Seen]:
+    now = settings.switches()
+    listed = len(settings.trading().allowlist)
+    terminal = "on" if now.live_terminal else "off"
+    door = "on" if now.live_door else "off"
+    effect = "" if listed and (now.live_terminal or now.live_door) else "every order is paper"
+    if now.live_door and not now.venue_mainnet:
+        effect = "the door stays paper until venue_mainnet is on"
+    state = f"terminal {terminal}, door {door}, {listed} on the allowlist of the settings"
+    return [Seen("live trading", True, state, effect)]
+
+
+async def _signer(settings: Settings) -> Seen:
+    if settings.signer_socket is None:
+        return Seen("signer", True, "not set", "no keeper key: the stop line only warns")
+    try:
+        await SignerLine(settings.signer_socket).ask({"do": "address", "network": "none"})
+    except Refused:
+        return Seen("signer", False, f"{settings.signer_socket}: no answer", "no keeper key")
+    except Exception:  # it answered, and refused as it should
+        return Seen("signer", True, f"answers at {settings.signer_socket}")
+    return Seen("signer", False, f"{settings.signer_socket}: no signer of ours", "no keeper key")
+
+
+async def _keys(settings: Settings, clock: Clock) -> Seen:
+    """Approved keys on record, and how many end within a week."""
+
+    def count(network: Network) -> Callable[[UnitOfWork], tuple[int, int, int]]:
+        return lambda uow: uow.venue.counts(network, clock.now(), clock.now() + timedelta(days=7))
+
+    live = live_network(settings.switches())
+    try:
+        store = await open_store(settings.database_url)
+    except Exception as error:
+        return Seen("order keys", False, f"the database does not open ({type(error).__name__})")
+    try:
+        links, keys, ending = await store.read(count(live))
+    except Exception as error:
+        return Seen("order keys", False, f"cannot be read ({type(error).__name__})")
+    finally:
+        await store.close()
+    state = f"{links} wallets linked on {live}, {keys} keys approved"
+    return Seen("order keys", True, state, f"{ending} end within 7 days" if ending else "")

@@ -1,0 +1,31 @@
+"""Keeping what callers send out of the MCP library's own log lines."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from pydantic import ValidationError
+
+
+class _NoBodies(logging.Filter):
+    """Takes what a caller sent out of the SDK's own log lines."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let the line pass without the error that quotes its input."""
+        if record.exc_info and isinstance(record.exc_info[1], (ValidationError, ValueError)):
+            record.exc_info, record.exc_text = None, None
+        return True
+
+
+_QUOTING: Final = ("mcp.server.sse", "mcp.server.streamable_http", "mcp.server.stdio")
+
+
+def quiet_sdk() -> None:
+    """Keep the SDK from logging whole messages: at DEBUG it writes each, a refused secret too."""
+    for name in ("mcp", "sse_starlette"):
+        logging.getLogger(name).setLevel(logging.INFO)
+    for name in _QUOTING:
+        found = logging.getLogger(name)
+        if not any(isinstance(f, _NoBodies) for f in found.filters):
+            found.addFilter(_NoBodies())

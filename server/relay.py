@@ -1,0 +1,111 @@
+"""MCP on stdin and stdout in front of a remote service: `wallet mcp --url`, with no database here.
+
+Messages pass as they are, in both protocol eras; what streamable HTTP wants beside them, headers
+and the end of a cancelled request, is told from the message itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.stdio import stdio_server
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+)
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+
+from http_shim.identity import KEY_HEADER
+from server.quiet import quiet_sdk
+
+log = logging.getLogger("wallet.relay")
+VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def endpoint(url: str) -> str:
+    """The address of a service's MCP; a bare origin gets `/mcp`.
+
+    Errors: ValueError for what is no address, and for plain http to another machine: the key would
+    travel in the open.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address that starts with https://")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise ValueError("https, as the key would travel in the open")
+    return url if parts.path.strip("/") else f"{url.rstrip('/')}/mcp"
+
+
+class _Era:
+    """The protocol version of each message that goes out, told from what has passed."""
+
+    def __init__(self) -> None:
+        self._agreed: str | None = None
+        self._opening: Any = None
+
+    def headers(self, message: Any) -> dict[str, str]:
+        """What streamable HTTP wants of this message."""
+        method, params = getattr(message, "method", None), getattr(message, "params", None) or {}
+        if method == "initialize":
+            self._opening, self._agreed = message.id, None
+            return {}
+        version = (params.get("_meta") or {}).get(VERSION)
+        if version is None:
+            return {MCP_PROTOCOL_VERSION_HEADER: self._agreed} if self._agreed else {}
+        told = {MCP_PROTOCOL_VERSION_HEADER: str(version)}
+        if method is not None:
+            told[MCP_METHOD_HEADER] = method
+        named = params.get(NAME_BEARING_METHODS.get(method or "", ""))
+        return told | ({MCP_NAME_HEADER: encode_header_value(named)} if named is not None else {})
+
+    def saw(self, message: Any) -> None:
+        """Take the version that the service agreed to."""
+        if self._opening is None or getattr(message, "id", None) != self._opening:
+            return
+        result = getattr(message, "result", None)
+        if isinstance(result, dict):
+            self._agreed = result.get("protocolVersion")
+        self._opening = None
+
+
+async def relay(url: str, key: str | None) -> None:
+    """Pass messages on until the host closes stdin."""
+    quiet_sdk()
+    headers = {KEY_HEADER: key} if key else {}
+    era = _Era()
+    async with (
+        create_mcp_http_client(headers=headers) as http,
+        stdio_server() as (from_host, to_host),
+        streamable_http_client(endpoint(url), http_client=http) as (from_service, to_service),
+        anyio.create_task_group() as group,
+    ):
+
+        async def back() -> None:
+            async for item in from_service:
+                if isinstance(item, Exception):
+                    log.warning("the service cannot be understood: %s", type(item).__name__)
+                    continue
+                era.saw(item.message)
+                await to_host.send(SessionMessage(item.message))
+
+        group.start_soon(back)
+        # A stray print must not reach the protocol.
+        with contextlib.redirect_stdout(sys.stderr):
+            async for item in from_host:
+                if isinstance(item, Exception):
+                    log.warning("the host cannot be understood: %s", type(item).__name__)
+                    continue
+                told = ClientMessageMetadata(headers=era.headers(item.message) or None)
+                await to_service.send(SessionMessage(item.message, told))
+        group.cancel_scope.cancel()

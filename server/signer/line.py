@@ -1,0 +1,55 @@
+"""The line from the service to the signer; no key ever comes over it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from domain.refusals import Refused, refusal
+from domain.trading.keeping import NotSigned
+from domain.trading.venue import Network
+
+ANSWER_S: Final = 20
+LONGEST_LINE: Final = 64 * 1024
+
+
+class SignerLine:
+    """The `OrderSigner` port over a Unix socket; a connection a question."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    async def keeper_address(self, network: Network, wallet: str) -> str:
+        """The address of the key for a linked wallet."""
+        told = await self.ask({"do": "address", "network": network, "wallet": wallet})
+        return str(told["address"])
+
+    async def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the signer.
+
+        Errors: `not_configured` where it is away, NotSigned with its reason.
+        """
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                told = await self._asked(asked)
+        except (OSError, ValueError, TimeoutError):
+            raise Refused(refusal("not_configured", what="the signer, or it is away,")) from None
+        if "ok" not in told:
+            raise NotSigned(str(told.get("refused", "it gave no answer")))
+        return dict(told["ok"])
+
+    async def _asked(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        reader, writer = await asyncio.open_unix_connection(self._path, limit=LONGEST_LINE)
+        try:
+            writer.write(json.dumps(asked).encode() + b"\n")
+            await writer.drain()
+            line = await reader.readline()
+        finally:
+            writer.close()
+        told = json.loads(line)
+        if not isinstance(told, dict):
+            raise ValueError("the signer answers with an object")  # noqa: TRY004 - an answer, no argument
+        return told

@@ -1,0 +1,35 @@
+"""What every process does first: where it logs, and the schema."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import anyio
+
+from server.settings import Settings
+from storage.revision import is_latest
+
+
+def prepare_logging(settings: Settings) -> None:
+    """Log to stderr; stdout belongs to what a command prints, and to MCP on stdio."""
+    logging.basicConfig(
+        level=settings.log_level.upper(),
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+    )
+
+
+async def up_to_date(settings: Settings) -> None:
+    """Bring a SQLite file up to date, and an empty PostgreSQL; one that holds data is upgraded by
+    its operator.
+    """
+    url = settings.database_url
+    on_file = url.startswith("sqlite:///")
+    if on_file and is_latest(url.removeprefix("sqlite:///")):
+        return
+    # The migration tools take long to load.
+    from storage import migrate
+
+    if on_file or await anyio.to_thread.run_sync(migrate.current, url) is None:
+        await anyio.to_thread.run_sync(migrate.upgrade, url)

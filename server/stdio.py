@@ -1,0 +1,45 @@
+"""MCP on stdin and stdout, over the service's own database."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from server.mcp_server import build_server
+from server.quiet import quiet_sdk
+from server.settings import Settings
+from server.start import prepare_logging, up_to_date
+from server.wiring import wired_late
+from storage.store import Store
+from tools.catalogue import OPERATIONS
+
+
+async def serve_stdio(settings: Settings) -> None:
+    """Speak MCP on stdin and stdout until the host closes them."""
+    prepare_logging(settings)
+    quiet_sdk()
+    await up_to_date(settings)
+    key = settings.service_user_key
+    async with wired_late(settings) as deps:
+        server, _ = build_server(
+            deps, OPERATIONS, stdio_key=key.get_secret_value() if key else None
+        )
+        async with stdio_server() as (read, write), anyio.create_task_group() as group:
+            group.start_soon(_leave_on_sigterm, deps.store)
+            # A stray print must not reach the protocol.
+            with contextlib.redirect_stdout(sys.stderr):
+                await server.run(read, write, server.create_initialization_options())
+            group.cancel_scope.cancel()
+
+
+async def _leave_on_sigterm(store: Store) -> None:
+    """The thread that reads stdin cannot be cancelled: finish the writes, then leave at once."""
+    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
+        async for _ in signals:
+            await store.close()
+            os._exit(0)

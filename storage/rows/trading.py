@@ -1,0 +1,113 @@
+"""Builder fees, the venue's request budget, and who may trade live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+from domain.trading.builder import BuilderFeeRecord
+from domain.trading.venue import Network
+from storage.sql import Sql, columns, first, maybe_micros, maybe_moment, micros, moment
+
+T = TypeVar("T")
+
+
+class BuilderFees:
+    """Approvals of the builder fee, as told and as the venue confirmed them."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def put(self, record: BuilderFeeRecord) -> None:
+        """Record an approval, or what the venue said of it now."""
+        self._sql.run(
+            "INSERT INTO venue_builder_fees "
+            + columns(
+                ("network", "wallet_lower", "builder_lower", "user_id", "wallet", "max_fee_rate", "recorded_at",
+                 "approved_tenths_bps", "ever_approved", "checked_at")
+            )
+            + " ON CONFLICT (network, wallet_lower, builder_lower) DO UPDATE SET user_id = excluded.user_id, "
+            "max_fee_rate = excluded.max_fee_rate, "
+            "approved_tenths_bps = COALESCE(excluded.approved_tenths_bps, venue_builder_fees.approved_tenths_bps), "
+            "ever_approved = CASE WHEN excluded.ever_approved = 1 THEN 1 ELSE venue_builder_fees.ever_approved END, "
+            "checked_at = COALESCE(excluded.checked_at, venue_builder_fees.checked_at)",
+            network=record.network, wallet_lower=record.wallet.lower(), builder_lower=record.builder.lower(),
+            user_id=record.user_id, wallet=record.wallet, max_fee_rate=record.max_fee_rate,
+            recorded_at=micros(record.recorded_at), approved_tenths_bps=record.approved_tenths_bps,
+            ever_approved=int(record.ever_approved), checked_at=maybe_micros(record.checked_at),
+        )  # fmt: skip
+
+    def get(self, network: Network, wallet: str, builder: str) -> BuilderFeeRecord | None:
+        """What is known of a wallet's approval."""
+        row = first(
+            self._sql,
+            "SELECT * FROM venue_builder_fees WHERE network = :network AND wallet_lower = :wallet AND builder_lower = :builder",
+            network=network, wallet=wallet.lower(), builder=builder.lower(),
+        )  # fmt: skip
+        if row is None:
+            return None
+        return BuilderFeeRecord(
+            user_id=row["user_id"], network=row["network"], wallet=row["wallet"], builder=builder,
+            max_fee_rate=row["max_fee_rate"], recorded_at=moment(row["recorded_at"]),
+            approved_tenths_bps=row["approved_tenths_bps"], ever_approved=bool(row["ever_approved"]),
+            checked_at=maybe_moment(row["checked_at"]),
+        )  # fmt: skip
+
+    def counts(
+        self, network: Network, builder: str, enough_tenths_bps: int
+    ) -> tuple[int, int, int]:
+        """Recorded; verified by the venue last; approved once and not any more."""
+        row = first(
+            self._sql,
+            "SELECT COUNT(*) AS recorded, "
+            "COALESCE(SUM(CASE WHEN approved_tenths_bps >= :enough THEN 1 ELSE 0 END), 0) AS verified, "
+            "COALESCE(SUM(CASE WHEN ever_approved = 1 AND approved_tenths_bps = 0 THEN 1 ELSE 0 END), 0) AS revoked "
+            "FROM venue_builder_fees WHERE network = :network AND builder_lower = :builder",
+            enough=enough_tenths_bps, network=network, builder=builder.lower(),
+        )  # fmt: skip
+        return (
+            (int(row["recorded"]), int(row["verified"]), int(row["revoked"])) if row else (0, 0, 0)
+        )
+
+
+class VenueWeights:
+    """The request budget that the processes of one outgoing address share."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def change(self, key: str, work: Callable[[str | None], tuple[str, T]]) -> T:
+        """Replace the text under a key; others who change it wait."""
+        self._sql.run(
+            "INSERT INTO venue_weights (key, body) VALUES (:key, '') ON CONFLICT (key) DO NOTHING",
+            key=key,
+        )
+        tail = " FOR UPDATE" if self._sql.dialect == "postgresql" else ""
+        row = first(self._sql, "SELECT body FROM venue_weights WHERE key = :key" + tail, key=key)
+        body, said = work(row["body"] or None if row else None)
+        self._sql.run("UPDATE venue_weights SET body = :body WHERE key = :key", body=body, key=key)
+        return said
+
+
+class TradeAllowlist:
+    """Wallets and people who may trade live."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def all(self) -> frozenset[str]:
+        """Every item, in lower case."""
+        return frozenset(
+            str(r["item"])
+            for r in self._sql.rows("SELECT item FROM trade_allowlist WHERE removed_at IS NULL")
+        )
+
+    def seed(self, items: tuple[str, ...], now: datetime) -> None:
+        """Add the items of the settings; one that an operator removed stays removed."""
+        for item in items:
+            self._sql.run(
+                "INSERT INTO trade_allowlist (item, changed_at, changed_by) VALUES (:item, :at, 'settings') "
+                "ON CONFLICT (item) DO NOTHING",
+                item=item, at=micros(now),
+            )  # fmt: skip

@@ -1,0 +1,85 @@
+"""What other people's tools say of our bundle and registry entry; and the wheel in a clean environment."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests import npm
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+NODE = pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")
+
+
+def staged(folder: Path) -> Path:
+    subprocess.run([sys.executable, ROOT / "mcpb" / "stage.py", folder], check=True)
+    return folder
+
+
+def mcpb(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = npm.node("@anthropic-ai/mcpb/dist/cli/cli.js", *arguments)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.node
+@pytest.mark.slow
+@NODE
+def test_the_bundle_is_valid_and_packs(tmp_path: Path) -> None:
+    npm.install()
+    folder = staged(tmp_path / "bundle")
+    told = mcpb("validate", str(folder / "manifest.json"))
+    assert told.returncode == 0, told.stdout + told.stderr
+    target = tmp_path / "wallet.mcpb"
+    told = mcpb("pack", str(folder), str(target))
+    assert told.returncode == 0, told.stdout + told.stderr
+    with zipfile.ZipFile(target) as bundle:
+        names = set(bundle.namelist())
+    assert {"manifest.json", "pyproject.toml", "server/relay.py", "http_shim/identity.py"} <= names
+    assert not any(n.endswith((".pyc", ".sqlite")) for n in names)
+
+
+def test_the_registry_entry_says_what_the_project_is() -> None:
+    told = json.loads((ROOT / "server.json").read_text())
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", told["name"])
+    assert len(told["description"]) <= 100
+    (package,) = told["packages"]
+    assert told["version"] == package["version"] == PROJECT["version"]
+    assert package["identifier"] == PROJECT["name"]
+    (remote,) = told["remotes"]
+    assert set(re.findall(r"{(\w+)}", remote["url"])) == set(remote["variables"])
+    secrets = [*package["environmentVariables"], *remote["headers"]]
+    assert all(s["isSecret"] and "value" not in s for s in secrets)
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_from_a_clean_environment(tmp_path: Path) -> None:
+    """pip installs the wheel itself; its dependencies are this environment's, as the lock has them."""
+    run = {"check": True, "capture_output": True, "text": True, "timeout": 300}
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)]  # fmt: skip
+    subprocess.run(build, **run)  # type: ignore[call-overload]
+    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "v")], **run)  # type: ignore[call-overload]
+    python = tmp_path / "v" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", str(wheel)], **run)  # type: ignore[call-overload]
+    (site,) = (tmp_path / "v").glob("lib/python*/site-packages")
+    ours = next(p for p in map(Path, sys.path) if p.name == "site-packages")
+    # Only the libraries: an editable install of the project would hide what the wheel lacks.
+    for library in ours.iterdir():
+        if not (site / library.name).exists() and "mandate_wallet" not in library.name and library.suffix != ".pth":  # fmt: skip
+            (site / library.name).symlink_to(library)
+    wallet = tmp_path / "v" / "bin" / "wallet"
+    env = {"PATH": "/usr/bin:/bin", "WALLET_DATABASE_URL": f"sqlite:///{tmp_path / 'w.sqlite'}"}
+    for arguments in (["--version"], ["db", "upgrade"], ["openapi"], ["counts"]):
+        done = subprocess.run([str(wallet), *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip
+    done = subprocess.run([str(wallet), "mcp"], cwd=tmp_path, env=env, input=json.dumps(hello) + "\n", capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+    assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "delegated-spending-wallet"  # fmt: skip

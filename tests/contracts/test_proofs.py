@@ -1,0 +1,82 @@
+"""The other compiler and the campaign: forge builds the committed bytes, and a short campaign holds what the owner signed.
+
+The long forms are commands: `make invariants`, `make prove`, `make mutants`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests import npm
+from tests.contracts import mutants
+from tests.contracts.harness import ROOT, artifact
+
+CONTRACTS = ROOT / "contracts"
+RUNS = 48
+
+
+@dataclass(frozen=True)
+class Forged:
+    """What one run of forge built and said."""
+
+    out: Path
+    code: int
+    text: str
+
+
+@pytest.fixture(scope="module")
+def forged(tmp_path_factory: pytest.TempPathFactory) -> Forged:
+    if npm.missing():
+        pytest.skip(npm.missing())
+    npm.install()
+    npm.install(CONTRACTS)
+    folder = tmp_path_factory.mktemp("forge")
+    told = {
+        "FOUNDRY_OUT": str(folder / "out"),
+        "FOUNDRY_CACHE_PATH": str(folder / "cache"),
+        "FOUNDRY_INVARIANT_RUNS": str(RUNS),
+    }
+    command = [npm.FORGE, "test", "--match-contract", "Campaign"]
+    done = subprocess.run(
+        command, cwd=CONTRACTS, env=os.environ | told, capture_output=True, text=True, timeout=900
+    )
+    return Forged(folder / "out", done.returncode, done.stdout + done.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.node
+@pytest.mark.parametrize(
+    "name",
+    ["MandateVault", "MandateVaultFactory", "VaultLens", "SigCheck", "TestMarket", "TestUSDC"],
+)
+def test_forge_builds_the_committed_bytes(forged: Forged, name: str) -> None:
+    built = json.loads((forged.out / f"{name}.sol" / f"{name}.json").read_text())
+    assert built["bytecode"]["object"] == artifact(name)["bytecode"]
+    assert built["deployedBytecode"]["object"] == artifact(name)["deployedBytecode"]
+
+
+@pytest.mark.slow
+@pytest.mark.node
+def test_a_hostile_campaign_of_flash_loans_reentries_and_replays_breaks_nothing_signed(
+    forged: Forged,
+) -> None:
+    assert forged.code == 0, forged.text[-4_000:]
+    assert f"[PASS] invariant_WhatTheOwnerSignedHolds() (runs: {RUNS}," in forged.text
+
+
+def test_the_mutation_run_changes_what_decides_and_knows_only_survivors_that_exist() -> None:
+    names = {m.name for file in mutants.SOURCES for m in mutants.mutants_of(file)}
+    assert len(names) > 400
+    known = [line.split(" # ") for line in mutants.KNOWN.read_text().splitlines()]
+    assert all(len(parts) == 2 and parts[0] in names for parts in known)
+    for change in (
+        "MandateVault.sol: uint256 surplus = USDC.balanceOf(address(this)) - cash; => uint256 surplus = USDC.balanceOf(address(this)) + cash;",
+        "MandateVaultFactory.sol: uint256 public constant MAX_PROBES = 8; => uint256 public constant MAX_PROBES = 9;",
+    ):
+        assert change in names

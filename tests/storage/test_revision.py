@@ -1,0 +1,44 @@
+"""A file is known to be up to date without the migration tools."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from storage import migrate, revision
+
+
+def test_the_newest_revision_is_the_migrations_own() -> None:
+    assert revision.latest() == migrate.latest()
+
+
+def test_only_a_file_at_that_revision_is_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "w.sqlite"
+    assert not revision.is_latest(str(path))
+    path.write_bytes(b"no database at all, " * 100)
+    assert not revision.is_latest(str(path))
+    path.unlink()
+    migrate.upgrade(f"sqlite:///{path}", "0001")
+    assert not revision.is_latest(str(path))
+    migrate.upgrade(f"sqlite:///{path}")
+    assert revision.is_latest(str(path))
+
+
+def test_what_speaks_mcp_on_stdio_loads_no_chain_no_migration_and_no_web_server() -> None:
+    heavy = (
+        "web3",
+        "eth_account",
+        "eth",
+        "alembic",
+        "sqlalchemy",
+        "aiohttp",
+        "asyncpg",
+        "siwe",
+        "lark",
+    )
+    code = (
+        f"import sys, server.cli, server.stdio; print([m for m in {heavy!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,107 @@
+"""A database as it may be after years: 300,000 rows in one mandate, 20,000 mandates of one person."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from domain.agents.policy import Policy
+from domain.ledger.events import Event, Kind, Reporter
+from domain.mandates.mandate import Mandate, Status
+from domain.money import Usdc
+from storage.rows.books import StateCache
+from storage.rows.identities import Agent
+from storage.rows.row import COLUMNS, row_values
+from storage.sql import SqliteSql, columns, micros
+from storage.store import connect_sqlite, sqlite_path
+from storage.unit_of_work import UnitOfWork
+
+ROWS: Final = 300_000
+MANDATES: Final = 20_000
+PAGE: Final = 2_048
+NOW: Final = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+# All of them in the last full week, Monday to Saturday.
+FIRST: Final = datetime(2026, 11, 9, tzinfo=UTC)
+BIG: Final = "m_large0000"
+OWNER, AGENT = "u_owner", "u_agent"
+ADDRESS: Final = "0x" + "22" * 20
+
+
+def build(url: str, *, rows: int = ROWS, mandates: int = MANDATES) -> None:
+    """Fill a migrated SQLite file; every hash, head and checkpoint is as the service writes it."""
+    connection = connect_sqlite(sqlite_path(url))
+    try:
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("BEGIN")
+        uow = UnitOfWork(SqliteSql(connection), StateCache())
+        uow.identities.person(ADDRESS, new_id=OWNER, now=FIRST)
+        uow.identities.add_agent(Agent(AGENT, OWNER, "Scout", ADDRESS, FIRST))
+        uow.policies.put(AGENT, Policy(accepts_mandates=True), FIRST)
+        for n in range(mandates):
+            uow.mandates.add(_mandate(f"m_{n:06d}", FIRST + timedelta(seconds=n)))
+            event = _event("one", n, 1, FIRST + timedelta(days=1), Kind.NOTE)
+            _write(uow, connection, f"m_{n:06d}", [row_values(f"m_{n:06d}", event, "")])
+        uow.mandates.add(_mandate(BIG, FIRST))
+        _many(uow, connection, rows)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+def _mandate(public_id: str, at: datetime) -> Mandate:
+    return Mandate(
+        public_id=public_id,
+        owner_id=OWNER,
+        owner_address=ADDRESS,
+        budget_usdc=Usdc.parse("1000000"),
+        horizon_days=30,
+        stop_floor_bps=2000,
+        created_at=at,
+        agent_id=AGENT,
+        agent_address=ADDRESS,
+        per_tx_cap_usdc=Usdc.parse("100000"),
+        daily_cap_usdc=Usdc.parse("1000000"),
+        status=Status.WORKING,
+        signed_at=at,
+        accepted_at=at,
+        ends_at=NOW + timedelta(days=30),
+    )
+
+
+def _event(name: str, n: int, seq: int, at: datetime, kind: Kind) -> Event:
+    return Event(
+        event_id=f"ev_{name}{n}",
+        seq=seq,
+        kind=kind,
+        reported_by=Reporter.AGENT,
+        created_at=at,
+        occurred_at=at,
+        amount_usdc=None if kind is Kind.NOTE else Usdc(1_000_000 + n % 1_000),
+        payload={"position": {"id": f"p{n % 7}"}, "why": "a reason in some words"},
+    )
+
+
+def _many(uow: UnitOfWork, connection: Any, rows: int) -> None:
+    step, last = timedelta(days=6) / rows, ""
+    kinds = (Kind.BUY, Kind.SELL, Kind.NOTE, Kind.FEE)
+    for start in range(0, rows, PAGE):
+        page = []
+        for n in range(start, min(start + PAGE, rows)):
+            event = _event("", n, n + 1, FIRST + n * step, kinds[n % 4])
+            page.append(row_values(BIG, event, last))
+            last = page[-1]["row_hash"]
+        _write(uow, connection, BIG, page)
+
+
+def _write(uow: UnitOfWork, connection: Any, public_id: str, page: list[dict[str, Any]]) -> None:
+    connection.executemany("INSERT INTO ledger_events " + columns(COLUMNS), page)
+    end = page[-1]
+    connection.execute(
+        "INSERT OR REPLACE INTO ledger_heads (public_id, seq, row_hash, created_at) "
+        "VALUES (:public_id, :seq, :row_hash, :created_at)",
+        end,
+    )
+    if len(page) > 1:
+        ledger = uow.ledger
+        state = ledger._folded(public_id, end["seq"])
+        ledger._checkpoint(public_id, end["seq"], micros(NOW), state)

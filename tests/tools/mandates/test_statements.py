@@ -1,0 +1,97 @@
+"""Statements in pages: the figures are the whole week's on each, and the pages hold everything once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from chain.evm import ChainFacts, EvmChains
+from chain.sign_in import SiweSignIn
+from domain.settings import Config, Switches
+from server.wiring import SystemIds
+from storage.store import open_store
+from tests.tools.large import ADDRESS, BIG, NOW, OWNER, build
+from tests.world import BY_NAME, CHAIN_ID, Clock
+from tools.call.operation import Caller, Deps
+from tools.call.run import run
+
+pytestmark = pytest.mark.anyio
+AS_OWNER = Caller("owner", OWNER, OWNER, ADDRESS)
+ROWS, MANDATES = 100, 45
+
+
+@pytest.fixture
+async def deps(sqlite_url: str) -> AsyncIterator[Deps]:
+    build(sqlite_url, rows=ROWS, mandates=MANDATES)
+    store, chains = await open_store(sqlite_url), EvmChains([ChainFacts(CHAIN_ID)])
+    try:
+        yield Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
+    finally:
+        await chains.close()
+        await store.close()
+
+
+async def _pages(deps: Deps, name: str, **arguments: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        more = {"cursor": cursor} if cursor else {}
+        reply = await run(BY_NAME[name], deps, AS_OWNER, arguments | more)
+        assert reply.status == 200, reply.body
+        found.append(dict(reply.body))
+        cursor = found[-1]["next_cursor"]
+        if cursor is None:
+            return found
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100, 200])
+async def test_pages_of_a_week_hold_every_row_once_under_the_same_figures(
+    deps: Deps, limit: int
+) -> None:
+    asked = {"public_id": BIG, "week": "2026-W46"}
+    (whole,) = await _pages(deps, "owner_statement", **asked, limit=200)
+    pages = await _pages(deps, "owner_statement", **asked, limit=limit)
+    assert len(pages) == -(-ROWS // limit)
+    assert len(whole["steps"]) == ROWS
+    steps = [step["id"] for page in pages for step in page["steps"]]
+    assert sorted(steps) == sorted(step["id"] for step in whole["steps"])
+    breaches = [b["event_id"] for page in pages for b in page["breaches"]]
+    assert sorted(breaches) == sorted(b["event_id"] for b in whole["breaches"])
+    figures = {
+        name: whole[name] for name in ("worth", "flows", "result", "fees", "allowed_vs_used")
+    }
+    assert all({name: page[name] for name in figures} == figures for page in pages)
+
+
+async def test_a_page_never_leaves_its_week(deps: Deps) -> None:
+    pages = await _pages(deps, "owner_statement", public_id=BIG, week="2026-W46", limit=60)
+    before = await _pages(deps, "owner_statement", public_id=BIG, week="2026-W45", limit=60)
+    after = await run(
+        BY_NAME["owner_statement"],
+        deps,
+        AS_OWNER,
+        {"public_id": BIG, "week": "2026-W45", "cursor": pages[0]["next_cursor"]},
+    )
+    assert [page["steps"] for page in before] == [[]]
+    assert after.body["steps"] == []
+
+
+@pytest.mark.parametrize("limit", [1, 20, 45, 46, 200])
+async def test_pages_of_all_mandates_hold_each_once_and_the_totals_once(
+    deps: Deps, limit: int
+) -> None:
+    pages = await _pages(deps, "owner_statement_all", week="2026-W46", limit=limit)
+    ids = [m["public_id"] for page in pages for m in page["mandates"]]
+    assert len(ids) == len(set(ids)) == MANDATES + 1
+    assert all(len(page["mandates"]) <= limit for page in pages)
+    (one,) = await _pages(deps, "owner_statement_all", week="2026-W46", limit=200)
+    assert pages[0]["totals"] == one["totals"] is not None
+    assert all(page["totals"] is None for page in pages[1:])
+
+
+async def test_a_cursor_of_another_list_is_refused(deps: Deps) -> None:
+    for name, more in (("owner_statement", {"public_id": BIG}), ("owner_statement_all", {})):
+        reply = await run(BY_NAME[name], deps, AS_OWNER, {"cursor": "bm90", **more})
+        assert (reply.status, reply.body["error"]) == (400, "invalid_request")

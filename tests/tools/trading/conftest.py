@@ -1,0 +1,234 @@
+"""A service beside a local venue: both networks, people with wallets, a clock that moves when told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import stamina
+from eth_account import Account
+from eth_account.messages import encode_defunct
+from eth_account.signers.local import LocalAccount
+
+from chain.evm import EvmChains
+from chain.sign_in import SiweSignIn
+from domain.settings import Config, Switches, Trading
+from domain.trading.own import TERMS, agent_name, milliseconds
+from domain.trading.venue import AgentApproval, Network
+from server.settings import Settings
+from server.venues import SharedWeights, venues
+from server.wiring import SystemIds
+from storage.store import Store, open_store
+from tests.world import BY_NAME, Clock
+from tools.call.operation import NOBODY, Caller, Deps, Reply
+from tools.call.run import run
+from venue import signing
+from venue.devvenue import DevVenue, Rules, serve
+from venue.networks import Networks
+
+BUILDER = Account.from_key("0x" + "bb" * 32)
+DEAD = "http://127.0.0.1:9"
+
+
+def signed_name(name: str, until: datetime) -> str:
+    """A name with its end, as the wallet signs it."""
+    return f"{name} valid_until {milliseconds(until)}"
+
+
+@dataclass
+class Person:
+    """Somebody who is signed in, and the wallet he trades with."""
+
+    caller: Caller
+    wallet: LocalAccount
+
+
+@dataclass
+class Desk:
+    """Everything one test acts with."""
+
+    store: Store
+    deps: Deps
+    clock: Clock
+    networks: Networks
+    main: DevVenue
+    test: DevVenue
+    people: int = 0
+
+    async def do(
+        self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+    ) -> Reply:
+        return await run(BY_NAME[name], self.deps, who, arguments, key=key)
+
+    async def ok(
+        self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+    ) -> dict[str, Any]:
+        reply = await self.do(name, who, key=key, **arguments)
+        assert not reply.refused, reply.body
+        return dict(reply.body)
+
+    async def refused(
+        self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+    ) -> Reply:
+        reply = await self.do(name, who, key=key, **arguments)
+        assert reply.refused, reply.body
+        return reply
+
+    async def person(self, *, deposit: str | None = "1000") -> Person:
+        self.people += 1
+        wallet: LocalAccount = Account.from_key(f"0x{0xA000 + self.people:064x}")
+        signed_in_with = Account.from_key(f"0x{0xB000 + self.people:064x}").address
+        user = await self.store.write(
+            lambda uow: uow.identities.person(
+                signed_in_with, new_id=self.deps.ids.short("u_"), now=self.clock.now()
+            )
+        )
+        if deposit is not None:
+            self.main.deposit(wallet.address, deposit)
+            self.test.deposit(wallet.address, deposit)
+        return Person(Caller("owner", user.user_id, user.user_id, user.address), wallet)
+
+    async def challenge(self, p: Person, wallet: str | None = None) -> dict[str, Any]:
+        return await self.ok(
+            "own_link_challenge",
+            p.caller,
+            address=wallet or p.wallet.address,
+            terms_sha256=TERMS.sha256,
+        )
+
+    async def link(self, p: Person) -> dict[str, Any]:
+        told = await self.challenge(p)
+        return await self.ok(
+            "own_link",
+            p.caller,
+            challenge_id=told["challenge_id"],
+            signature=signed(p.wallet, told["message"]),
+        )
+
+    async def linked(self, **more: Any) -> Person:
+        p = await self.person(**more)
+        await self.link(p)
+        return p
+
+    def approval(
+        self,
+        p: Person,
+        agent: str,
+        *,
+        network: Network = "testnet",
+        kind: str = "order",
+        **changes: Any,
+    ) -> dict[str, Any]:
+        """The body of an approval that the person's wallet signed."""
+        name = agent_name(str(p.caller.user_id), network, kind)  # type: ignore[arg-type]
+        until = self.clock.now().replace(microsecond=0) + changes.pop("lasts", timedelta(days=7))
+        asked: dict[str, Any] = {
+            "agent_address": agent, "agent_name": signed_name(name, until), "nonce": milliseconds(self.clock.now()) + self.next_nonce(),
+            "signature_chain_id": "0xa4b1", "kind": kind,
+        } | changes  # fmt: skip
+        typed = self.networks.get(network).agent_typed_data(
+            AgentApproval(
+                network=network, agent=asked["agent_address"].lower(), name=asked["agent_name"], nonce=asked["nonce"],
+                signature_chain_id=asked["signature_chain_id"],
+            )
+        )  # fmt: skip
+        made = p.wallet.sign_typed_data(full_message=dict(typed))
+        return asked | {
+            "signature": {"r": f"0x{made.r:064x}", "s": f"0x{made.s:064x}", "v": made.v}
+        }
+
+    def next_nonce(self) -> int:
+        self.people += 1
+        return self.people
+
+    async def enabled(self, p: Person, agent: str, **changes: Any) -> dict[str, Any]:
+        return await self.ok("own_enable_relay", p.caller, **self.approval(p, agent, **changes))
+
+    async def rows(self, table: str) -> list[dict[str, Any]]:
+        return await self.store.read(
+            lambda uow: [dict(r) for r in uow.sql.rows(f"SELECT * FROM {table}")]
+        )
+
+    def switched(self, **values: bool) -> None:
+        self.deps = replace(self.deps, defaults=replace(self.deps.defaults, **values))
+
+
+def signed(wallet: LocalAccount, text: str) -> str:
+    return "0x" + wallet.sign_message(encode_defunct(text=text)).signature.hex().removeprefix("0x")
+
+
+def order_key(n: int) -> str:
+    return signing.key_from((0xC000 + n).to_bytes(32, "big")).public_key.to_checksum_address()
+
+
+@asynccontextmanager
+async def a_desk(
+    url: str, *, rules: Rules | None = None, timeout_s: int = 5, down: bool = False, **trading: Any
+) -> AsyncIterator[Desk]:
+    store, clock = await open_store(url), Clock()
+
+    def now() -> int:
+        return milliseconds(clock.now())
+
+    free = rules or Rules(ip_budget=None)
+    main, test = DevVenue(now, mainnet=True, rules=free), DevVenue(now, rules=free)
+    for network in (main, test):
+        network.deposit(BUILDER.address, "200")
+    (main_runner, main_url), (test_runner, test_url) = await serve(main), await serve(test)
+    settings = Settings(
+        venue_mainnet_url=DEAD if down else main_url,
+        venue_testnet_url=DEAD if down else test_url,
+        venue_timeout_s=timeout_s,
+    )
+    networks = venues(settings, clock, SharedWeights(store))
+    config = Config(
+        trading=Trading(
+            **(
+                {"builder_address": BUILDER.address, "verify_pause_s": 0, "relays_per_minute": 0}
+                | trading
+            )
+        )
+    )
+    deps = Deps(
+        store,
+        EvmChains([]),
+        clock,
+        SystemIds(),
+        config,
+        SiweSignIn(),
+        Switches(door=True),
+        venues=networks,
+    )
+    try:
+        yield Desk(store, deps, clock, networks, main, test)
+    finally:
+        main.faults.clear()
+        test.faults.clear()
+        await networks.close()
+        await main_runner.cleanup()
+        await test_runner.cleanup()
+        await store.close()
+
+
+@pytest.fixture(autouse=True)
+def no_pauses() -> Iterator[None]:
+    """Tries follow each other at once."""
+    with stamina.set_testing(True, attempts=3):
+        yield
+
+
+@pytest.fixture
+async def desk(sqlite_url: str) -> AsyncIterator[Desk]:
+    async with a_desk(sqlite_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def both(database_url: str) -> AsyncIterator[Desk]:
+    """The same desk on SQLite and on PostgreSQL."""
+    async with a_desk(database_url) as opened:
+        yield opened

@@ -1,0 +1,463 @@
+"""Approving an order key: one action type, rebuilt from our own fields, and verified by the venue's own list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from eth_account import Account
+
+from domain.refusals import Refused, refusal
+from domain.trading.own import NOBODY, agent_name, milliseconds
+from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed, signed_name
+from venue.devvenue import Fault, Rules
+
+pytestmark = pytest.mark.anyio
+
+
+async def refused(desk: Desk, p: Person, **asked: Any) -> tuple[int, str]:
+    reply = await desk.refused("own_enable_relay", p.caller, **asked)
+    return reply.status, str(reply.body["error"])
+
+
+def posted(desk: Desk) -> list[str]:
+    """What the venue was told to approve."""
+    return [a for account in desk.test.state.accounts.values() for a in account.agents]
+
+
+async def test_an_approved_key_is_named_by_the_venue_and_enabled(both: Desk) -> None:
+    p = await both.linked()
+    key = order_key(1)
+    told = await both.enabled(p, key)
+    assert (told["relayed"], told["venue"], told["agent"]["address"]) == (True, "ok", key)
+    assert told["verify_after"] == "2026-11-20T12:00:02.000Z"
+    assert (await both.ok("own_status", p.caller))["enabled"] is True
+    verified = await both.ok("own_enable_verify", p.caller)
+    assert (verified["enabled"], verified["agent"]["address"]) == (True, key)
+    assert verified["agent"]["name"] == agent_name(str(p.caller.user_id), "testnet", "order")
+    status = await both.ok("own_status", p.caller)
+    assert status["order_key"]["address"] == key
+    assert [s["step"] for s in status["next"]] == ["builder_fee"]
+
+
+async def test_somebody_without_a_link_approves_nothing(desk: Desk) -> None:
+    p = await desk.person()
+    assert await refused(desk, p, **desk.approval(p, order_key(1))) == (409, "not_linked")
+    assert (await desk.refused("own_enable_verify", p.caller)).body["error"] == "not_linked"
+
+
+@pytest.mark.parametrize("field", ["agent_address", "agent_name", "nonce", "signature_chain_id"])
+async def test_every_field_is_under_the_signature(field: str, desk: Desk) -> None:
+    p = await desk.linked()
+    asked = desk.approval(p, order_key(1))
+    until = desk.clock.now() + timedelta(days=8)
+    other = {
+        "agent_address": order_key(2), "nonce": asked["nonce"] + 1, "signature_chain_id": "0x1",
+        "agent_name": signed_name(agent_name(str(p.caller.user_id), "testnet", "order"), until),
+    }  # fmt: skip
+    assert await refused(desk, p, **{**asked, field: other[field]}) == (400, "invalid_signature")
+    assert await desk.rows("venue_agent_keys") == []
+
+
+async def test_abuse_12_another_action_type_or_destination_is_not_even_a_field(desk: Desk) -> None:
+    p = await desk.linked()
+    asked = desk.approval(p, order_key(1))
+    for more in (
+        {"type": "withdraw3"},
+        {"action": {"type": "usdSend"}},
+        {"hyperliquid_chain": "Mainnet"},
+        {"destination": order_key(2)},
+        {"vaultAddress": order_key(3)},
+    ):
+        assert await refused(desk, p, **asked, **more) == (400, "invalid_request")
+    assert await desk.rows("venue_agent_keys") == []
+
+
+async def test_abuse_12_a_signature_over_a_withdrawal_approves_nothing_and_sends_nothing(
+    desk: Desk,
+) -> None:
+    p = await desk.linked()
+    typed = {
+        "domain": {"name": "HyperliquidSignTransaction", "version": "1", "chainId": 42161, "verifyingContract": NOBODY},
+        "types": {"HyperliquidTransaction:Withdraw": [{"name": "hyperliquidChain", "type": "string"}, {"name": "destination", "type": "string"}, {"name": "amount", "type": "string"}, {"name": "time", "type": "uint64"}]},
+        "primaryType": "HyperliquidTransaction:Withdraw",
+        "message": {"hyperliquidChain": "Testnet", "destination": order_key(9), "amount": "900", "time": 1},
+    }  # fmt: skip
+    made = p.wallet.sign_typed_data(full_message=typed)
+    asked = desk.approval(p, order_key(1)) | {
+        "signature": {"r": f"0x{made.r:064x}", "s": f"0x{made.s:064x}", "v": made.v}
+    }
+    assert await refused(desk, p, **asked) == (400, "invalid_signature")
+    assert posted(desk) == []
+
+
+async def test_abuse_12_the_owner_as_agent_the_zero_address_and_a_used_agent_are_refused(
+    desk: Desk,
+) -> None:
+    p, other = await desk.linked(), await desk.linked()
+    assert await refused(desk, p, **desk.approval(p, p.wallet.address)) == (400, "invalid_request")
+    assert await refused(desk, p, **desk.approval(p, NOBODY)) == (400, "invalid_request")
+    assert await refused(desk, p, **desk.approval(p, NOBODY, revoke=False)) == (
+        400,
+        "invalid_request",
+    )
+    await desk.enabled(p, order_key(1))
+    assert await refused(desk, p, **desk.approval(p, order_key(1))) == (409, "conflict")
+    assert await refused(desk, other, **desk.approval(other, order_key(1))) == (409, "conflict")
+
+
+async def test_abuse_08_a_mainnet_approval_is_not_passed_on_to_testnet(desk: Desk) -> None:
+    p = await desk.linked()
+    name = agent_name(str(p.caller.user_id), "testnet", "order")
+    asked = desk.approval(
+        p,
+        order_key(1),
+        network="mainnet",
+        agent_name=signed_name(name, desk.clock.now() + timedelta(days=1)),
+    )
+    assert await refused(desk, p, **asked) == (400, "invalid_signature")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lasts": timedelta(days=30, seconds=1)}, {"lasts": timedelta(0)}, {"lasts": timedelta(days=-1)}, {"agent_name": "wsvc-o-000000"},
+        {"agent_name": "other valid_until 1795000000000"}, {"agent_name": ""}, {"nonce": 0}, {"nonce": 1_795_000_000_000_000},
+    ],
+)  # fmt: skip
+async def test_a_wrong_end_name_or_nonce_is_refused_and_nothing_is_kept(
+    change: dict[str, Any], desk: Desk
+) -> None:
+    p = await desk.linked()
+    assert await refused(desk, p, **desk.approval(p, order_key(1), **change)) == (
+        400,
+        "invalid_request",
+    )
+    assert await desk.rows("venue_agent_keys") == []
+
+
+async def test_a_key_may_last_thirty_days_and_a_nonce_be_five_minutes_off(desk: Desk) -> None:
+    p = await desk.linked()
+    now = milliseconds(desk.clock.now())
+    for n, nonce in enumerate((now - 300_000, now + 300_000)):
+        await desk.enabled(p, order_key(10 + n), lasts=timedelta(days=30), nonce=nonce)
+    for nonce in (now - 300_001, now + 300_001):
+        assert await refused(desk, p, **desk.approval(p, order_key(20), nonce=nonce)) == (
+            400,
+            "invalid_request",
+        )
+
+
+async def test_abuse_36_a_clock_that_is_a_day_off_gets_its_nonces_refused(desk: Desk) -> None:
+    p = await desk.linked()
+    day = 86_400_000
+    for skew in (-day - 1, day + 1):
+        asked = desk.approval(p, order_key(1), nonce=milliseconds(desk.clock.now()) + skew)
+        assert await refused(desk, p, **asked) == (400, "invalid_request")
+
+
+async def test_a_nonce_is_used_once(desk: Desk) -> None:
+    p = await desk.linked()
+    asked = desk.approval(p, order_key(1))
+    await desk.ok("own_enable_relay", p.caller, **asked)
+    again = desk.approval(p, order_key(2), nonce=asked["nonce"])
+    assert await refused(desk, p, **again) == (409, "conflict")
+
+
+async def test_the_very_same_request_again_is_answered_the_same(both: Desk) -> None:
+    p = await both.linked()
+    asked = both.approval(p, order_key(1))
+    first = await both.ok("own_enable_relay", p.caller, **asked)
+    assert await both.ok("own_enable_relay", p.caller, **asked) == first
+    assert len(await both.rows("venue_agent_keys")) == 1
+
+
+async def test_enabling_again_takes_the_old_keys_place(desk: Desk) -> None:
+    p = await desk.linked()
+    await desk.enabled(p, order_key(1))
+    desk.clock.forward(seconds=1)
+    await desk.enabled(p, order_key(2))
+    told = await desk.ok("own_enable_verify", p.caller)
+    assert told["agent"]["address"] == order_key(2)
+    rows = {r["agent_lower"]: r["ended_at"] for r in await desk.rows("venue_agent_keys")}
+    assert rows[order_key(1).lower()] is not None
+    assert rows[order_key(2).lower()] is None
+
+
+async def revocation(desk: Desk, p: Person, **changes: Any) -> dict[str, Any]:
+    name = agent_name(str(p.caller.user_id), "testnet", "order")
+    return desk.approval(p, NOBODY, revoke=True, **({"agent_name": name} | changes))
+
+
+async def test_abuse_09_a_key_revoked_one_second_ago_is_dead_though_the_venue_still_lists_it(
+    desk: Desk,
+) -> None:
+    p = await desk.linked()
+    await desk.enabled(p, order_key(1))
+    await desk.ok("own_enable_verify", p.caller)
+    still = desk.test.info({"type": "extraAgents", "user": p.wallet.address})
+    desk.clock.forward(seconds=1)
+    told = await desk.ok("own_enable_relay", p.caller, **await revocation(desk, p))
+    assert told["agent"] is None
+    desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=still))
+    desk.clock.forward(seconds=1)
+    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
+    status = await desk.ok("own_status", p.caller)
+    assert (status["enabled"], status["order_key"]) == (False, None)
+
+
+async def test_a_revocation_that_gets_no_answer_ends_the_key_here_at_once(desk: Desk) -> None:
+    p = await desk.linked()
+    await desk.enabled(p, order_key(1))
+    desk.clock.forward(seconds=1)
+    desk.test.faults.add(Fault(effect="status", status=500))
+    assert await refused(desk, p, **await revocation(desk, p)) == (504, "outcome_unknown")
+    desk.test.faults.clear()
+    desk.clock.forward(seconds=5)
+    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
+
+
+async def test_only_a_name_that_was_approved_here_is_revoked_and_only_by_the_zero_address(
+    desk: Desk,
+) -> None:
+    p = await desk.linked()
+    assert await refused(desk, p, **await revocation(desk, p)) == (400, "invalid_request")
+    await desk.enabled(p, order_key(1))
+    assert await refused(desk, p, **await revocation(desk, p, agent_name="somebody else's")) == (
+        400,
+        "invalid_request",
+    )
+    asked = desk.approval(
+        p,
+        order_key(2),
+        revoke=True,
+        agent_name=agent_name(str(p.caller.user_id), "testnet", "order"),
+    )
+    assert await refused(desk, p, **asked) == (400, "invalid_request")
+
+
+async def test_abuse_10_a_key_past_its_end_by_our_clock_is_refused_though_the_venue_still_takes_it(
+    desk: Desk,
+) -> None:
+    p = await desk.linked()
+    await desk.enabled(p, order_key(1), lasts=timedelta(hours=1))
+    await desk.ok("own_enable_verify", p.caller)
+    desk.clock.forward(hours=1)
+    listed = desk.test.info({"type": "extraAgents", "user": p.wallet.address})
+    assert listed, "the venue's own end is lazy"
+    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
+    status = await desk.ok("own_status", p.caller)
+    assert (status["enabled"], status["order_key"]) == (False, None)
+
+
+async def test_abuse_11_after_a_wallet_went_to_another_owner_the_former_ones_keys_are_dead(
+    both: Desk,
+) -> None:
+    former, heir = await both.linked(), await both.person()
+    await both.enabled(former, order_key(1))
+    await both.ok("own_enable_verify", former.caller)
+
+    def end(uow: Any) -> None:
+        link = uow.venue.link_to(former.wallet.address, "testnet")
+        assert link is not None
+        uow.venue.end_link(link.link_id, "sold", both.clock.now())
+
+    await both.store.write(end)
+    told = await both.challenge(heir, former.wallet.address)
+    await both.ok(
+        "own_link",
+        heir.caller,
+        challenge_id=told["challenge_id"],
+        signature=signed(former.wallet, told["message"]),
+    )
+    for p in (former, heir):
+        status = await both.ok("own_status", p.caller)
+        assert (status["enabled"], status["order_key"]) == (False, None)
+    assert (await both.ok("own_status", former.caller))["linked"] is False
+    assert (await both.ok("own_enable_verify", heir.caller))["enabled"] is False
+    assert await refused(
+        both, heir, **both.approval(Person(heir.caller, former.wallet), order_key(1))
+    ) == (409, "conflict")
+
+
+async def test_a_key_that_the_venue_names_no_longer_is_not_enabled(desk: Desk) -> None:
+    p = await desk.linked()
+    await desk.enabled(p, order_key(1))
+    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
+    desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+    desk.clock.forward(minutes=2)
+    assert (await desk.ok("own_status", p.caller))["enabled"] is False
+    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
+
+
+async def test_a_key_that_is_listed_a_moment_later_is_found_at_the_second_look(desk: Desk) -> None:
+    p = await desk.linked()
+    await desk.enabled(p, order_key(1))
+    desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[], times=1))
+    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
+
+
+async def test_while_the_venue_is_silent_what_was_verified_stands_and_says_so(desk: Desk) -> None:
+    p = await desk.linked()
+    await desk.enabled(p, order_key(1))
+    await desk.ok("own_enable_verify", p.caller)
+    desk.clock.forward(minutes=5)
+    desk.test.faults.add(Fault(effect="status", status=500))
+    status = await desk.ok("own_status", p.caller)
+    assert (status["enabled"], status["stale"]) == (True, True)
+    assert (await desk.refused("own_enable_verify", p.caller)).body["error"] == "venue_unavailable"
+
+
+# -- what the venue refuses ----------------------------------------------------------------------------------------
+
+
+async def test_too_many_agents_and_no_deposit_are_told_with_what_to_do(desk: Desk) -> None:
+    p = await desk.linked()
+    desk.test.rules.extra_agents = 0
+    reply = await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(1)))
+    assert (reply.status, reply.body["error"]) == (409, "agent_slots_full")
+    assert reply.body["detail"]["venue"].startswith("Too many extra agents")
+    poor = await desk.linked(deposit=None)
+    assert await refused(desk, poor, **desk.approval(poor, order_key(2))) == (
+        409,
+        "account_unfunded",
+    )
+    assert (await desk.ok("own_status", poor.caller))["order_key"] is None
+
+
+async def test_a_removal_under_way_is_waited_for(desk: Desk) -> None:
+    p = await desk.linked()
+    await desk.enabled(p, order_key(1))
+    desk.clock.forward(seconds=1)
+    await desk.ok("own_enable_relay", p.caller, **await revocation(desk, p))
+    desk.clock.forward(seconds=1)
+    reply = await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(2)))
+    assert (reply.status, reply.body["error"], reply.headers["Retry-After"]) == (
+        503,
+        "venue_unavailable",
+        "5",
+    )
+    desk.clock.forward(seconds=6)
+    await desk.enabled(p, order_key(3))
+
+
+# -- faults --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effect", ["lost", "executed_status", "not_json", "truncated"])
+async def test_an_answer_lost_after_execution_is_found_in_the_venues_list(
+    effect: Any, desk: Desk
+) -> None:
+    p = await desk.linked()
+    desk.test.faults.add(Fault(effect=effect, route="/exchange"))
+    told = await desk.enabled(p, order_key(1))
+    assert told["venue"] == "ok"
+    assert len(posted(desk)) == 1
+
+
+async def test_a_429_that_executed_nothing_is_sent_again_in_identical_bytes(desk: Desk) -> None:
+    p = await desk.linked()
+    desk.test.faults.add(Fault(effect="status", status=429, route="/exchange", times=1))
+    await desk.enabled(p, order_key(1))
+    assert len(posted(desk)) == 1
+
+
+async def test_where_nobody_can_say_the_request_may_come_again_and_acts_once(desk: Desk) -> None:
+    p = await desk.linked()
+    asked = desk.approval(p, order_key(1))
+    desk.test.faults.add(Fault(effect="executed_status", status=500, route="/exchange"))
+    desk.test.faults.add(Fault(effect="status", status=500, route="/info"))
+    reply = await desk.refused("own_enable_relay", p.caller, **asked)
+    assert (reply.status, reply.body["error"]) == (504, "outcome_unknown")
+    assert {n["route"] for n in reply.body["next"] if "route" in n} == {
+        "POST /wallet/own/enable/verify",
+        "POST /wallet/own/enable/relay",
+    }
+    desk.test.faults.clear()
+    assert (await desk.ok("own_enable_relay", p.caller, **asked))["relayed"] is True
+    assert len(posted(desk)) == 1
+    assert len(await desk.rows("venue_agent_keys")) == 1
+
+
+async def test_where_nothing_was_sent_nothing_is_kept(sqlite_url: str) -> None:
+    async with a_desk(sqlite_url) as desk:
+        p = await desk.linked()
+        client = desk.networks.get("testnet").client
+        client._url = "http://127.0.0.1:9"
+        assert await refused(desk, p, **desk.approval(p, order_key(1))) == (
+            503,
+            "venue_unavailable",
+        )
+        assert await desk.rows("venue_agent_keys") == []
+
+
+async def test_two_of_the_same_request_at_once_approve_once(both: Desk) -> None:
+    p = await both.linked()
+    asked = both.approval(p, order_key(1))
+    replies = await asyncio.gather(
+        *(both.do("own_enable_relay", p.caller, **asked) for _ in range(5))
+    )
+    assert {r.status for r in replies} <= {200, 409, 503}
+    assert 200 in {r.status for r in replies}
+    assert len(await both.rows("venue_agent_keys")) == 1
+    assert len(posted(both)) == 1
+
+
+# -- the keeper key ------------------------------------------------------------------------------------------------
+
+
+class FixedSigner:
+    """A signer that always names the same key."""
+
+    def __init__(self, address: str, *, away: bool = False):
+        self.address, self.away = address, away
+
+    async def keeper_address(self, network: str, wallet: str) -> str:
+        if self.away:
+            raise Refused(refusal("not_configured", what="the signer"))
+        return self.address
+
+
+@pytest.fixture
+async def signing(sqlite_url: str) -> AsyncIterator[Desk]:
+    async with a_desk(sqlite_url, rules=Rules(ip_budget=None)) as desk:
+        desk.deps = replace(
+            desk.deps, signer=FixedSigner(Account.from_key("0x" + "66" * 32).address)
+        )
+        yield desk
+
+
+async def test_the_keeper_key_is_the_signers_and_no_other(signing: Desk) -> None:
+    p = await signing.linked()
+    offered = (await signing.ok("own_status", p.caller))["enable_keeper"]
+    assert offered["agent_name"].startswith("wsvc-k-")
+    assert await refused(signing, p, **signing.approval(p, order_key(1), kind="keeper")) == (
+        400,
+        "invalid_request",
+    )
+    await signing.enabled(p, offered["agent_address"], kind="keeper")
+    await signing.enabled(p, order_key(2))
+    await signing.ok("own_enable_verify", p.caller)
+    status = await signing.ok("own_status", p.caller)
+    assert status["keeper_key"]["address"] == offered["agent_address"]
+    assert status["order_key"]["address"] == order_key(2)
+
+
+async def test_without_a_signer_there_is_no_keeper_key(desk: Desk) -> None:
+    p = await desk.linked()
+    assert (await desk.ok("own_status", p.caller))["enable_keeper"] is None
+    assert await refused(desk, p, **desk.approval(p, order_key(1), kind="keeper")) == (
+        409,
+        "not_configured",
+    )
+
+
+async def test_a_signer_that_is_away_takes_only_the_keeper_key_away(signing: Desk) -> None:
+    signing.deps = replace(signing.deps, signer=FixedSigner("0x" + "00" * 20, away=True))
+    p = await signing.linked()
+    assert (await signing.ok("own_status", p.caller))["enable_keeper"] is None
+    await signing.enabled(p, order_key(1))

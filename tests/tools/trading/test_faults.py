@@ -1,0 +1,214 @@
+"""Every fault of the venue on every route that asks it: the right refusal, in time, nothing half written, the loop free."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed
+from tools.call.operation import Caller, Reply
+from venue.devvenue import Fault
+from venue.devvenue.faults import Effect
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+WHO = "0x" + "ab" * 20
+Call = Callable[[Desk, Person], Awaitable[Reply]]
+TABLES = ("venue_links", "venue_agent_keys", "venue_builder_fees", "venue_intents")
+# Without an answer: the words of the refusal, or what is said in place of one.
+OPEN: dict[str, dict[str, Any]] = {
+    "info_meta": {}, "info_spot_meta": {}, "info_funding": {"coin": "BTC"}, "info_order_history": {"user": WHO},
+    "info_fees": {"user": WHO}, "info_portfolio": {"user": WHO}, "indices_list": {}, "index_get": {"sym": "xyz:XYZ100"},
+}  # fmt: skip
+EFFECTS: list[tuple[Effect, dict[str, Any]]] = [
+    ("hang", {}), ("status", {"status": 429}), ("status", {"status": 500}), ("status", {"status": 502}), ("status", {"status": 422}),
+    ("lost", {}), ("executed_status", {}), ("executed_hang", {}), ("not_json", {}), ("truncated", {}), ("huge", {}),
+    ("malformed", {"value": "nonsense"}), ("malformed", {"value": None}), ("malformed", {"value": 5.5}),
+]  # fmt: skip
+IDS = [f"{e}-{next(iter(m.values()), '')}" for e, m in EFFECTS]
+
+
+async def in_time(desk: Desk, name: str, who: Caller, **asked: Any) -> Reply:
+    """The reply, within the client's own patience, while the loop keeps turning."""
+    longest, last, done = 0.0, time.perf_counter(), False
+
+    async def beat() -> None:
+        nonlocal longest, last
+        while not done:
+            await asyncio.sleep(0.005)
+            now = time.perf_counter()
+            longest, last = max(longest, now - last), now
+
+    beating = asyncio.ensure_future(beat())
+    try:
+        async with asyncio.timeout(10):
+            reply = await desk.do(name, who, **asked)
+    finally:
+        done = True
+        await beating
+    assert longest < 1, "something held the loop"
+    return reply
+
+
+def broken(desk: Desk, effect: Effect, more: dict[str, Any]) -> None:
+    for venue in (desk.main, desk.test):
+        venue.faults.add(Fault(effect=effect, **more))
+
+
+@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+@pytest.mark.parametrize("name", OPEN)
+async def test_an_open_route_refuses_with_venue_unavailable(
+    name: str, effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
+    async with a_desk(sqlite_url, timeout_s=1) as desk:
+        broken(desk, effect, more)
+        reply = await in_time(desk, name, Caller("nobody"), **OPEN[name])
+        assert (reply.status, reply.body.get("error")) == (503, "venue_unavailable"), reply.body
+        assert int(reply.headers["Retry-After"]) >= 1
+        assert reply.body["who_fixes"] == "venue"
+        assert reply.body["retry_safe"] is True
+
+
+@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+async def test_a_link_is_refused_and_leaves_no_link(
+    effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
+    async with a_desk(sqlite_url, timeout_s=1) as desk:
+        p = await desk.person()
+        told = await desk.challenge(p)
+        broken(desk, effect, more)
+        reply = await in_time(
+            desk,
+            "own_link",
+            p.caller,
+            challenge_id=told["challenge_id"],
+            signature=signed(p.wallet, told["message"]),
+        )
+        assert (reply.status, reply.body.get("error")) == (503, "venue_unavailable"), reply.body
+        assert [await desk.rows(t) for t in TABLES] == [[]] * 4
+
+
+@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+async def test_an_approval_without_an_answer_is_never_a_success(
+    effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
+    async with a_desk(sqlite_url, timeout_s=1) as desk:
+        p = await desk.linked()
+        broken(desk, effect, more)
+        asked = desk.approval(p, order_key(1))
+        reply = await in_time(desk, "own_enable_relay", p.caller, **asked)
+        assert (reply.status, reply.body.get("error")) == (504, "outcome_unknown"), reply.body
+        assert [r["status"] for r in await desk.rows("venue_agent_keys")] == ["unknown"]
+        for venue in (desk.main, desk.test):
+            venue.faults.clear()
+        desk.clock.forward(seconds=5)
+        again = await in_time(desk, "own_enable_relay", p.caller, **asked)
+        assert again.status == 200, again.body
+        assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
+        assert sum(len(a.agents) for a in desk.test.state.accounts.values()) == 1
+
+
+@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+async def test_verify_status_and_builder_fee_say_that_they_do_not_know(
+    effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
+    async with a_desk(sqlite_url, timeout_s=1) as desk:
+        p = await desk.linked()
+        await desk.enabled(p, order_key(1))
+        before = [await desk.rows(t) for t in TABLES]
+        broken(desk, effect, more)
+        desk.clock.forward(minutes=5)
+        verified = await in_time(desk, "own_enable_verify", p.caller)
+        assert (verified.status, verified.body.get("error")) == (503, "venue_unavailable"), (
+            verified.body
+        )
+        status = await in_time(desk, "own_status", p.caller)
+        assert status.status == 200
+        assert (status.body["stale"], status.body["equity_usdc"], status.body["funded"]) == (
+            True,
+            None,
+            None,
+        )
+        fee = await in_time(desk, "builder_fee_status", p.caller)
+        assert (fee.status, fee.body["approved"], fee.body["stale"]) == (200, False, True)
+        assert [await desk.rows(t) for t in TABLES] == before
+        recorded = await in_time(
+            desk, "builder_fee_record", p.caller, wallet=p.wallet.address, max_fee_rate="0.1%"
+        )
+        assert (
+            recorded.status,
+            recorded.body["verified"],
+            recorded.body["approved_tenths_bps"],
+        ) == (200, False, None)
+
+
+@pytest.mark.parametrize("name", ["own_terms", "builder_fee_config"])
+async def test_what_needs_no_venue_works_without_one(name: str, sqlite_url: str) -> None:
+    async with a_desk(sqlite_url, down=True) as desk:
+        await desk.ok(name)
+        p = await desk.person()
+        await desk.challenge(p)
+        await desk.ok("own_intent", p.caller, kind="hold")
+        assert (await desk.ok("own_status", p.caller))["linked"] is False
+
+
+async def test_unknown_fields_change_no_answer(desk: Desk) -> None:
+    p = await desk.linked()
+    plain = [await desk.ok(name, **asked) for name, asked in OPEN.items()]
+    desk.clock.forward(minutes=10)
+    broken(desk, "unknown_field", {})
+    again = [await desk.ok(name, **asked) for name, asked in OPEN.items()]
+
+    def timeless(told: Any) -> Any:
+        return {k: v for k, v in told.items() if k not in ("as_of", "indices", "data")}
+
+    for one, two in zip(plain, again, strict=True):
+        assert timeless(one).keys() == timeless(two).keys()
+        assert "unheardOf" not in str(two)
+    await desk.enabled(p, order_key(1))
+    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
+    assert desk.networks.get("mainnet").client.met.unknown["unheardOf"] > 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Too many cumulative requests sent (37986 > 10436) for cumulative volume traded $437.92.",
+        "Something that nobody has heard",
+    ],
+)
+async def test_abuse_35_an_exhausted_address_or_unknown_words_are_refused_in_the_venues_words(
+    words: str, desk: Desk
+) -> None:
+    p = await desk.linked()
+    desk.test.faults.add(
+        Fault(effect="malformed", route="/exchange", value={"status": "err", "response": words})
+    )
+    reply = await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(1)))
+    assert (reply.status, reply.body["error"]) == (409, "conflict")
+    assert reply.body["detail"]["venue"] == words
+    budget = desk.networks.get("testnet").client._budget
+    await budget.take("keeper", 400)
+
+
+async def test_abuse_45_an_ok_with_an_unknown_object_is_unknown_and_not_a_success(
+    desk: Desk,
+) -> None:
+    p = await desk.linked()
+    for value in (
+        {"status": "ok"},
+        {"status": "ok", "response": {"type": "new"}},
+        {"status": "maybe"},
+        [],
+    ):
+        desk.test.faults.clear()
+        desk.clock.forward(minutes=1)
+        desk.test.faults.add(Fault(effect="malformed", route="/exchange", value=value))
+        desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+        reply = await desk.refused(
+            "own_enable_relay", p.caller, **desk.approval(p, order_key(desk.next_nonce()))
+        )
+        assert (reply.status, reply.body["error"]) == (504, "outcome_unknown")

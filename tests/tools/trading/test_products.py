@@ -1,0 +1,189 @@
+"""Index perpetuals: listed from what the venue files under indices, with what can be done with each here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from yarl import URL
+
+from domain.trading.indices import change_bps, text, usdc_text
+from tests.tools.trading.conftest import Desk, a_desk
+from tests.tools.trading.test_relay import over_http
+from venue.devvenue import Fault
+
+pytestmark = pytest.mark.anyio
+
+
+async def listed(desk: Desk, **asked: Any) -> dict[str, dict[str, Any]]:
+    return {i["sym"]: i for i in (await desk.ok("indices_list", **asked))["indices"]}
+
+
+async def test_the_allowed_dexes_indices_are_listed_with_their_figures(desk: Desk) -> None:
+    told = await desk.ok("indices_list")
+    assert (told["network"], told["stale"], told["as_of"]) == (
+        "mainnet",
+        False,
+        "2026-11-20T12:00:00.000Z",
+    )
+    found = {i["sym"]: i for i in told["indices"]}
+    assert "xyz:GOLD" not in found
+    assert "km:US500" not in found
+    assert sorted(found) == [i["sym"] for i in told["indices"]]
+    one = found["xyz:XYZ100"]
+    market = desk.main.market("xyz:XYZ100")
+    assert (one["asset_id"], one["dex"], one["base"], one["category"]) == (
+        market.asset,
+        "xyz",
+        "XYZ100",
+        "indices",
+    )
+    assert one["display_name"] == "Nasdaq 100"
+    assert (one["collateral"], one["status"], one["limit_enforced_by"], one["margin_mode"]) == (
+        "USDC",
+        "paper",
+        "Venue",
+        "strict_isolated",
+    )
+    assert one["mark_px"] is not None
+    assert one["open_interest_usdc"] is not None
+
+
+async def test_without_a_switch_an_index_is_paper_and_live_only_where_mainnet_is_on(
+    desk: Desk,
+) -> None:
+    for switches, status in (
+        ({"live_terminal": True}, "paper"), ({"live_terminal": False, "venue_mainnet": True}, "paper"),
+        ({"live_terminal": True, "venue_mainnet": True}, "live"), ({"live_terminal": False, "live_door": True}, "live"),
+    ):  # fmt: skip
+        desk.switched(**switches)
+        assert (await listed(desk))["xyz:XYZ100"]["status"] == status
+
+
+async def test_other_dexes_are_planned_and_shown_where_asked_for(desk: Desk) -> None:
+    found = await listed(desk, include="planned")
+    assert found["km:US500"]["status"] == "planned"
+    assert found["km:US500"]["collateral"] == "USDH"
+    assert found["km:US500"]["open_interest_usdc"] is None
+    assert set(await listed(desk, include="planned", dex="km")) == {
+        s for s in found if s.startswith("km:")
+    }
+    assert await listed(desk, dex="km") == {}
+    assert (await desk.refused("indices_list", dex="nope")).body["error"] == "not_found"
+
+
+async def test_abuse_16_delisted_and_halted_are_told_apart(desk: Desk) -> None:
+    desk.main.halt("xyz:SP500")
+    desk.main.halt("xyz:JP225", delist=True)
+    desk.main.market("xyz:VIX").at_oi_cap = True
+    found = await listed(desk)
+    assert (found["xyz:SP500"]["status"], found["xyz:SP500"]["mid_px"]) == ("halted", None)
+    assert found["xyz:JP225"]["status"] == "delisted"
+    assert (found["xyz:VIX"]["at_oi_cap"], found["xyz:XYZ100"]["at_oi_cap"]) == (True, False)
+
+
+async def test_one_is_found_by_its_full_name_and_by_its_base_where_only_one_dex_has_it(
+    desk: Desk,
+) -> None:
+    full = await desk.ok("index_get", sym="xyz:SP500")
+    assert await desk.ok("index_get", sym="SP500") == full
+    assert (await desk.ok("index_get", sym="US500"))["sym"] == "km:US500"
+
+
+async def test_an_ambiguous_base_is_told_with_its_candidates(desk: Desk) -> None:
+    rows = [["xyz:SP500", "indices"], ["km:SP500", "indices"], ["xyz:GOLD", "metals"]]
+    desk.main.faults.add(Fault(effect="malformed", kind="perpCategories", value=rows))
+    refused = await desk.refused("index_get", sym="SP500")
+    assert (refused.status, refused.body["error"]) == (409, "conflict")
+    assert refused.body["detail"]["candidates"] == ["km:SP500", "xyz:SP500"]
+
+
+@pytest.mark.parametrize("sym", ["NOPE", "xyz:NOPE", "GOLD", "xyz:GOLD", "BTC"])
+async def test_what_is_no_index_is_not_found(sym: str, desk: Desk) -> None:
+    refused = await desk.refused("index_get", sym=sym)
+    assert (refused.status, refused.body["error"]) == (404, "not_found")
+
+
+async def test_a_colon_in_the_path_is_decoded_once(desk: Desk) -> None:
+    async def status(http: ClientSession, url: str) -> int:
+        async with http.get(URL(url, encoded=True)) as r:
+            return r.status
+
+    async with over_http(desk) as (http, base):
+        assert await status(http, f"{base}/wallet/indices/xyz%3AXYZ100") == 200
+        assert await status(http, f"{base}/wallet/indices/xyz:XYZ100") == 200
+        assert await status(http, f"{base}/wallet/indices/xyz%253AXYZ100") == 400
+
+
+async def test_an_outage_gives_the_last_list_as_stale_and_without_one_503(desk: Desk) -> None:
+    desk.main.faults.add(Fault(effect="status", status=500))
+    refused = await desk.refused("indices_list")
+    assert (refused.status, refused.body["error"]) == (503, "venue_unavailable")
+    desk.main.faults.clear()
+    first = await desk.ok("indices_list")
+    desk.clock.forward(minutes=10)
+    desk.main.faults.add(Fault(effect="status", status=500))
+    again = await desk.ok("indices_list")
+    assert (again["stale"], again["as_of"]) == (True, first["as_of"])
+    assert [i["mark_px"] for i in again["indices"]] == [i["mark_px"] for i in first["indices"]]
+
+
+async def test_prices_are_held_for_twenty_seconds(desk: Desk) -> None:
+    before = (await listed(desk))["xyz:XYZ100"]["mark_px"]
+    desk.main.move("xyz:XYZ100", "26000")
+    desk.clock.forward(seconds=19)
+    assert (await listed(desk))["xyz:XYZ100"]["mark_px"] == before
+    desk.clock.forward(seconds=1)
+    assert (await listed(desk))["xyz:XYZ100"]["mark_px"] == "26000.0"
+
+
+async def test_a_malformed_figure_is_null_and_never_zero(desk: Desk) -> None:
+    place = (1, 0)
+    for field in ("markPx", "openInterest", "prevDayPx", "dayNtlVlm"):
+        desk.main.faults.clear()
+        desk.clock.forward(minutes=1)
+        desk.main.faults.add(
+            Fault(effect="malformed", kind="metaAndAssetCtxs", path=(*place, field), value="a lot")
+        )
+        one = (await desk.ok("indices_list"))["indices"]
+        bad = next(i for i in one if i["asset_id"] == 110_000)
+        shown = {
+            "markPx": "mark_px",
+            "openInterest": "open_interest",
+            "prevDayPx": "prev_day_px",
+            "dayNtlVlm": "day_volume_usdc",
+        }[field]
+        assert bad[shown] is None
+        if field in ("markPx", "openInterest"):
+            assert bad["open_interest_usdc"] is None
+
+
+async def test_no_index_is_shown_that_the_venue_does_not_have(desk: Desk) -> None:
+    desk.main.faults.add(
+        Fault(effect="malformed", kind="perpCategories", value=[["xyz:GHOST", "indices"]])
+    )
+    assert await listed(desk) == {}
+    assert (await desk.refused("index_get", sym="xyz:GHOST")).body["error"] == "not_found"
+
+
+async def test_with_no_dex_allowed_everything_is_planned(sqlite_url: str) -> None:
+    async with a_desk(sqlite_url, dexes=()) as desk:
+        assert await listed(desk) == {}
+        assert {i["status"] for i in (await listed(desk, include="planned")).values()} <= {
+            "planned",
+            "delisted",
+        }
+
+
+def test_figures_are_the_venues_own_and_amounts_have_six_decimals() -> None:
+    from decimal import Decimal
+
+    assert text(Decimal("2703997.4500000002")) == "2703997.4500000002"
+    assert text(Decimal("25451.0")) == "25451.0"
+    assert usdc_text(Decimal("1.9999999")) == "1.999999"
+    assert usdc_text(Decimal(10) ** 15) is None
+    assert change_bps(Decimal("101"), Decimal("100")) == 100
+    assert change_bps(Decimal("99.985"), Decimal("100")) == -2
+    assert change_bps(Decimal("1"), Decimal("0")) is None
+    assert change_bps(None, Decimal("1")) is None

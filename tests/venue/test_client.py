@@ -1,0 +1,391 @@
+"""The client against a venue that is slow, busy, broken or says what nobody expects."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator, Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import stamina
+
+from domain.refusals import Refused
+from domain.trading.venue import AgentApproval, Relay
+from tests.venue.small import Clock, Scripted, cut, held, raw, scripted, told
+from venue import signing
+from venue.budget import Budget, InMemory
+from venue.client import BODY_AT_MOST, Client, plain_http_is_local
+from venue.networks import VenueNetwork
+
+pytestmark = pytest.mark.anyio
+META = {
+    "universe": [{"name": "BTC", "szDecimals": 5, "maxLeverage": 50}],
+    "marginTables": [],
+    "collateralToken": 0,
+}
+CONTEXT = {
+    "funding": "0.0000125", "openInterest": "688.11", "prevDayPx": "2703997.4500000002", "dayNtlVlm": "1169046.29406",
+    "premium": None, "oraclePx": "14.32", "markPx": "14.3161", "midPx": "14.314", "impactPxs": ["14.3047", "14.3444"], "dayBaseVlm": "0.01",
+}  # fmt: skip
+KEY = signing.key_from(b"\x11" * 32)
+WALLET = KEY.public_key.to_checksum_address()
+APPROVAL = AgentApproval(
+    network="testnet",
+    agent="0x" + "22" * 20,
+    name="wsvc-o-0a1b2c valid_until 1",
+    nonce=5,
+    signature_chain_id="0x1",
+)
+
+
+@pytest.fixture(autouse=True)
+def no_pauses() -> Iterator[None]:
+    """Tries follow each other at once."""
+    with stamina.set_testing(True, attempts=3):
+        yield
+
+
+@pytest.fixture
+async def script() -> AsyncIterator[Scripted]:
+    async with scripted() as s:
+        yield s
+
+
+@pytest.fixture
+async def client(script: Scripted) -> AsyncIterator[Client]:
+    made = Client(script.url, Budget(Clock(), InMemory(), "x"), timeout_s=5)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def venue(client: Client) -> VenueNetwork:
+    return VenueNetwork("testnet", client, Clock())
+
+
+async def refused(client: Client, kind: str = "meta", **parameters: Any) -> str:
+    with pytest.raises(Refused) as found:
+        await client.ask(kind, "house", **parameters)
+    assert found.value.code == "venue_unavailable"
+    return found.value.refusal.reason
+
+
+async def test_a_busy_venue_is_asked_again_and_every_try_is_counted(
+    script: Scripted, client: Client
+) -> None:
+    script.say(raw(b"", 429), raw(b"oops", 500), told(META))
+    assert (await client.ask("meta", "house", dex="")).data["universe"][0]["name"] == "BTC"
+    assert script.asked == [{"type": "meta", "dex": ""}] * 3
+    assert (await client._budget.used())["house"] == 60
+
+
+async def test_a_venue_that_stays_busy_is_given_up(script: Scripted, client: Client) -> None:
+    script.say(raw(b"", 429))
+    assert "HTTP 429" in await refused(client)
+    assert len(script.asked) == 3
+
+
+async def test_a_hanging_venue_is_given_up_in_time_and_keeps_its_worst_weight(
+    script: Scripted,
+) -> None:
+    client = Client(script.url, Budget(Clock(), InMemory(), "x"), timeout_s=1)
+    never = asyncio.Event()
+    script.say(held(never, told(META)))
+    try:
+        async with asyncio.timeout(4):
+            assert "in time" in await refused(client, "historicalOrders", user="0x" + "11" * 20)
+        assert (await client._budget.used())["house"] == 120
+    finally:
+        never.set()
+        await client.close()
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 422, 418])
+async def test_a_status_that_is_no_answer_is_none_and_is_not_asked_again(
+    status: int, script: Scripted, client: Client
+) -> None:
+    script.say(raw(json.dumps(META).encode(), status, Location="/info"))
+    assert f"HTTP {status}" in await refused(client)
+    assert len(script.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'{"universe": 5}',
+        b'{"universe": [{"name": 5}]}',
+        b"\xff",
+        b"NaN",
+        b"[" * 5_000,
+    ],
+)
+async def test_an_answer_of_another_form_is_no_answer(
+    body: bytes, script: Scripted, client: Client
+) -> None:
+    script.say(raw(body, **{"Content-Type": "application/json"}))
+    assert "known form" in await refused(client)
+
+
+async def test_a_cut_connection_is_tried_again(script: Scripted, client: Client) -> None:
+    script.say(cut(), told(META))
+    assert (await client.ask("meta", "house")).data["collateralToken"] == 0
+
+
+async def test_an_answer_above_two_megabytes_is_refused_however_it_is_packed(
+    script: Scripted, client: Client
+) -> None:
+    large = json.dumps({**META, "filler": "x" * BODY_AT_MOST}).encode()
+    script.say(raw(large))
+    assert "2 MB" in await refused(client)
+    script.script.clear()
+    script.say(raw(gzip.compress(large), **{"Content-Encoding": "gzip"}))
+    assert "2 MB" in await refused(client)
+
+
+async def test_a_large_answer_is_read_beside_the_loop(script: Scripted, client: Client) -> None:
+    order = {
+        "coin": "TON",
+        "side": "B",
+        "limitPx": "3.2502",
+        "sz": "81.7",
+        "oid": 1,
+        "timestamp": 1,
+        "cloid": None,
+    }
+    script.say(told([{"order": order, "status": "filled", "statusTimestamp": 1}] * 2_000))
+    answer = await client.ask("historicalOrders", "relay", user="0x" + "11" * 20)
+    assert len(answer.data) == 2_000
+    assert (await client._budget.used())["relay"] == 120
+
+
+async def test_no_cookie_and_no_header_of_a_caller_reaches_the_venue(
+    script: Scripted, client: Client
+) -> None:
+    script.say(raw(json.dumps(META).encode(), **{"Set-Cookie": "a=b"}))
+    await client.ask("meta", "house")
+    await client.ask("meta", "house")
+    assert {h.lower() for h in script.headers[1]} <= {
+        "host",
+        "user-agent",
+        "accept",
+        "accept-encoding",
+        "content-length",
+        "content-type",
+    }
+
+
+async def test_unknown_fields_are_left_out_and_counted(script: Scripted, client: Client) -> None:
+    script.say(
+        told({**META, "newThing": 1, "universe": [{**META["universe"][0], "secondNewThing": [1]}]})
+    )  # type: ignore[dict-item, index]
+    answer = await client.ask("meta", "house")
+    assert answer.data == {"universe": META["universe"], "marginTables": [], "collateralToken": 0}
+    assert client.met.unknown == {"newThing": 1, "secondNewThing": 1}
+
+
+async def test_a_malformed_figure_is_no_answer_and_never_zero(
+    script: Scripted, venue: VenueNetwork
+) -> None:
+    context = {**CONTEXT, "markPx": "abc", "openInterest": 5, "funding": None, "oraclePx": "1e5"}
+    del context["dayNtlVlm"]
+    script.say(told([META, [context]]))
+    perp = (await venue.perps("")).value[0]
+    assert (perp.mark_px, perp.open_interest, perp.funding, perp.oracle_px, perp.day_volume) == (
+        None,
+    ) * 5
+    assert perp.prev_day_px == Decimal("2703997.4500000002")
+
+
+async def test_a_position_whose_size_cannot_be_read_makes_the_account_no_answer(
+    script: Scripted, venue: VenueNetwork
+) -> None:
+    state = {
+        "assetPositions": [{"type": "oneWay", "position": {"coin": "BTC", "szi": "-0.00785"}}],
+        "marginSummary": {"accountValue": "1182.312496"}, "withdrawable": "1010.57173", "time": 1_755_863_118_217,
+    }  # fmt: skip
+    script.say(told(state))
+    account = (await venue.account(WALLET, "", lane="house", good_for_s=0)).value
+    assert (account.account_value, account.positions[0].size) == (
+        Decimal("1182.312496"),
+        Decimal("-0.00785"),
+    )
+    state["assetPositions"] = [{"type": "oneWay", "position": {"coin": "BTC", "szi": "x"}}]
+    script.script.clear()
+    script.say(told(state))
+    with pytest.raises(Refused):
+        await venue.account(WALLET, "", lane="house", good_for_s=0, fresh=True)
+
+
+async def test_a_book_is_named_by_its_snapshot_and_one_with_a_bad_level_is_none(
+    script: Scripted, venue: VenueNetwork
+) -> None:
+    good = {
+        "coin": "DYDX",
+        "time": 1_755_863_118_217,
+        "levels": [[{"px": "2.111", "sz": "134.4", "n": 1}], [{"px": "2.112", "sz": "1", "n": 1}]],
+    }
+    worse = {**good, "levels": [[{"px": "2.111", "sz": "0", "n": 1}], []]}
+    script.say(told(good), told(good), told(None), told(worse))
+    first = (await venue.book("DYDX", lane="house", good_for_s=0)).value
+    second = (await venue.book("DYDX", lane="house", good_for_s=0)).value
+    assert first is not None
+    assert second is not None
+    assert (first.hash, first.bids[0].px, len(first.asks)) == (second.hash, Decimal("2.111"), 1)
+    assert (await venue.book("DYDX", lane="house", good_for_s=0)).value is None
+    with pytest.raises(Refused):
+        await venue.book("DYDX", lane="house", good_for_s=0)
+
+
+async def test_a_book_of_another_coin_is_no_answer(script: Scripted, venue: VenueNetwork) -> None:
+    script.say(told({"coin": "ETH", "time": 1, "levels": [[], []]}))
+    with pytest.raises(Refused):
+        await venue.book("BTC", lane="house", good_for_s=0)
+
+
+def signature() -> dict[str, Any]:
+    typed = signing.user_typed_data(
+        {
+            "type": "approveAgent",
+            "signatureChainId": "0x1",
+            "hyperliquidChain": "Testnet",
+            "agentAddress": APPROVAL.agent,
+            "agentName": APPROVAL.name,
+            "nonce": 5,
+        }
+    )
+    assert typed["primaryType"].endswith("ApproveAgent")
+    return signing.sign(
+        KEY,
+        signing.user_digest(
+            {**typed["message"], "type": "approveAgent", "signatureChainId": "0x1"}
+        ),
+    ).as_json()
+
+
+async def test_exactly_the_approval_is_posted_with_its_keys_in_order(
+    script: Scripted, venue: VenueNetwork
+) -> None:
+    script.say(told({"status": "ok", "response": {"type": "default"}}))
+    assert (await venue.approve_agent(APPROVAL, signature(), WALLET)).outcome == "ok"
+    (posted,) = script.asked
+    assert list(posted) == ["action", "nonce", "signature"]
+    assert list(posted["action"]) == [
+        "type",
+        "signatureChainId",
+        "hyperliquidChain",
+        "agentAddress",
+        "agentName",
+        "nonce",
+    ]
+    assert (posted["nonce"], posted["action"]["nonce"], posted["signature"]) == (5, 5, signature())
+
+
+async def test_a_signature_over_other_bytes_is_refused_before_anything_is_sent(
+    script: Scripted, venue: VenueNetwork
+) -> None:
+    script.say(told({"status": "ok", "response": {"type": "default"}}))
+    other = AgentApproval(
+        network="testnet",
+        agent="0x" + "33" * 20,
+        name=APPROVAL.name,
+        nonce=5,
+        signature_chain_id="0x1",
+    )
+    with pytest.raises(Refused) as found:
+        await venue.approve_agent(other, signature(), WALLET)
+    assert found.value.code == "invalid_signature"
+    assert script.asked == []
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("Too many extra agents for cumulative volume traded. Current limit is 3", "agent_slots"), ("Extra agent already used.", "agent_used"),
+        ("User has pending agent removal", "agent_removal"), ("Must deposit before performing actions. User: 0x12", "unfunded"),
+        ("User or API Wallet 0x12 does not exist.", "signer"), ("Invalid nonce: duplicate nonce 5", "duplicate_nonce"),
+        ("Agent valid_until already expired.", "agent_valid_until"), ("Something quite new", "other"),
+        ("Too many cumulative requests sent (37986 > 10436) for cumulative volume traded $437.92.", "address_rate"),
+    ],
+)  # fmt: skip
+async def test_what_the_venue_refuses_is_told_in_its_words_and_our_class(
+    words: str, kind: str, script: Scripted, venue: VenueNetwork
+) -> None:
+    script.say(told({"status": "err", "response": words}))
+    answer = await venue.approve_agent(APPROVAL, signature(), WALLET)
+    assert (answer.outcome, answer.words, answer.kind) == ("refused", words, kind)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        raw(b"", 429),
+        raw(b"", 500),
+        cut(),
+        raw(b"{"),
+        told({"status": "ok"}),
+        told({"status": "new"}),
+        told([]),
+        raw(b"x" * (BODY_AT_MOST + 1)),
+    ],
+)
+async def test_what_was_sent_and_not_answered_is_unknown_and_sent_once(
+    answer: Any, script: Scripted, venue: VenueNetwork
+) -> None:
+    script.say(answer)
+    assert (await venue.approve_agent(APPROVAL, signature(), WALLET)).outcome == "unknown"
+    assert len(script.asked) == 1
+
+
+async def test_where_nobody_listens_nothing_was_sent(free_tcp_port: int) -> None:
+    client = Client(
+        f"http://127.0.0.1:{free_tcp_port}", Budget(Clock(), InMemory(), "x"), timeout_s=2
+    )
+    try:
+        with pytest.raises(Refused) as found:
+            await VenueNetwork("testnet", client, Clock()).approve_agent(
+                APPROVAL, signature(), WALLET
+            )
+        assert found.value.code == "venue_unavailable"
+        assert (await client._budget.used())["house"] == 0
+    finally:
+        await client.close()
+
+
+async def test_an_approval_for_one_network_never_goes_to_the_other(
+    script: Scripted, client: Client
+) -> None:
+    script.say(told({"status": "ok", "response": {"type": "default"}}))
+    with pytest.raises(ValueError, match="network"):
+        await VenueNetwork("mainnet", client, Clock()).approve_agent(APPROVAL, signature(), WALLET)
+    assert script.asked == []
+
+
+@pytest.mark.parametrize(
+    ("url", "good"),
+    [
+        ("https://venue.example", True), ("http://127.0.0.1:1", True), ("http://[::1]:1", True), ("http://localhost", True),
+        ("http://venue.example", False), ("http://127.0.0.1.venue.example", False), ("ftp://127.0.0.1", False), ("https://", False), ("venue", False),
+    ],
+)  # fmt: skip
+async def test_plain_http_goes_to_this_machine_only(url: str, good: bool) -> None:
+    assert plain_http_is_local(url) is good
+    if not good:
+        with pytest.raises(ValueError, match="https"):
+            Client(url, Budget(Clock(), InMemory(), "x"))
+
+
+async def test_a_relayed_answer_above_512_kilobytes_is_none(
+    script: Scripted, venue: VenueNetwork
+) -> None:
+    rows = [[n, "1.0"] for n in range(40_000)]
+    script.say(told([["day", {"accountValueHistory": rows, "pnlHistory": rows, "vlm": "1.0"}]]))
+    with pytest.raises(Refused) as found:
+        await venue.relay(Relay("portfolio", (("user", WALLET),)), 60)
+    assert found.value.code == "venue_unavailable"

@@ -1,0 +1,245 @@
+"""What the operator does with an admin key, over HTTP and on the command line alike: switches,
+house keys, counts. None of it moves money, and none of it lets an agent do more than its owner
+signed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.ports import Ids
+from domain.refusals import Refused, refusal
+from domain.settings import SWITCHES, Switches
+from domain.times import timestamp
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import not_found
+from tools.call.credentials import hashed
+from tools.call.fields import KeyId, Nothing, Page
+from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+
+Role = Literal["keeper", "admin"]
+PREFIXES: Final[dict[str, str]] = {"keeper": "kk_", "admin": "dk_"}
+# Without the gate an agent acts above the amount from which its owner wants to be asked.
+ONLY_ON: Final = frozenset({"approval_gate"})
+
+
+class SwitchIn(Takes):
+    """A switch and its new value."""
+
+    name: str = Field(
+        max_length=40, description="one of the listed switches", examples=["approval_gate"]
+    )
+    value: Literal["on", "off"]
+
+
+class SwitchOut(Gives):
+    """A switch; `source` says whether it was set, or is the setting's default."""
+
+    name: str
+    value: str
+    source: Literal["database", "settings"]
+
+
+class SwitchesOut(Gives):
+    """Every switch."""
+
+    items: list[SwitchOut]
+    next_cursor: str | None
+
+
+class KeyIn(Takes):
+    """Whose key to mint."""
+
+    role: Role
+
+
+class KeyOut(Gives):
+    """A house key; it is shown once."""
+
+    key_id: str
+    role: Role
+    key: str
+
+
+class OneKey(Takes):
+    """A house key."""
+
+    key_id: KeyId
+
+
+class Revoked(Gives):
+    """The key no longer works."""
+
+    key_id: str
+    revoked_at: str
+
+
+class Counts(Gives):
+    """How much there is."""
+
+    agents: int
+    mandates: int
+    mandates_working: int
+    actions_recorded: int
+    as_of: str
+
+
+def switches_now(uow: UnitOfWork, defaults: Switches) -> list[dict[str, str]]:
+    """Every switch, its value, and where that comes from."""
+    rows = uow.switches.all()
+    return [
+        {
+            "name": name,
+            "value": rows.get(name, "on" if getattr(defaults, name) else "off"),
+            "source": "database" if name in rows else "settings",
+        }
+        for name in SWITCHES
+    ]
+
+
+def minted(uow: UnitOfWork, ids: Ids, role: str, now: datetime) -> dict[str, str]:
+    """A new house key; only its hash is kept."""
+    key_id, key = ids.short("h_"), ids.token(PREFIXES[role])
+    uow.identities.add_house_key(key_id, role, hashed(key), now)
+    return {"key_id": key_id, "role": role, "key": key}
+
+
+def house_keys(uow: UnitOfWork) -> list[dict[str, Any]]:
+    """Every house key without its secret."""
+    return [
+        {
+            "key_id": k.key_id,
+            "role": k.holder,
+            "created_at": timestamp(k.created_at),
+            "revoked": k.revoked_at is not None,
+        }
+        for k in uow.identities.house_keys()
+    ]
+
+
+def counted(uow: UnitOfWork, now: datetime) -> dict[str, Any]:
+    """How much there is, by bounded queries."""
+    working, mandates = uow.mandates.counts()
+    return {
+        "agents": uow.hall.totals()[0],
+        "mandates": mandates,
+        "mandates_working": working,
+        "actions_recorded": uow.hall.rows_recorded(),
+        "as_of": timestamp(now),
+    }
+
+
+def _switches(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    return Reply(200, {"items": switches_now(uow, ask.defaults), "next_cursor": None})
+
+
+def _set(uow: UnitOfWork, ask: Ask[SwitchIn, None]) -> Reply:
+    name, value = ask.asked.name, ask.asked.value
+    if name not in SWITCHES:
+        raise not_found("switch")
+    if name in ONLY_ON and value == "off":
+        why = "an owner's approval amount is switched off on the service's own machine alone"
+        raise Refused(refusal("forbidden", why=why))
+    uow.switches.set(name, value, ask.now, "admin")
+    return Reply(200, {"name": name, "value": value, "source": "database"})
+
+
+def _mint(uow: UnitOfWork, ask: Ask[KeyIn, None]) -> Reply:
+    return Reply(201, minted(uow, ask.ids, ask.asked.role, ask.now))
+
+
+def _keys(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    return Reply(200, {"items": house_keys(uow), "next_cursor": None})
+
+
+def _revoke(uow: UnitOfWork, ask: Ask[OneKey, None]) -> Reply:
+    if not uow.identities.revoke_house_key(ask.asked.key_id, ask.now):
+        raise not_found("live key")
+    return Reply(200, {"key_id": ask.asked.key_id, "revoked_at": timestamp(ask.now)})
+
+
+def _counts(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    return Reply(200, counted(uow, ask.now))
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="admin_switches",
+        title="List the switches",
+        summary="Every availability switch, its value, and where that comes from.",
+        auth="admin",
+        route=("GET", "/wallet/admin/switches"),
+        takes=Nothing,
+        gives=SwitchesOut,
+        handler=_switches,
+        family="operator",
+    ),
+    Operation(
+        name="admin_switch_set",
+        title="Set a switch",
+        summary="Set a switch for every process, from the next request on. The approval gate can "
+        "only be switched on here.",
+        auth="admin",
+        route=("PUT", "/wallet/admin/switches/{name}"),
+        takes=SwitchIn,
+        gives=SwitchOut,
+        handler=_set,
+        writes=True,
+        idempotent=True,
+        family="operator",
+        refusals=("not_found",),
+    ),
+    Operation(
+        name="admin_keys",
+        title="List the house keys",
+        summary="Keeper and admin keys, never their secrets.",
+        auth="admin",
+        route=("GET", "/wallet/admin/keys"),
+        takes=Nothing,
+        gives=Page,
+        handler=_keys,
+        family="operator",
+    ),
+    Operation(
+        name="admin_key_create",
+        title="Mint a house key",
+        summary="A new keeper or admin key; it is shown once.",
+        auth="admin",
+        route=("POST", "/wallet/admin/keys"),
+        takes=KeyIn,
+        gives=KeyOut,
+        handler=_mint,
+        writes=True,
+        family="operator",
+        statuses={201: "The key; it is shown once"},
+    ),
+    Operation(
+        name="admin_key_revoke",
+        title="Revoke a house key",
+        summary="It stops working at once.",
+        auth="admin",
+        route=("DELETE", "/wallet/admin/keys/{key_id}"),
+        takes=OneKey,
+        gives=Revoked,
+        handler=_revoke,
+        writes=True,
+        destructive=True,
+        family="operator",
+        refusals=("not_found",),
+    ),
+    Operation(
+        name="admin_counts",
+        title="Count",
+        summary="How many agents, mandates and recorded actions there are.",
+        auth="admin",
+        route=("GET", "/wallet/admin/counts"),
+        takes=Nothing,
+        gives=Counts,
+        handler=_counts,
+        weight=5,
+        family="operator",
+    ),
+)

@@ -1,0 +1,1 @@
+"""The trading side: relays, products, the builder fee, and a person's own account at the venue."""

@@ -1,0 +1,119 @@
+"""Fields and answers that the operations of the trading side share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, StrictInt
+
+from domain.ports import Venue
+from domain.refusals import Refused, refusal
+from domain.settings import Switches
+from domain.trading.modes import live_network
+from domain.trading.own import Link
+from domain.trading.venue import Network
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Ask, Caller, Deps, Gives, Takes
+from tools.call.switches import switches
+
+NetworkName = Annotated[
+    Literal["mainnet", "testnet"], Field(description="the venue's network that the answer is about")
+]
+Figure = Annotated[
+    str | None, Field(description="the venue's own decimal string; null where it told none")
+]
+Amount = Annotated[str | None, Field(description="USDC, 6 decimals; null where it is not known")]
+Moment = Annotated[str, Field(description="ISO 8601, UTC")]
+MaybeMoment = Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+ChainId = Annotated[
+    str,
+    Field(
+        pattern=r"^0x[1-9a-f][0-9a-f]{0,15}$",
+        description="chain id of the wallet's domain, 0x hex without leading zeros",
+        examples=["0xa4b1"],
+    ),
+]
+Nonce = Annotated[
+    StrictInt,
+    Field(
+        ge=0,
+        lt=2**53,
+        description="milliseconds since 1970; used once",
+        examples=[1_795_176_000_000],
+    ),
+]
+_WORD: Final = r"^0x[0-9a-fA-F]{64}$"
+
+
+class SignatureIn(Takes):
+    """An ECDSA signature with a low s."""
+
+    r: str = Field(pattern=_WORD, description="64 hex digits")
+    s: str = Field(pattern=_WORD, description="64 hex digits, in the lower half")
+    v: StrictInt = Field(ge=27, le=28)
+
+
+class TypedData(Gives):
+    """EIP-712 typed data, as a wallet takes it."""
+
+    domain: dict[str, Any]
+    types: dict[str, list[dict[str, str]]]
+    primaryType: str  # noqa: N815 - the name of EIP-712
+    message: dict[str, Any]
+
+
+def own_write(route: str) -> Callable[[Caller, Any], str]:
+    """The scope of idempotency keys on the writes of this side."""
+    return lambda caller, asked: f"{caller.user_id}:order:{route}"
+
+
+def address_of(deps: Deps, text: str) -> str:
+    """EIP-55 form of an address.
+
+    Errors: `invalid_address`; the venue would answer a malformed one with an empty result.
+    """
+    return deps.chains.address(text)
+
+
+def venue_of(deps: Deps, network: Network) -> Venue:
+    """The venue on a network. Errors: `not_configured`."""
+    if deps.venues is None:
+        raise Refused(refusal("not_configured", what="the venue"))
+    return deps.venues.get(network)
+
+
+def signed_in(caller: Caller) -> str:
+    """The user id behind an owner's session."""
+    if caller.user_id is None:
+        raise Refused(refusal("unauthenticated", needs="an owner session"))
+    return caller.user_id
+
+
+async def live_side(deps: Deps, caller: Caller) -> tuple[Switches, Network, Link | None, bool]:
+    """The switches, the network of live accounts, the caller's link on it, and whether he is on the
+    allowlist."""
+    user = signed_in(caller)
+
+    def read(uow: UnitOfWork) -> tuple[Switches, Network, Link | None, bool]:
+        now = switches(uow, deps.defaults)
+        network = live_network(now)
+        link = uow.venue.link_of(user, network)
+        listed = uow.allowlist.all()
+        allowed = user in listed or (link is not None and link.wallet.lower() in listed)
+        return now, network, link, allowed
+
+    return await deps.store.read(read)
+
+
+def linked(link: Link | None, network: Network) -> Link:
+    """The link, which the operation cannot do without. Errors: `not_linked`."""
+    if link is None:
+        raise Refused(refusal("not_linked", why=f"on the venue's {network} there is none"))
+    return link
+
+
+def own_link(uow: UnitOfWork, ask: Ask[Any, Any]) -> Link:
+    """The caller's link on the live network. Errors: `not_linked`."""
+    network = live_network(ask.switches)
+    return linked(uow.venue.link_of(signed_in(ask.caller), network), network)

@@ -1,0 +1,332 @@
+"""A person's own account at the venue: its terms, its link by signature, what stands, and what the
+owner intends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.next_steps import NextStep
+from domain.refusals import Refused, refusal
+from domain.times import timestamp
+from domain.trading.modes import live_network
+from domain.trading.own import (
+    CHALLENGE_GOOD_FOR,
+    CHALLENGES_A_DAY,
+    CHALLENGES_OPEN,
+    DEFAULT_CHAIN,
+    TERMS,
+    Link,
+    LinkChallenge,
+    link_text,
+)
+from storage.unit_of_work import UnitOfWork
+from tools.call.fields import Address, Nothing
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
+from tools.call.run import refused_reply
+from tools.trading.fields import (
+    Moment,
+    NetworkName,
+    own_write,
+    signed_in,
+    venue_of,
+)
+
+AGENTS_S: Final = 60
+EQUITY_S: Final = 20
+DAY: Final = timedelta(days=1)
+_FIRST_DEX: Final = ""
+_USDC: Final = 0
+_PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
+LINK_AGAIN: Final = (NextStep("Ask for a new challenge", None, "POST /wallet/own/link/challenge"),)
+
+
+class TermsOut(Gives):
+    """The terms of linking an own account."""
+
+    version: int
+    sha256: str = Field(description="of text_en in UTF-8, 64 hex digits")
+    text_en: str
+    effective_at: Moment
+
+
+class ChallengeIn(Takes):
+    """Which wallet is to be linked, under which terms."""
+
+    address: Address
+    chain_id: int = Field(
+        default=DEFAULT_CHAIN, ge=1, le=2**53, description="chain that the wallet is on"
+    )
+    terms_sha256: str = Field(
+        max_length=128, description="sha256 of the terms as they are now", examples=[TERMS.sha256]
+    )
+
+
+class ChallengeOut(Gives):
+    """A text to sign with the wallet."""
+
+    challenge_id: str
+    message: str
+    scheme: Literal["eip191"]
+    network: NetworkName
+    expires_at: Moment
+
+
+class LinkIn(Takes):
+    """The signed challenge."""
+
+    challenge_id: str = Field(max_length=64, examples=["lc_abcdefgh23"])
+    signature: str = Field(
+        pattern=r"^0x[0-9a-fA-F]{130}$",
+        description="65 bytes over the challenge's text",
+        examples=["0x" + "11" * 64 + "1b"],
+    )
+
+
+class LinkOut(Gives):
+    """The link as it stands."""
+
+    linked: bool
+    wallet: str
+    network: NetworkName
+    linked_at: Moment
+    terms_version: int
+
+
+def terms(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    """Give the terms."""
+    body = {
+        "version": TERMS.version,
+        "sha256": TERMS.sha256,
+        "text_en": TERMS.text_en,
+        "effective_at": timestamp(TERMS.effective_at),
+    }
+    return Reply(200, body)
+
+
+def _current_terms(sha256: str) -> None:
+    if sha256.removeprefix("0x").lower() != TERMS.sha256:
+        raise Refused(refusal("terms_changed", version=TERMS.version))
+
+
+def challenge(uow: UnitOfWork, ask: Ask[ChallengeIn, None]) -> Reply:
+    """Write a text that links a wallet to the account behind this session.
+
+    Errors: `terms_changed`; `rate_limited` after 20 texts a day.
+    """
+    user = signed_in(ask.caller)
+    _current_terms(ask.asked.terms_sha256)
+    address, network = ask.chains.address(ask.asked.address), live_network(ask.switches)
+    if uow.venue.challenges_since(user, ask.now - DAY) >= CHALLENGES_A_DAY:
+        why = f"A person may ask for {CHALLENGES_A_DAY} link challenges a day."
+        raise Refused(
+            refusal(
+                "rate_limited",
+                why=why,
+                retry_at=ask.now + timedelta(hours=1),
+                detail={"retry_after_s": 3600},
+            )
+        )
+    expires = ask.now + CHALLENGE_GOOD_FOR
+    nonce = f"{ask.ids.nonce256() >> 128:032x}"
+    made = LinkChallenge(
+        challenge_id=ask.ids.short("lc_"),
+        user_id=user,
+        network=network,
+        address=address,
+        message=link_text(
+            base_url=ask.config.base_url,
+            account=ask.caller.address or user,
+            address=address,
+            chain_id=ask.asked.chain_id,
+            network=network,
+            nonce=nonce,
+            terms_sha256=TERMS.sha256,
+            issued=ask.now,
+            expires=expires,
+        ),
+        terms_version=TERMS.version,
+        terms_sha256=TERMS.sha256,
+        expires_at=expires,
+    )
+    uow.venue.add_challenge(made, ask.now, open_at_most=CHALLENGES_OPEN, kept=2 * DAY)
+    body = {
+        "challenge_id": made.challenge_id,
+        "message": made.message,
+        "scheme": "eip191",
+        "network": network,
+        "expires_at": timestamp(expires),
+    }
+    return Reply(201, body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trying:
+    """A text that is used up from here on, and the signature that is tried with it."""
+
+    told: LinkChallenge
+    signature: str
+
+
+def burn(uow: UnitOfWork, ask: Ask[LinkIn, None]) -> _Trying:
+    """Take the text; it is burnt at its first try, right or wrong.
+
+    Errors: `not_found` for another's text, `challenge_spent`.
+    """
+    found = uow.venue.challenge(ask.asked.challenge_id)
+    if found is None or found[0].user_id != signed_in(ask.caller):
+        raise Refused(refusal("not_found", what="link challenge", next=LINK_AGAIN))
+    told, used = found
+    spent = used or told.expires_at <= ask.now
+    if spent or not uow.venue.burn(told.challenge_id, ask.now):
+        raise Refused(refusal("challenge_spent"))
+    return _Trying(told, ask.asked.signature)
+
+
+async def prove(deps: Deps, caller: Caller, begun: _Trying) -> LinkChallenge:
+    """Who signed the text, and what that is at the venue; then whether it is free.
+
+    Errors, in order: `terms_changed`, `invalid_signature`, `not_own_account`, `already_linked`,
+    `venue_unavailable`.
+    """
+    told = begun.told
+    _current_terms(told.terms_sha256)
+    signer = venue_of(deps, told.network).text_signer(told.message, begun.signature)
+    if signer != told.address:
+        why = "the signature is not this wallet's over this text"
+        raise Refused(refusal("invalid_signature", signer=told.address, why=why, next=LINK_AGAIN))
+    await _is_own(deps, told)
+    await deps.store.read(lambda uow: _free(uow, told))
+    return told
+
+
+async def _is_own(deps: Deps, told: LinkChallenge) -> None:
+    """Refuse an address that is no account of its own: a pasted agent key would answer every
+    question with nothing.
+    """
+    role = await venue_of(deps, told.network).role(told.address)
+    words = {"agent": "an agent key", "vault": "a vault", "subAccount": "a sub-account"}
+    if role in words:
+        raise Refused(refusal("not_own_account", what=words[role], next=LINK_AGAIN))
+    if role == "unknown":
+        why = "it names a role that is not known"
+        raise Refused(refusal("venue_unavailable", why=why, next=LINK_AGAIN))
+
+
+def _free(uow: UnitOfWork, told: LinkChallenge) -> Link | None:
+    """The caller's own link of this wallet, None where there is none yet.
+
+    Errors: `already_linked` where the wallet is another's, or the caller has another wallet.
+    """
+    theirs = uow.venue.link_to(told.address, told.network)
+    if theirs is not None and theirs.user_id != told.user_id:
+        raise Refused(refusal("already_linked", why="The wallet is linked to somebody else."))
+    own = uow.venue.link_of(told.user_id, told.network)
+    if own is not None and own.wallet != told.address:
+        raise Refused(refusal("already_linked", why=f"You have linked {own.wallet} already."))
+    return own
+
+
+def link(uow: UnitOfWork, ask: Ask[LinkIn, None], begun: _Trying, told: LinkChallenge) -> Reply:
+    """Write the link; who has it already keeps it, under the newer terms. Somebody may have been
+    faster since it was free: that is an answer like another.
+    """
+    try:
+        own = _free(uow, told)
+    except Refused as refused:
+        return refused_reply(refused, ask.now, ask.caller.role)
+    if own is not None:
+        uow.venue.accept_terms(own.link_id, told.terms_version)
+        return Reply(200, _link_state(own))
+    made = Link(
+        link_id=ask.ids.short("ln_"),
+        user_id=told.user_id,
+        network=told.network,
+        wallet=told.address,
+        terms_version=told.terms_version,
+        linked_at=ask.now,
+    )
+    if not uow.venue.add_link(made):
+        why = "The wallet was linked a moment ago."
+        late = Refused(refusal("already_linked", why=why))
+        return refused_reply(late, ask.now, ask.caller.role)
+    return Reply(200, _link_state(made))
+
+
+def _link_state(found: Link) -> dict[str, Any]:
+    return {
+        "linked": True,
+        "wallet": found.wallet,
+        "network": found.network,
+        "linked_at": timestamp(found.linked_at),
+        "terms_version": TERMS.version,
+    }
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="own_terms",
+        title="Read the terms of an own account",
+        summary="The terms under which you link an account of yours at the venue.",
+        auth="open",
+        route=("GET", "/wallet/own/terms"),
+        takes=Nothing,
+        gives=TermsOut,
+        handler=terms,
+        family="own account",
+    ),
+    Operation(
+        name="own_link_challenge",
+        title="Start linking an own account",
+        summary="Get a text to sign with the wallet; good for 10 minutes, one try.",
+        auth="owner",
+        route=("POST", "/wallet/own/link/challenge"),
+        takes=ChallengeIn,
+        gives=ChallengeOut,
+        handler=challenge,
+        writes=True,
+        family="own account",
+        statuses={201: "A text to sign"},
+        idempotency=own_write("/wallet/own/link/challenge"),
+        refusals=(
+            "invalid_address",
+            "terms_changed",
+            "rate_limited",
+            "secret_not_accepted",
+            "idempotency_key_reused",
+            "idempotency_in_flight",
+        ),
+    ),
+    Operation(
+        name="own_link",
+        title="Link an own account",
+        summary="Prove by the signed text that the wallet is yours. No key of yours is stored.",
+        auth="owner",
+        route=("POST", "/wallet/own/link"),
+        takes=LinkIn,
+        gives=LinkOut,
+        effect=Effect(begin=burn, act=prove, finish=link),
+        writes=True,
+        open_world=True,
+        family="own account",
+        idempotency=own_write("/wallet/own/link"),
+        refusals=(
+            "not_found",
+            "challenge_spent",
+            "terms_changed",
+            "invalid_signature",
+            "not_own_account",
+            "already_linked",
+            "venue_unavailable",
+            "not_configured",
+            "secret_not_accepted",
+            "idempotency_key_reused",
+            "idempotency_in_flight",
+            "outcome_unknown",
+        ),
+    ),
+)

@@ -1,0 +1,242 @@
+"""What stands of a person's own account at the venue, and what is still to do."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from domain.refusals import Refused
+from domain.times import timestamp
+from domain.trading.indices import usdc_text
+from domain.trading.modes import effective_mode
+from domain.trading.own import KEY_LONGEST, AgentKey, KeyKind, Link, agent_name, usable
+from domain.trading.venue import CHAIN_NAMES, ApprovedAgent, Held, Network
+from tools.call.fields import Nothing
+from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.trading.builder_fee import StatusOut as BuilderFeeStatus
+from tools.trading.builder_fee import status_of as builder_status
+from tools.trading.fields import (
+    Amount,
+    MaybeMoment,
+    Moment,
+    NetworkName,
+    live_side,
+    signed_in,
+    venue_of,
+)
+
+AGENTS_S: Final = 60
+EQUITY_S: Final = 20
+_FIRST_DEX: Final = ""
+_USDC: Final = 0
+
+
+class KeyOut(Gives):
+    """An agent key, as the venue named it last."""
+
+    address: str
+    name: str
+    valid_until: Moment
+    checked_at: MaybeMoment
+
+
+class EnableOut(Gives):
+    """What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
+    name."""
+
+    agent_name: str
+    max_valid_until: Moment
+    hyperliquid_chain: Literal["Mainnet", "Testnet"]
+
+
+class KeeperEnableOut(EnableOut):
+    """The same for the keeper key, whose address the signer gives."""
+
+    agent_address: str
+
+
+class StepOut(Gives):
+    """One thing that is still to do."""
+
+    step: Literal["link", "enable", "verify", "fund", "builder_fee"]
+    text: str
+    route: str | None
+
+
+class StatusOut(Gives):
+    """What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
+    say."""
+
+    linked: bool
+    wallet: str | None
+    network: NetworkName
+    linked_at: MaybeMoment
+    terms_version: int | None
+    enabled: bool
+    order_key: KeyOut | None
+    keeper_key: KeyOut | None
+    enable: EnableOut
+    enable_keeper: KeeperEnableOut | None
+    builder_fee: BuilderFeeStatus
+    abstraction_mode: str | None
+    funded: bool | None
+    equity_usdc: Amount
+    allowlisted: bool
+    mode: Literal["paper", "live"]
+    stale: bool
+    next: list[StepOut]
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+async def agents_told(
+    deps: Deps, found: Link, *, good_for_s: int
+) -> Held[tuple[ApprovedAgent, ...]] | None:
+    """The venue's list of a wallet's agents; None where it says nothing and nothing is held."""
+    try:
+        return await venue_of(deps, found.network).agents(found.wallet, good_for_s=good_for_s)
+    except Refused:
+        return None
+
+
+async def equity_of(deps: Deps, found: Link) -> tuple[str | None, Decimal | None]:
+    """How the account holds its margin, and what it is worth in USDC; None where the venue does not
+    say.
+
+    A unified account has its balance in the spot state: read elsewhere it would show 0.
+    """
+    wallet = found.wallet
+    try:
+        venue = venue_of(deps, found.network)
+        mode = (await venue.abstraction(wallet)).value
+        if mode in ("unifiedAccount", "portfolioMargin"):
+            held = await venue.balances(wallet, good_for_s=EQUITY_S)
+            return mode, sum((b.total for b in held.value if b.token == _USDC), Decimal(0))
+        worth = Decimal(0)
+        for dex in (_FIRST_DEX, *deps.config.trading.dexes):
+            account = await venue.account(wallet, dex, lane="house", good_for_s=EQUITY_S)
+            worth += account.value.account_value
+    except Refused:
+        return None, None
+    return mode, worth if mode != "unknown" else None
+
+
+def _key_out(deps: Deps, key: AgentKey | None, now: datetime) -> dict[str, Any] | None:
+    if key is None or not key.alive(now):
+        return None
+    return {
+        "address": deps.chains.address(key.agent),
+        "name": key.name,
+        "valid_until": timestamp(key.valid_until),
+        "checked_at": timestamp(key.checked_at) if key.checked_at else None,
+    }
+
+
+async def status(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+    """Say what is linked and approved, and what is still to do."""
+    now_on, network, found, allowed = await live_side(deps, caller)
+    user, now = signed_in(caller), deps.clock.now()
+    fee = await builder_status(deps, found, network)
+    told = await agents_told(deps, found, good_for_s=AGENTS_S) if found else None
+    mode, worth = await equity_of(deps, found) if found else (None, None)
+    order, keeper = await _keys(deps, found)
+    enabled = usable(order, told.value if told else None, now)
+    body = {
+        "linked": found is not None,
+        "wallet": found.wallet if found else None,
+        "network": network,
+        "linked_at": timestamp(found.linked_at) if found else None,
+        "terms_version": found.terms_version if found else None,
+        "enabled": enabled,
+        "order_key": _key_out(deps, order, now),
+        "keeper_key": _key_out(deps, keeper, now),
+        "enable": _enable(user, network, "order", now),
+        "enable_keeper": await _keeper_enable(deps, user, found, now),
+        "builder_fee": fee,
+        "abstraction_mode": mode,
+        "funded": None if worth is None else worth > 0,
+        "equity_usdc": usdc_text(worth),
+        "allowlisted": allowed,
+        "mode": effective_mode(now_on, "terminal", allowed=allowed),
+        "stale": found is not None and (told is None or told.stale or worth is None),
+        "next": _next(found, order, enabled, worth, fee, deps.config.trading.builder_address),
+    }
+    return Reply(200, body)
+
+
+async def _keys(deps: Deps, found: Link | None) -> tuple[AgentKey | None, AgentKey | None]:
+    if found is None:
+        return None, None
+    return await deps.store.read(
+        lambda uow: (
+            uow.venue.key_in_use(found.link_id, "order"),
+            uow.venue.key_in_use(found.link_id, "keeper"),
+        )
+    )
+
+
+def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> dict[str, Any]:
+    return {
+        "agent_name": agent_name(user, network, kind),
+        "max_valid_until": timestamp(now + KEY_LONGEST),
+        "hyperliquid_chain": CHAIN_NAMES[network],
+    }
+
+
+async def _keeper_enable(
+    deps: Deps, user: str, found: Link | None, now: datetime
+) -> dict[str, Any] | None:
+    """What to sign for the keeper key; None without a signer."""
+    if deps.signer is None or found is None:
+        return None
+    try:
+        address = await deps.signer.keeper_address(found.network, found.wallet)
+    except Refused:
+        return None
+    return _enable(user, found.network, "keeper", now) | {"agent_address": address}
+
+
+def _next(
+    found: Link | None,
+    order: AgentKey | None,
+    enabled: bool,
+    worth: Decimal | None,
+    fee: dict[str, Any],
+    builder: str | None,
+) -> list[dict[str, Any]]:
+    """The steps that are left, in their order; the builder fee is never required."""
+    steps = []
+    if found is None:
+        return [_step("link", "Link a wallet", "POST /wallet/own/link/challenge")]
+    if order is None:
+        steps.append(_step("enable", "Approve an order key", "POST /wallet/own/enable/relay"))
+    elif not enabled:
+        steps.append(_step("verify", "Check the approval", "POST /wallet/own/enable/verify"))
+    if worth is not None and worth <= 0:
+        steps.append(_step("fund", "Deposit USDC at the venue", None))
+    if builder is not None and not fee["approved"]:
+        text = "Approve the builder fee at the venue, if you want to"
+        steps.append(_step("builder_fee", text, "GET /wallet/builder-fee/config"))
+    return steps
+
+
+def _step(step: str, text: str, route: str | None) -> dict[str, Any]:
+    return {"step": step, "text": text, "route": route}
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="own_status",
+        title="Read your own account",
+        summary="What is linked, approved and funded at the venue, and what is still to do.",
+        auth="owner",
+        route=("GET", "/wallet/own/status"),
+        takes=Nothing,
+        gives=StatusOut,
+        passes=status,
+        family="own account",
+        open_world=True,
+    ),
+)

@@ -1,0 +1,126 @@
+"""Asking the venue whether it names an approved key, and keeping its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from domain.times import timestamp
+from domain.trading.own import AgentKey, Link, listed, usable
+from domain.trading.venue import ApprovedAgent
+from storage.unit_of_work import UnitOfWork
+from tools.call.fields import Nothing
+from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
+from tools.trading.fields import (
+    MaybeMoment,
+    Moment,
+    NetworkName,
+    own_link,
+    own_write,
+    venue_of,
+)
+
+
+class VerifiedAgent(Gives):
+    """The key as the venue names it."""
+
+    address: str
+    name: str
+    valid_until: Moment
+
+
+class VerifyOut(Gives):
+    """Whether the order key may sign now."""
+
+    enabled: bool
+    agent: VerifiedAgent | None
+    network: NetworkName
+    checked_at: MaybeMoment
+
+
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """A link and the keys under it that are in use."""
+
+    link: Link
+    order: AgentKey | None
+    keeper: AgentKey | None
+
+
+def in_use(uow: UnitOfWork, ask: Ask[Nothing, None]) -> _Looking:
+    """The keys to look for. Errors: `not_linked`."""
+    link = own_link(uow, ask)
+    keys = uow.venue.key_in_use
+    return _Looking(link, keys(link.link_id, "order"), keys(link.link_id, "keeper"))
+
+
+async def look(deps: Deps, caller: Caller, begun: _Looking) -> tuple[ApprovedAgent, ...]:
+    """The venue's list, asked once more after a moment where the order key is not in it.
+
+    Errors: `venue_unavailable`.
+    """
+    venue, wallet = venue_of(deps, begun.link.network), begun.link.wallet
+    told = (await venue.agents(wallet, good_for_s=0, fresh=True)).value
+    order = begun.order
+    if order is not None and order.alive(deps.clock.now()) and listed(order, told) is None:
+        await anyio.sleep(deps.config.trading.verify_pause_s)
+        told = (await venue.agents(wallet, good_for_s=0, fresh=True)).value
+    return told
+
+
+def verified(
+    uow: UnitOfWork, ask: Ask[Nothing, None], begun: _Looking, told: tuple[ApprovedAgent, ...]
+) -> Reply:
+    """Keep what the venue said of each key, and say whether the order key may sign now."""
+    for key in (begun.order, begun.keeper):
+        if key is not None:
+            there = listed(key, told) is not None
+            uow.venue.check_key(key.approval_id, listed=there, now=ask.now)
+    order = uow.venue.key_in_use(begun.link.link_id, "order")
+    line = listed(order, told) if order is not None and usable(order, told, ask.now) else None
+    agent = None
+    if line is not None and order is not None:
+        until = min(order.valid_until, line.valid_until or order.valid_until)
+        agent = {
+            "address": ask.chains.address(line.address),
+            "name": line.name,
+            "valid_until": timestamp(until),
+        }
+    body = {
+        "enabled": line is not None,
+        "agent": agent,
+        "network": begun.link.network,
+        "checked_at": timestamp(ask.now),
+    }
+    return Reply(200, body)
+
+
+_WRITE: Final = (
+    "not_linked",
+    "venue_unavailable",
+    "not_configured",
+    "idempotency_key_reused",
+    "idempotency_in_flight",
+    "outcome_unknown",
+)
+
+OPERATIONS: Final = (
+    Operation(
+        name="own_enable_verify",
+        title="Check the order key",
+        summary="Ask the venue whether it names your order key, and keep its answer.",
+        auth="owner",
+        route=("POST", "/wallet/own/enable/verify"),
+        takes=Nothing,
+        gives=VerifyOut,
+        effect=Effect(begin=in_use, act=look, finish=verified),
+        writes=True,
+        idempotent=True,
+        family="own account",
+        open_world=True,
+        idempotency=own_write("/wallet/own/enable/verify"),
+        refusals=("secret_not_accepted", *_WRITE),
+    ),
+)

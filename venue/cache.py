@@ -1,0 +1,137 @@
+"""What the venue said a moment ago: bounded, one question at a time a key, and marked where it is
+old."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from domain.ports import Clock
+from domain.refusals import Refused
+from domain.trading.venue import Held
+
+KEYS: Final = 5_000
+BYTES: Final = 64 * 2**20
+PAUSE_S: Final = 2  # after a failure, what is held is given without asking again
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    held: Held[Any]
+    size: int
+
+
+class Cache:
+    """An LRU by keys and by bytes, with single flight.
+
+    A caller that goes away does not end the question that others wait for.
+    """
+
+    def __init__(self, clock: Clock, keys: int = KEYS, size: int = BYTES):
+        self._clock, self._most_keys, self._most_bytes = clock, keys, size
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._flights: dict[Hashable, asyncio.Task[_Entry]] = {}
+        self._paused: OrderedDict[Hashable, datetime] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def bytes_held(self) -> int:
+        """Size of all that is held, as it arrived."""
+        return self._bytes
+
+    def peek(self, key: Hashable, good_for_s: int) -> Held[Any] | None:
+        """What is held and still good, without asking."""
+        entry = self._entries.get(key)
+        if entry is None or (self._clock.now() - entry.held.as_of).total_seconds() >= good_for_s:
+            return None
+        return entry.held
+
+    def good(self, key: Hashable, good_for_s: int) -> Held[Any] | None:
+        """What is held and still good; it counts as used."""
+        held = self.peek(key, good_for_s)
+        if held is not None:
+            self._entries.move_to_end(key)
+        return held
+
+    async def get(
+        self,
+        key: Hashable,
+        good_for_s: int,
+        load: Callable[[], Awaitable[tuple[Any, int]]],
+        *,
+        fresh: bool = False,
+    ) -> Held[Any]:
+        """The value under a key, asked for where what is held is older than `good_for_s` seconds.
+
+        Shapes: `load` gives the value and its size in bytes. Where it is refused, what is held is
+        given as stale,
+        unless `fresh` is wanted. Errors: what `load` raises.
+        """
+        held = self.good(key, good_for_s)
+        if held is not None:
+            return held
+        old = self._entries.get(key)
+        if (
+            old is not None
+            and not fresh
+            and self._paused.get(key, old.held.as_of) > self._clock.now()
+        ):
+            return Held(old.held.value, old.held.as_of, stale=True)
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = asyncio.ensure_future(self._load(key, load))
+            flight.add_done_callback(lambda done: self._landed(key, done))
+        try:
+            return (await asyncio.shield(flight)).held
+        except Refused:
+            if old is None or fresh:
+                raise
+            self._pause(key)
+            return Held(old.held.value, old.held.as_of, stale=True)
+
+    async def _load(self, key: Hashable, load: Callable[[], Awaitable[tuple[Any, int]]]) -> _Entry:
+        value, size = await load()
+        entry = _Entry(Held(value, self._clock.now()), size)
+        self._keep(key, entry)
+        return entry
+
+    def _landed(self, key: Hashable, done: asyncio.Task[_Entry]) -> None:
+        self._flights.pop(key, None)
+        if not done.cancelled():
+            done.exception()  # read once, so that one nobody waits for any more is no warning
+
+    def _keep(self, key: Hashable, entry: _Entry) -> None:
+        self.drop(key)
+        self._entries[key] = entry
+        self._bytes += entry.size
+        while len(self._entries) > self._most_keys or (
+            self._bytes > self._most_bytes and len(self._entries) > 1
+        ):
+            _, gone = self._entries.popitem(last=False)
+            self._bytes -= gone.size
+
+    def _pause(self, key: Hashable) -> None:
+        self._paused[key] = self._clock.now() + timedelta(seconds=PAUSE_S)
+        self._paused.move_to_end(key)
+        while len(self._paused) > self._most_keys:
+            self._paused.popitem(last=False)
+
+    def drop(self, key: Hashable) -> None:
+        """Forget what is held under a key."""
+        gone = self._entries.pop(key, None)
+        if gone is not None:
+            self._bytes -= gone.size
+
+    async def close(self) -> None:
+        """End the questions that are under way."""
+        flights = list(self._flights.values())
+        for flight in flights:
+            flight.cancel()
+        await asyncio.gather(*flights, return_exceptions=True)

@@ -1,0 +1,251 @@
+"""HTTP to the venue: one session, bounded bodies and times, and three ways to fail that are kept
+apart."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import orjson
+import stamina
+from aiohttp import (
+    ClientConnectorError,
+    ClientError,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+)
+
+from domain.refusals import Refused, refusal
+from domain.trading.venue import Lane, Told
+from venue.budget import Budget, Spending
+from venue.reads import READS, Read
+from venue.shapes import Malformed, Tally
+from venue.words import kind_of
+
+log = logging.getLogger("wallet.venue")
+BODY_AT_MOST: Final = 2 * 2**20
+INLINE_AT_MOST: Final = (
+    64 * 2**10
+)  # longer answers are read in a thread, so that the loop stays free
+ATTEMPTS: Final = 3
+CONNECTIONS: Final = 32
+SILENCE: Final = timedelta(seconds=2)
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class _Passing(Exception):
+    """The venue is busy or broken for the moment."""
+
+
+class _Nothing(Exception):
+    """The venue gave no answer that can be used; asking again would not help now."""
+
+
+def plain_http_is_local(url: str) -> bool:
+    """True for https, and for http to this very machine: nothing else may read or change what is
+    sent."""
+    parts = urlsplit(url)
+    if parts.scheme == "https":
+        return bool(parts.hostname)
+    if parts.scheme != "http" or parts.hostname is None:
+        return False
+    if parts.hostname == "localhost":
+        return True
+    try:
+        return ip_address(parts.hostname).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A read's answer, cut to its known form; `size` is that of its body in bytes."""
+
+    data: Any
+    size: int
+    tally: Tally
+
+
+class Client:
+    """The venue's two routes.
+
+    Errors: `venue_unavailable` where nothing was sent or no answer can be used. What was sent and
+    not answered is
+    `Told("unknown")`: it may have been done, so that nobody sends it a second time under another
+    nonce.
+    """
+
+    def __init__(self, url: str, budget: Budget, timeout_s: int = 5):
+        if not plain_http_is_local(url):
+            raise ValueError("the venue is asked over https, over plain http only on this machine")
+        self._url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
+        self._session: ClientSession | None = None
+        self._silent_until: dict[Lane, datetime] = {}
+        self.met = Tally()
+
+    def _http(self) -> ClientSession:
+        if self._session is None or self._session.closed:
+            self._session = ClientSession(
+                connector=TCPConnector(limit=CONNECTIONS),
+                cookie_jar=DummyCookieJar(),
+                timeout=ClientTimeout(total=None),  # every call has its own end
+                headers={"User-Agent": "mandate-wallet"},
+                trust_env=False,
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Close the session."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def ask(self, kind: str, lane: Lane, **parameters: Any) -> Answer:
+        """Make one read of `READS`; a busy or broken venue is asked again, within the same time.
+
+        Errors: `venue_unavailable`, also where the budget is spent.
+        """
+        read = READS[kind]
+        body = {"type": kind, **parameters}
+        if self._silent_until.get(lane, _LONG_AGO) > self._budget.now():
+            raise unavailable("it did not answer in time a moment ago")
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                async for attempt in stamina.retry_context(
+                    on=_Passing, attempts=ATTEMPTS, timeout=None, wait_initial=0.1, wait_max=1.0
+                ):
+                    with attempt:
+                        return await self._asked(read, lane, body)
+        except TimeoutError:
+            # An operation that reads several things waits once for a venue that hangs. The lanes
+            # are apart, so that a stranger's slow question does not silence anything else.
+            self._silent_until[lane] = self._budget.now() + SILENCE
+            raise unavailable("it does not answer in time") from None
+        except (_Passing, _Nothing) as fault:
+            raise unavailable(str(fault)) from None
+        raise AssertionError("the retry loop returns or raises")
+
+    async def _asked(self, read: Read, lane: Lane, body: Mapping[str, Any]) -> Answer:
+        spending = await self._budget.take(lane, read.worst)
+        try:
+            async with self._http().post(
+                f"{self._url}/info", json=body, allow_redirects=False
+            ) as response:
+                raw = await self._body(response)
+        except (ClientError, OSError) as error:
+            raise _Passing(f"no answer ({type(error).__name__})") from None
+        if response.status in _PASSING:
+            await self._settle(spending, read.weight)
+            raise _Passing(f"HTTP {response.status}")
+        if response.status != 200:
+            await self._settle(spending, read.weight)
+            raise _Nothing(f"HTTP {response.status}")
+        if len(raw) > INLINE_AT_MOST:
+            answer, cost = await asyncio.to_thread(_read, read, raw)
+        else:
+            answer, cost = _read(read, raw)
+        await self._settle(spending, cost)
+        if answer is None:
+            raise _Nothing(f"its answer to {read.kind} is not of a known form")
+        self._tell(read.kind, answer.tally)
+        return answer
+
+    async def _settle(self, spending: Spending, cost: int) -> None:
+        await self._budget.settle(spending, cost)
+
+    @staticmethod
+    async def _body(response: ClientResponse) -> bytes:
+        parts, size = [], 0
+        async for part in response.content.iter_any():
+            size += len(part)
+            if size > BODY_AT_MOST:
+                response.close()
+                raise _Nothing("its answer is larger than 2 MB")
+            parts.append(part)
+        return b"".join(parts)
+
+    def _tell(self, kind: str, tally: Tally) -> None:
+        """Count what is not known, and log each name once."""
+        for name, times in tally.unknown.items():
+            if name not in self.met.unknown:
+                log.info("the venue's %s has a field that is not known: %r", kind, name)
+            self.met.unknown[name] += times
+        if tally.malformed or tally.dropped:
+            log.warning("the venue's %s has figures that cannot be read", kind)
+            self.met.malformed.update(tally.malformed)
+            self.met.dropped += tally.dropped
+
+    async def post(
+        self, action: Mapping[str, Any], nonce: int, signature: Mapping[str, Any], *, lane: Lane
+    ) -> Told:
+        """Post a signed action once; weight 1.
+
+        Errors: `venue_unavailable` where nothing can have been sent.
+        """
+        spending = await self._budget.take(lane, 1)
+        # The key order of the action is that of its hash; orjson keeps it.
+        body = orjson.dumps({"action": action, "nonce": nonce, "signature": signature})
+        try:
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._http().post(
+                    f"{self._url}/exchange",
+                    data=body,
+                    headers={"Content-Type": "application/json"},
+                    allow_redirects=False,
+                ) as response,
+            ):
+                raw = await self._body(response)
+        except ClientConnectorError as error:
+            await self._settle(spending, 0)
+            raise unavailable(f"no connection ({type(error).__name__})") from None
+        except (ClientError, OSError, TimeoutError, _Nothing):
+            return Told("unknown")
+        # No source says that a 429 is refused before it is processed, so it is unknown like a 500.
+        return _told(raw) if response.status == 200 else Told("unknown")
+
+
+def unavailable(why: str, retry_after_s: int = 2) -> Refused:
+    """The refusal for a venue that gives nothing usable."""
+    return Refused(
+        refusal("venue_unavailable", why=why, detail={"retry_after_s": max(1, retry_after_s)})
+    )
+
+
+def _read(read: Read, raw: bytes) -> tuple[Answer | None, int]:
+    """The answer in its known form, and what it cost; None where it has another form."""
+    tally = Tally()
+    try:
+        told = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None, read.worst
+    try:
+        return Answer(read.shape(told, tally), len(raw), tally), read.cost(told)
+    except Malformed:
+        return None, read.cost(told)
+
+
+def _told(raw: bytes) -> Told:
+    """How the venue took an action; an answer of another form is unknown, never a success."""
+    try:
+        told = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return Told("unknown")
+    if not isinstance(told, dict):
+        return Told("unknown")
+    status, response = told.get("status"), told.get("response")
+    if status == "err" and isinstance(response, str):
+        words = response[:500]
+        return Told("refused", words, kind_of(words))
+    if status == "ok" and isinstance(response, dict) and response.get("type") == "default":
+        return Told("ok")
+    return Told("unknown")

@@ -1,0 +1,100 @@
+"""Keeper keys, sealed on disk: one a network and wallet, with nonces of their own. Used by the
+signer alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from eth_account import Account
+from eth_keys.datatypes import PrivateKey
+
+from domain.trading.venue import NETWORKS, Network
+from venue.signing import key_from
+
+_WALLET: Final = re.compile(r"0x[0-9a-f]{40}")
+_ROUNDS: Final = 100_000
+_SHORTEST_SEAL: Final = 32
+
+
+class Unsafe(Exception):
+    """The keys lie where others can read them, or the seal is no secret."""
+
+
+def _private(path: Path) -> None:
+    """Insist that a path is the signer's alone. Errors: Unsafe."""
+    found = path.stat()
+    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise Unsafe(f"{path} belongs to the signer's user alone, with no right for others")
+
+
+class Keystore:
+    """Keys under a seal (Ethereum keystore version 3), opened when they are first used."""
+
+    def __init__(self, folder: Path, seal_file: Path, random: Callable[[], int]):
+        """`random` gives 256 bits from a CSPRNG. Errors: Unsafe."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _private(folder)
+        _private(seal_file)
+        self._folder, self._random = folder, random
+        self._seal = seal_file.read_text().strip()
+        if len(self._seal) < _SHORTEST_SEAL:
+            raise Unsafe(f"the seal has at least {_SHORTEST_SEAL} characters")
+        self._open: dict[tuple[Network, str], PrivateKey] = {}
+
+    def address(self, network: Network, wallet: str) -> str:
+        """EIP-55 address of the key for a linked wallet; the key is made at the first question."""
+        key = self._find(network, wallet) or self._make(network, wallet)
+        return str(key.public_key.to_checksum_address())
+
+    def key(self, network: Network, wallet: str) -> PrivateKey | None:
+        """The key for a linked wallet; None where none was made."""
+        return self._find(network, wallet)
+
+    def nonce(self, network: Network, wallet: str, now_ms: int) -> int:
+        """A nonce that this key never used: the time, or one more than the last; kept before it is
+        given."""
+        path = self._path(network, wallet, "nonce")
+        last = int(path.read_text()) if path.exists() else 0
+        nonce = max(now_ms, last + 1)
+        self._write(path, str(nonce))
+        return nonce
+
+    def _path(self, network: Network, wallet: str, kind: str) -> Path:
+        name = wallet.lower()
+        if network not in NETWORKS or not _WALLET.fullmatch(name):
+            raise ValueError("a key belongs to a network and a wallet")
+        return self._folder / f"{network}-{name}.{kind}"
+
+    def _find(self, network: Network, wallet: str) -> PrivateKey | None:
+        path = self._path(network, wallet, "json")
+        known = self._open.get((network, wallet.lower()))
+        if known is None and path.exists():
+            sealed: dict[str, Any] = json.loads(path.read_text())
+            known = key_from(bytes(Account.decrypt(sealed, self._seal)))
+            self._open[network, wallet.lower()] = known
+        return known
+
+    def _make(self, network: Network, wallet: str) -> PrivateKey:
+        secret = self._random().to_bytes(32, "big")
+        sealed = Account.encrypt(secret, self._seal, kdf="pbkdf2", iterations=_ROUNDS)
+        self._write(self._path(network, wallet, "json"), json.dumps(sealed))
+        found = self._find(network, wallet)
+        if found is None:
+            raise FileNotFoundError(f"{network}-{wallet}")
+        return found
+
+    def _write(self, path: Path, text: str) -> None:
+        """Replace a file whole, and only once it is on the disk."""
+        new = path.with_suffix(path.suffix + ".new")
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)

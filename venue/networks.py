@@ -1,0 +1,328 @@
+"""The venue on each of its networks, as operations use it: cached, typed, within the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from domain.ports import Clock
+from domain.refusals import Refused, refusal
+from domain.trading.venue import (
+    Abstraction,
+    AgentApproval,
+    ApprovedAgent,
+    Book,
+    DexAccount,
+    Held,
+    Lane,
+    Network,
+    Perp,
+    Relay,
+    SpotBalance,
+    Told,
+    UserRole,
+)
+from venue import actions, signing, values
+from venue.cache import Cache
+from venue.client import Client, unavailable
+from venue.signing import Signature
+
+T = TypeVar("T")
+SLOW_S: Final = 300  # what changes by a deployment at the venue
+CAPS_S: Final = 60
+_FIRST_DEX: Final = ""
+RELAYED_AT_MOST: Final = 512 * 2**10  # bytes of one relayed answer
+_CUT_LATER: Final = frozenset({"historicalOrders"})  # only its first rows are passed on
+
+
+class VenueNetwork:
+    """The `Venue` port over HTTP."""
+
+    def __init__(self, network: Network, client: Client, clock: Clock):
+        self._network, self.client = network, client
+        # Strangers choose the keys of the relays; what the house holds must not be pushed out by
+        # them.
+        self._relayed, self._own = Cache(clock), Cache(clock)
+
+    @property
+    def network(self) -> Network:
+        """Which of the venue's networks this is."""
+        return self._network
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self._relayed.close()
+        await self._own.close()
+        await self.client.close()
+
+    async def _held(
+        self,
+        key: Hashable,
+        good_for_s: int,
+        lane: Lane,
+        kind: str,
+        made: Callable[[Any], T | None],
+        fresh: bool = False,
+        **parameters: Any,
+    ) -> Held[T]:
+        async def load() -> tuple[T, int]:
+            answer = await self.client.ask(kind, lane, **parameters)
+            value = made(answer.data)
+            if value is None:
+                raise unavailable(f"its answer to {kind} cannot be read")
+            return value, answer.size
+
+        cache = self._relayed if lane == "relay" else self._own
+        return await cache.get(key, good_for_s, load, fresh=fresh)
+
+    # -- reads for strangers
+    # -------------------------------------------------------------------------------
+
+    async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
+        """An allowed read; its type and parameters are ours, never a caller's own."""
+        held = self._relayed.good(call, good_for_s)
+        if held is not None:
+            return held
+        parameters = dict(call.parameters)
+        made = _as_it_is if call.kind in _CUT_LATER else _small
+        return await self._held(call, good_for_s, "relay", call.kind, made, **parameters)
+
+    # -- products
+    # ------------------------------------------------------------------------------------------
+
+    async def dexes(self) -> Held[Mapping[str, int]]:
+        """Builder dexes by name with their index."""
+        return await self._held("perpDexs", SLOW_S, "house", "perpDexs", _dexes)
+
+    async def perps(
+        self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
+    ) -> Held[tuple[Perp, ...]]:
+        """A dex's perpetuals with their figures."""
+        index = 0 if dex == _FIRST_DEX else (await self.dexes()).value.get(dex)
+        if index is None:
+            raise Refused(refusal("not_found", what="dex"))
+        number = index
+
+        def made(told: Any) -> tuple[Perp, ...]:
+            return values.perps(dex, number, told[0], told[1])
+
+        return await self._held(("perps", dex), good_for_s, lane, "metaAndAssetCtxs", made, dex=dex)
+
+    async def categories(self) -> Held[Mapping[str, str]]:
+        """Coin to category."""
+        return await self._held("categories", SLOW_S, "house", "perpCategories", dict)
+
+    async def display_names(self) -> Held[Mapping[str, str]]:
+        """Coin to its name for people."""
+        return await self._held("names", SLOW_S, "house", "perpConciseAnnotations", _names)
+
+    async def at_open_interest_cap(self, dex: str) -> Held[frozenset[str]]:
+        """Coins of a dex that take no more open interest."""
+        kind = "perpsAtOpenInterestCap"
+        return await self._held(("caps", dex), CAPS_S, "house", kind, frozenset, dex=dex)
+
+    async def token_names(self) -> Held[Mapping[int, str]]:
+        """Token index to name."""
+        return await self._held("tokens", SLOW_S, "house", "spotMeta", _tokens)
+
+    async def book(self, coin: str, *, lane: Lane, good_for_s: int) -> Held[Book | None]:
+        """The book of a coin."""
+
+        def made(told: Any) -> tuple[Book | None] | None:
+            if told is None:
+                return (None,)
+            read = values.book(told) if told["coin"] == coin else None
+            return None if read is None else (read,)
+
+        held = await self._held(("book", coin), good_for_s, lane, "l2Book", made, True, coin=coin)
+        return Held(held.value[0], held.as_of, held.stale)
+
+    # -- accounts
+    # ------------------------------------------------------------------------------------------
+
+    async def max_builder_fee(self, user: str, builder: str, *, good_for_s: int) -> Held[int]:
+        """What a user approved for a builder."""
+        key = ("fee", user.lower(), builder.lower())
+        return await self._held(
+            key, good_for_s, "house", "maxBuilderFee", _not_negative, user=key[1], builder=key[2]
+        )
+
+    async def agents(
+        self, user: str, *, good_for_s: int, fresh: bool = False
+    ) -> Held[tuple[ApprovedAgent, ...]]:
+        """A user's named agents."""
+        key = ("agents", user.lower())
+        return await self._held(
+            key, good_for_s, "house", "extraAgents", values.agents, fresh, user=key[1]
+        )
+
+    async def role(self, address: str) -> UserRole:
+        """What an address is at the venue."""
+        answer = await self.client.ask("userRole", "house", user=address.lower())
+        return values.role(answer.data)
+
+    async def abstraction(self, user: str) -> Held[Abstraction]:
+        """How the account holds its margin."""
+        key = ("abstraction", user.lower())
+        kind = "userAbstraction"
+        return await self._held(key, CAPS_S, "house", kind, values.abstraction, user=key[1])
+
+    async def account(
+        self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False
+    ) -> Held[DexAccount]:
+        """A user's account on one dex."""
+        key = ("account", user.lower(), dex)
+        return await self._held(
+            key,
+            good_for_s,
+            lane,
+            "clearinghouseState",
+            lambda told: values.account(dex, told),
+            fresh,
+            user=key[1],
+            dex=dex,
+        )
+
+    async def balances(self, user: str, *, good_for_s: int) -> Held[tuple[SpotBalance, ...]]:
+        """A user's spot balances."""
+        key = ("balances", user.lower())
+        return await self._held(
+            key, good_for_s, "house", "spotClearinghouseState", values.balances, user=key[1]
+        )
+
+    async def time(self) -> datetime:
+        """The venue's own clock."""
+        answer = await self.client.ask("exchangeStatus", "house")
+        told = values.moment(answer.data["time"])
+        if told is None:
+            raise unavailable("its clock cannot be read")
+        return told
+
+    # -- approvals
+    # -----------------------------------------------------------------------------------------
+
+    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, Any]:
+        """What a wallet signs to approve an agent."""
+        return signing.user_typed_data(_agent_action(approval))
+
+    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
+        """Who signed an approval."""
+        return signing.signer(signing.user_digest(_agent_action(approval)), _parsed(signature))
+
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+        """What a wallet signs to approve a builder; the wallet fills in its nonce."""
+        whole = signing.user_typed_data(self._builder_action(builder, max_fee_rate, 0, chain))
+        message = {k: v for k, v in whole["message"].items() if k != "nonce"}
+        return {**whole, "message": message}
+
+    def builder_signer(
+        self,
+        builder: str,
+        max_fee_rate: str,
+        nonce: int,
+        chain: str,
+        signature: Mapping[str, Any],
+    ) -> str | None:
+        """Who signed a builder's approval."""
+        action = self._builder_action(builder, max_fee_rate, nonce, chain)
+        return signing.signer(signing.user_digest(action), _parsed(signature))
+
+    def _builder_action(self, builder: str, rate: str, nonce: int, chain: str) -> actions.Action:
+        return actions.approve_builder_fee(
+            self._network,
+            builder=builder,
+            max_fee_rate=rate,
+            nonce=nonce,
+            signature_chain_id=chain,
+        )
+
+    def text_signer(self, text: str, signature: str) -> str | None:
+        """Who signed a text."""
+        try:
+            read = Signature.from_hex(signature)
+        except ValueError as fault:
+            raise _invalid(str(fault)) from None
+        return signing.signer(signing.text_digest(text), read)
+
+    async def approve_agent(
+        self, approval: AgentApproval, signature: Mapping[str, Any], signer: str
+    ) -> Told:
+        """Post exactly this approval."""
+        if approval.network != self._network:
+            raise ValueError("an approval goes to the network that it names")
+        found = self.agent_signer(approval, signature)
+        if found is None or found.lower() != signer.lower():
+            raise _invalid("it is not the linked wallet's over this approval")
+        told = await self.client.post(
+            _agent_action(approval), approval.nonce, _parsed(signature).as_json(), lane="house"
+        )
+        self._own.drop(("agents", signer.lower()))
+        return told
+
+
+class Networks:
+    """The `Venues` port."""
+
+    def __init__(self, venues: Mapping[Network, VenueNetwork]):
+        self._venues = venues
+
+    def get(self, network: Network) -> VenueNetwork:
+        """The venue on one network."""
+        found = self._venues.get(network)
+        if found is None:
+            raise Refused(refusal("not_configured", what=f"the venue's {network}"))
+        return found
+
+    async def close(self) -> None:
+        """Close every session."""
+        for venue in self._venues.values():
+            await venue.close()
+
+
+def _agent_action(approval: AgentApproval) -> actions.Action:
+    return actions.approve_agent(
+        approval.network,
+        agent=approval.agent,
+        name=approval.name,
+        nonce=approval.nonce,
+        signature_chain_id=approval.signature_chain_id,
+    )
+
+
+def _parsed(signature: Mapping[str, Any]) -> Signature:
+    try:
+        return Signature.parse(signature)
+    except ValueError as fault:
+        raise _invalid(str(fault)) from None
+
+
+def _invalid(why: str) -> Refused:
+    return Refused(refusal("invalid_signature", signer="the wallet", why=why))
+
+
+def _as_it_is(told: Any) -> Any:
+    return told
+
+
+def _small(told: Any) -> Any | None:
+    """An answer that may be passed on whole; None for one above the relays' limit."""
+    return told if len(orjson.dumps(told)) <= RELAYED_AT_MOST else None
+
+
+def _not_negative(told: int) -> int | None:
+    return told if told >= 0 else None
+
+
+def _dexes(told: list[Any]) -> dict[str, int]:
+    return {_FIRST_DEX: 0} | {d["name"]: n for n, d in enumerate(told) if n and d is not None}
+
+
+def _names(told: list[Any]) -> dict[str, str]:
+    return {coin: a["displayName"] for coin, a in told if a.get("displayName")}
+
+
+def _tokens(told: dict[str, Any]) -> dict[int, str]:
+    return {t["index"]: t["name"] for t in told["tokens"]}

@@ -1,0 +1,163 @@
+"""From the venue's answers, in their known form, to values with exact figures."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, get_args
+
+import orjson
+
+from domain.trading.venue import (
+    Abstraction,
+    ApprovedAgent,
+    Book,
+    DexAccount,
+    Level,
+    MarginMode,
+    Perp,
+    Position,
+    SpotBalance,
+    UserRole,
+)
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MARGIN: Final[Mapping[str, MarginMode]] = {
+    "strictIsolated": "strict_isolated",
+    "noCross": "no_cross",
+}
+_FIRST_OF_DEX: Final = 100_000
+_A_DEX: Final = 10_000
+_LATEST_MS: Final = 253_402_300_799_000
+
+
+def moment(ms: int) -> datetime | None:
+    """A time of the venue's; None where no calendar has it."""
+    return _EPOCH + timedelta(milliseconds=ms) if 0 <= ms <= _LATEST_MS else None
+
+
+def decimal(figure: str | None) -> Decimal | None:
+    """A figure, exactly; None stays None."""
+    return None if figure is None else Decimal(figure)
+
+
+def asset_id(dex_index: int, place: int) -> int:
+    """The number that orders name an asset by: its place in the first dex, else 100000 + 10000 a
+    dex."""
+    return place if dex_index == 0 else _FIRST_OF_DEX + dex_index * _A_DEX + place
+
+
+def _margin_mode(asset: Mapping[str, Any]) -> MarginMode:
+    told = asset.get("marginMode")
+    if isinstance(told, str) and told in _MARGIN:
+        return _MARGIN[told]
+    # A mode that is not known is held for the strictest, so that nobody counts on cross margin.
+    return "strict_isolated" if told is not None or asset.get("onlyIsolated") else "cross"
+
+
+def perps(
+    dex: str, dex_index: int, meta: Mapping[str, Any], contexts: Sequence[Mapping[str, Any]]
+) -> tuple[Perp, ...]:
+    """A dex's perpetuals with their figures, in the order of their ids; contexts beyond the
+    universe tell nothing."""
+    figures = [*contexts, *({} for _ in meta["universe"][len(contexts) :])]
+    return tuple(
+        _perp(dex, asset_id(dex_index, n), asset, meta.get("collateralToken"), context)
+        for n, (asset, context) in enumerate(zip(meta["universe"], figures, strict=False))
+    )
+
+
+def _perp(
+    dex: str, number: int, asset: Mapping[str, Any], token: int | None, context: Mapping[str, Any]
+) -> Perp:
+    return Perp(
+        coin=asset["name"],
+        dex=dex,
+        asset_id=number,
+        sz_decimals=asset["szDecimals"],
+        max_leverage=asset["maxLeverage"],
+        margin_mode=_margin_mode(asset),
+        growth_mode=asset.get("growthMode") == "enabled",
+        collateral_token=token,
+        delisted=bool(asset.get("isDelisted")),
+        has_book=context.get("midPx") is not None and context.get("impactPxs") is not None,
+        mark_px=decimal(context.get("markPx")),
+        oracle_px=decimal(context.get("oraclePx")),
+        mid_px=decimal(context.get("midPx")),
+        prev_day_px=decimal(context.get("prevDayPx")),
+        funding=decimal(context.get("funding")),
+        open_interest=decimal(context.get("openInterest")),
+        day_volume=decimal(context.get("dayNtlVlm")),
+    )
+
+
+def book(told: Mapping[str, Any]) -> Book | None:
+    """A snapshot; None where its time cannot be read or a level has no size to give."""
+    at = moment(told["time"])
+    sides = [
+        tuple(Level(Decimal(r["px"]), Decimal(r["sz"]), r["n"]) for r in side)
+        for side in told["levels"]
+    ]
+    if at is None or any(level.px <= 0 or level.size <= 0 for side in sides for level in side):
+        return None
+    named = hashlib.sha256(orjson.dumps([told["coin"], told["time"], told["levels"]])).hexdigest()
+    return Book(told["coin"], at, sides[0], sides[1], named)
+
+
+def agents(told: Sequence[Mapping[str, Any]]) -> tuple[ApprovedAgent, ...]:
+    """Named agents; the unnamed one is never told."""
+    return tuple(
+        ApprovedAgent(
+            a["name"],
+            a["address"].lower(),
+            None if a.get("validUntil") is None else moment(a["validUntil"]),
+        )
+        for a in told
+    )
+
+
+def _position(told: Mapping[str, Any]) -> Position:
+    leverage = told.get("leverage") or {}
+    return Position(
+        coin=told["coin"],
+        size=Decimal(told["szi"]),
+        entry_px=decimal(told.get("entryPx")),
+        value=decimal(told.get("positionValue")),
+        unrealized=decimal(told.get("unrealizedPnl")),
+        liquidation_px=decimal(told.get("liquidationPx")),
+        leverage=leverage.get("value"),
+        cross=leverage.get("type") == "cross",
+    )
+
+
+def account(dex: str, told: Mapping[str, Any]) -> DexAccount | None:
+    """An account on one dex; None where its time cannot be read."""
+    at = moment(told["time"])
+    if at is None:
+        return None
+    return DexAccount(
+        dex,
+        at,
+        Decimal(told["marginSummary"]["accountValue"]),
+        Decimal(told["withdrawable"]),
+        tuple(_position(p["position"]) for p in told["assetPositions"]),
+    )
+
+
+def balances(told: Mapping[str, Any]) -> tuple[SpotBalance, ...]:
+    """Spot balances."""
+    return tuple(
+        SpotBalance(b["token"], Decimal(b["total"]), Decimal(b["hold"])) for b in told["balances"]
+    )
+
+
+def role(told: Mapping[str, Any]) -> UserRole:
+    """What an address is at the venue; `unknown` for a word that is not known."""
+    return told["role"] if told["role"] in get_args(UserRole) else "unknown"
+
+
+def abstraction(told: str) -> Abstraction:
+    """How an account holds its margin; `unknown` for a word that is not known."""
+    return told if told in get_args(Abstraction) else "unknown"  # type: ignore[return-value]  # checked against the literal

@@ -1,0 +1,41 @@
+"""The venue's own sentences of refusal, and what they mean to us."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# The sentences often end in ` asset=N`, an amount or an address, so they are known by how they
+# begin.
+_WORDS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), kind)
+    for pattern, kind in (
+        (r"price must be divisible by tick size", "tick"),
+        (r"order must have minimum value", "min_notional"),
+        (r"insufficient (spot )?(margin|balance)", "margin"),
+        (r"reduce only order would increase", "reduce_only"),
+        (r"post only order would have immediately matched", "post_only"),
+        (r"only post-only orders allowed", "post_only_phase"),
+        (r"order could not immediately match|no liquidity available", "no_liquidity"),
+        (r"order price (cannot be more than|too far)", "price_band"),
+        (r"order has (invalid (size|price)|zero size)", "size"),
+        (r"builder fee has not been approved", "builder"),
+        (r"user or api wallet .* does not exist", "signer"),
+        (r"must deposit before performing actions", "unfunded"),
+        (r"invalid nonce: duplicate nonce", "duplicate_nonce"),
+        (r"invalid nonce", "nonce"),
+        (r"too many cumulative requests", "address_rate"),
+        (r"action already expired", "expired"),
+        (r"too many extra agents", "agent_slots"),
+        (r"extra agent already used", "agent_used"),
+        (r"agent valid_until already expired", "agent_valid_until"),
+        (r"user has pending agent removal", "agent_removal"),
+        (r".*open interest", "oi_cap"),
+        (r"order was never placed, already canceled, or filled", "no_order"),
+    )
+)
+
+
+def kind_of(words: str) -> str:
+    """Our class of a sentence; `other` for one that is not known."""
+    return next((kind for pattern, kind in _WORDS if pattern.match(words.strip())), "other")
