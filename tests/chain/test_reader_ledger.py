@@ -15,6 +15,7 @@ from server.ticks import Ticks
 from server.wiring import Wired
 from storage.verify import verify
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
+from venue.networks import Networks
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +30,7 @@ def ticks(world: World, **facts: Any) -> tuple[Ticks, Reader]:
     from chain.evm import EvmChain
 
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    parts = Wired(settings, world.deps, world.chains)
+    parts = Wired(settings, world.deps, world.chains, Networks({}))
     runner = Ticks(parts)
     chain = EvmChain(world.evm.facts(**facts))
     world.wallets.append(chain)  # type: ignore[arg-type]  # closed with the wallets

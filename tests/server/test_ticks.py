@@ -15,6 +15,7 @@ from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from venue.networks import Networks
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +34,7 @@ async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
 
 def keeper(world: World) -> Ticks:
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return Ticks(Wired(settings, world.deps, world.chains))
+    return Ticks(Wired(settings, world.deps, world.chains, Networks({})))
 
 
 async def spend(world: World, m: Mandated, amount: str) -> None:

@@ -11,13 +11,14 @@ from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
 from tests.world import CHAIN_ID, Mandated, World, working
+from venue.networks import Networks
 
 pytestmark = pytest.mark.anyio
 
 
 def ticks(world: World) -> Ticks:
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return Ticks(Wired(settings, world.deps, world.chains))
+    return Ticks(Wired(settings, world.deps, world.chains, Networks({})))
 
 
 async def sent(world: World, m: Mandated, wallet: Any, name: str) -> str:

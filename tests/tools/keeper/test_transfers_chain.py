@@ -16,13 +16,14 @@ from server.ticks import Ticks
 from server.wiring import Wired
 from tests.world import CHAIN_ID, World
 from tools.call.operation import Caller
+from venue.networks import Networks
 
 pytestmark = pytest.mark.anyio
 
 
 def ticks(world: World) -> Ticks:
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return Ticks(Wired(settings, world.deps, world.chains))
+    return Ticks(Wired(settings, world.deps, world.chains, Networks({})))
 
 
 async def pay(world: World, wallet: Any, to: str, amount: str) -> str:

@@ -19,6 +19,7 @@ from storage.unit_of_work import UnitOfWork
 from tests.world import CHAIN_ID, World, drafted, working
 from tools.call.operation import Caller
 from tools.keeper.rollup import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
+from venue.networks import Networks
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +74,7 @@ async def mark(world: World, public_id: str, cash: str, positions: str) -> None:
 
 def ticks(world: World) -> Ticks:
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return Ticks(Wired(settings, world.deps, world.chains))
+    return Ticks(Wired(settings, world.deps, world.chains, Networks({})))
 
 
 async def an_agent(world: World) -> tuple[Caller, Caller]:
