@@ -48,6 +48,10 @@ class Event:
         if not isinstance(self.payload, Mapping):  # damaged, and said so in `told`
             object.__setattr__(self, "payload", {})
 
+    def __hash__(self) -> int:
+        """An event's id names one row for good."""
+        return hash(self.event_id)
+
     @property
     def violation_codes(self) -> tuple[str, ...]:
         """Codes of the rules that the row broke."""

@@ -64,7 +64,7 @@ def after(journal: Journal, event: Event) -> Journal:
     if event.reported_by is Reporter.KEEPER and not isinstance(told.what, Marked):
         return journal
     if told.restates is None:
-        return _with(journal, _row(event))
+        return _with(_unmarked_above(journal, event), _row(event))
     # One log is one row: told anew, it stands where the chain has it now.
     of = told.restates.event_id
     rest = tuple(row for row in journal.recent if row.event_id != of)
@@ -74,6 +74,19 @@ def after(journal: Journal, event: Event) -> Journal:
         left = tuple(u for u in journal.undone if u != of)
         return _with(replace(journal, undone=left), _row(event, of))
     return journal
+
+
+def _unmarked_above(journal: Journal, event: Event) -> Journal:
+    """A keeper that marks a lower block than it marked before reads a chain that went back: what
+    it had read above is of a branch that is gone.
+    """
+    if event.reported_by is not Reporter.KEEPER:
+        return journal
+    place = _place(event)
+    rest = tuple(r for r in journal.recent if r.place[1] != END_OF_BLOCK or r.place <= place)
+    if len(rest) == len(journal.recent):
+        return journal
+    return _told(journal.base, rest, journal.undone)
 
 
 def _row(event: Event, event_id: str | None = None) -> Row:

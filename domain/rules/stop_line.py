@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.facts import VaultState
-from domain.ledger.measured import Mark
+from domain.ledger.measured import Mark, Measured
 from domain.rules.case import Book
 
 
@@ -16,15 +16,17 @@ def below(vault: VaultState) -> bool:
     return bool(vault.total_deposited) and vault.cash + vault.positions < vault.floor
 
 
-def worth_marking(last: Mark | None, vault: VaultState, now: datetime, fresh_s: int) -> bool:
+def worth_marking(m: Measured, vault: VaultState, now: datetime, fresh_s: int) -> bool:
     """True where a mark of this vault would tell anything: its figures changed, the last mark is
-    half as old as one may be, or it stands below its line.
+    half as old as one may be, money flowed after it in the chain (a reorganisation may have moved a
+    deposit that it saw), or it stands below its line.
     """
+    last = m.mark
     if last is None or below(vault):
         return True
     told = (vault.cash.micros, vault.positions.micros, vault.floor.micros)
     old = (now - last.at).total_seconds() >= fresh_s / 2
-    return old or told != (last.cash, last.positions, last.floor)
+    return old or m.flows != last.flows or told != (last.cash, last.positions, last.floor)
 
 
 def at_stop_line(book: Book) -> bool:

@@ -219,7 +219,7 @@ class Stage:
         told = self.world.lens.read("readOne", self.vault.address)
         names = (
             "ok", "stopped", "settled", "withdrawable", "stop_reason", "lock_reason", "agent", "until", "cash", "positions", "floor",
-            "spent_today", "total_deposited", "total_spent", "total_returned", "fee_owed", "balance",
+            "spent_today", "total_deposited", "total_spent", "total_returned", "fee_owed", "balance", "answered",
         )  # fmt: skip
         return dict(zip(names, told, strict=True))
 
@@ -229,4 +229,6 @@ class Stage:
         )  # fmt: skip
         flags: dict[str, Any] = {n: bool(told[n]) for n in ("stopped", "settled", "withdrawable")}
         sums: dict[str, Any] = {n: Usdc(told[n]) for n in money}
-        return VaultState(self.vault.address, stamp, True, **flags, **sums)
+        return VaultState(
+            self.vault.address, stamp, True, **flags, **sums, answered=tuple(told["answered"])
+        )

@@ -43,8 +43,8 @@ def mark_vaults(
 
 
 def _marked(uow: UnitOfWork, desk: Desk, m: Mandate, vault: VaultState) -> bool:
-    last = uow.ledger.state(m.public_id).measured.mark
-    if not worth_marking(last, vault, desk.now, desk.config.mark_fresh_s):
+    known = uow.ledger.state(m.public_id).measured
+    if not worth_marking(known, vault, desk.now, desk.config.mark_fresh_s):
         return False
     told = Marked(
         cash=vault.cash, positions=vault.positions, floor=vault.floor, block=vault.block.number

@@ -185,6 +185,12 @@ def test_a_mark_that_is_ahead_of_the_ledger_counts_what_it_saw_once() -> None:
     assert (at.worth, at.cash, at.positions_est) == (601 * ONE, 560 * ONE, 41 * ONE)
 
 
+def test_a_mark_of_a_branch_that_is_gone_does_not_outlive_the_next_reading() -> None:
+    made = ledger(row("deposit", 500, "chain", place=(1, 0)), marked(553, 0, place=(9, 0)))
+    assert worth(made.state) == 553
+    assert worth(made.add(marked(500, 0, place=(7, 0))).state) == 500
+
+
 def test_before_the_first_mark_worth_rests_on_the_agent_s_word_else_on_cost() -> None:
     made = ledger(deposit(500), executed(40, tx=TX))
     assert (worth(made.state), valued(made.state).source) == (500, "cost")
@@ -314,6 +320,8 @@ def test_the_order_in_which_rows_arrive_does_not_change_a_total(
     one = totals(ledger(*house, *agent).state)
     shuffled = list(house)
     chance.shuffle(shuffled)
+    marks = iter([n for n in house if n.reported_by is Reporter.KEEPER])  # in the keeper's order
+    shuffled = [next(marks) if n.reported_by is Reporter.KEEPER else n for n in shuffled]
     assert totals(ledger(*agent, *house).state) == one
     assert totals(ledger(*interleaved(shuffled, agent, choose)).state) == one
 
