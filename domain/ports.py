@@ -1,6 +1,4 @@
-"""What the rules and operations need of the outside world, as the smallest protocols that will
-do.
-"""
+"""What rules and operations need of the outside world, as the smallest protocols that will do."""
 
 from __future__ import annotations
 
@@ -160,9 +158,7 @@ class Chain(Protocol):
         ...
 
     async def approvals_on_chain(self) -> bool:
-        """True where the vaults of the factory ask for the owner's signature above the approval
-        amount.
-        """
+        """True where the factory's vaults ask for the owner's signature above the amount."""
         ...
 
     def explain_call(self, data: str) -> Mapping[str, Any]:
@@ -188,9 +184,7 @@ class Chain(Protocol):
         ...
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
-        """Return the mined transaction, or None when the chain has not seen it; a revert is
-        explained.
-        """
+        """Return the mined transaction, its revert explained; None where nobody has seen it."""
         ...
 
     async def waiting(self, tx_hash: str) -> bool:

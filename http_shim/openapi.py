@@ -52,6 +52,11 @@ OPEN: Final[Mapping[str, str]] = {
     "FieldChange.from": "the owner's own JSON, as it was",
     "FieldChange.to": "the owner's own JSON, as it became",
     "Sponsored.result": "a paymaster's answer (ERC-7677), passed on",
+    "DepositOut.typed_data": "EIP-712 typed data, which carries its own types",
+    "VenueTypedData.domain": "the venue's own EIP-712 domain",
+    "VenueTypedData.message": "a message of the venue's own types",
+    "Relayed.data": "the venue's own JSON, passed on, cut to known fields",
+    "Relayed.data[]": "the same",
     "McpTool.inputSchema": "a JSON Schema",
     "openapi": "a document of OpenAPI",
 }
@@ -201,6 +206,11 @@ def _about() -> dict[str, Any]:
     """Components of the routes that are not operations."""
     text, yes = {"type": "string"}, {"type": "boolean"}
     return {
+        "Index": _closed(
+            service=text,
+            version=text,
+            links=_closed(skill=text, openapi=text, mcp=text, door=text, app=text),
+        ),
         "Alive": _closed(ok=yes),
         "Ready": _closed(ok=yes, database=yes),
         "McpTools": _closed(tools={"type": "array", "items": _named("McpTool")}),
@@ -247,7 +257,7 @@ def _texts() -> dict[str, Any]:
         return {status: _answer("The answer", schema, media)}
 
     return {
-        "/": get("index", "service", "Where everything is", ok(free)),
+        "/": get("index", "service", "Where everything is", ok(_named("Index"))),
         "/wallet/door": get(
             "door",
             "door",

@@ -13,7 +13,7 @@ from pydantic import Field
 from domain.ports import Ids
 from domain.refusals import Refused, refusal
 from domain.settings import SWITCHES, Switches
-from domain.times import timestamp
+from domain.times import Timestamp, timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.credentials import hashed
@@ -56,7 +56,7 @@ class KeyIn(Takes):
     role: Role
 
 
-class KeyOut(Gives):
+class HouseKeyOut(Gives):
     """A house key; it is shown once."""
 
     key_id: str
@@ -70,7 +70,20 @@ class OneKey(Takes):
     key_id: KeyId
 
 
-class Revoked(Gives):
+class HouseKeyTold(Gives):
+    """A house key without its secret."""
+
+    key_id: str
+    role: str
+    created_at: Timestamp
+    revoked: bool
+
+
+class HouseKeyPage(Page[HouseKeyTold]):
+    """House keys."""
+
+
+class HouseKeyRevoked(Gives):
     """The key no longer works."""
 
     key_id: str
@@ -199,7 +212,7 @@ OPERATIONS: Final = (
         auth="admin",
         route=("GET", "/wallet/admin/keys"),
         takes=Nothing,
-        gives=Page,
+        gives=HouseKeyPage,
         handler=_keys,
         family="operator",
     ),
@@ -210,7 +223,7 @@ OPERATIONS: Final = (
         auth="admin",
         route=("POST", "/wallet/admin/keys"),
         takes=KeyIn,
-        gives=KeyOut,
+        gives=HouseKeyOut,
         handler=_mint,
         writes=True,
         family="operator",
@@ -223,7 +236,7 @@ OPERATIONS: Final = (
         auth="admin",
         route=("DELETE", "/wallet/admin/keys/{key_id}"),
         takes=OneKey,
-        gives=Revoked,
+        gives=HouseKeyRevoked,
         handler=_revoke,
         writes=True,
         destructive=True,

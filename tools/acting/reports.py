@@ -47,17 +47,11 @@ PAYLOAD_KEYS: Final = frozenset(
         "direction",
     }
 )
-
-
 TEXT_MAX: Final = 2_000
-
-
 ATTEMPTED_MAX: Final = 4_000
 
 
 Spoken = Reported | PaidFee | Noted
-
-
 UNPROVEN: Final = {
     "code": "unproven",
     "text": "Without tx_hash nothing proves this action; it counts for nothing until the chain's "

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
 
 import anyio
 from pydantic import Field
 
 from domain.ledger.books import EMPTY
-from domain.mandates.clauses import clauses
+from domain.mandates.clauses import Clause, clauses
+from domain.mandates.mandate import DraftAttributes
 from domain.mandates.markets import from_config, resolve
+from domain.mandates.targets import ShownTarget
 from domain.refusals import Refused, refusal
 from domain.rules.case import Book
-from domain.rules.exposure import exposure
+from domain.rules.exposure import Exposure, exposure
 from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Lines
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply, Takes
-from tools.call.wire import wire
 from tools.mandates.drafts import NOTE_MAX, Terms, applied, blank, new_draft
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class AssumedOut(Gives):
     """A term that the note does not state clearly, and the value it has meanwhile."""
 
     term: TermName
-    value: str | int | FeeValue | list[dict[str, Any]] | None
+    value: str | int | FeeValue | list[ShownTarget] | None
     why: str
 
 
@@ -90,9 +91,9 @@ class UnrelatedOut(Gives):
 class DraftOut(Gives):
     """What a note was understood as; each figure of it is in one of the three lists."""
 
-    draft: dict[str, Any]
-    clauses: list[dict[str, Any]]
-    exposure: dict[str, Any]
+    draft: DraftAttributes
+    clauses: list[Clause]
+    exposure: Exposure
     understood: list[UnderstoodOut]
     assumed: list[AssumedOut]
     unclear: list[UnclearOut]
@@ -152,12 +153,8 @@ def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
     else:
         m = applied(uow, ask, blank(ask, "", "", "", terms), terms)
     book = Book(m, EMPTY, ask.now, ask.config, ask.switches)
-    shown = wire(m.attributes()) | {
-        "public_id": m.public_id or None,
-        "needs_review": read.needs_review,
-    }
     told = {
-        "draft": shown,
+        "draft": replace(m, needs_review=read.needs_review).draft_attributes(),
         "clauses": clauses(m, ask.switches),
         "exposure": exposure(book),
         "understood": [{"term": u.term, "value": u.value, "text": u.text} for u in read.understood],

@@ -18,13 +18,11 @@ from domain.reads.statement import (
     Span,
     Statement,
     StatementOfAll,
-    Week,
     added,
-    last_full_week,
     statement,
     together,
-    week,
 )
+from domain.reads.weeks import Week, last_full_week, week
 from storage.paging import cursor_of, keys_of
 from storage.rows.mandates import after
 from storage.sql import micros

@@ -32,7 +32,7 @@ from tools.trading.fields import (
     NetworkName,
     Nonce,
     SignatureIn,
-    TypedData,
+    VenueTypedData,
     live_side,
     own_link,
     own_write,
@@ -61,7 +61,7 @@ class ConfigOut(Gives):
     max_fee_rate: str | None = Field(description="the rate to approve at the venue")
     applies_to: Literal["perps"]
     network: NetworkName
-    typed_data: TypedData | None = Field(
+    typed_data: VenueTypedData | None = Field(
         description="approveBuilderFee without its nonce; its domain may name the wallet's chain"
     )
     cost_example: CostExample | None
@@ -92,7 +92,7 @@ class RecordOut(Gives):
     network: NetworkName
 
 
-class StatusOut(Gives):
+class BuilderFeeStatusOut(Gives):
     """Whether the fee is approved for the linked wallet, by the venue's word alone."""
 
     wallet: str | None
@@ -365,7 +365,7 @@ OPERATIONS: Final = (
         auth="owner",
         route=("GET", "/wallet/builder-fee/status"),
         takes=Nothing,
-        gives=StatusOut,
+        gives=BuilderFeeStatusOut,
         passes=status,
         family="own account",
         open_world=True,

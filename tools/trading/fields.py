@@ -54,7 +54,7 @@ class SignatureIn(Takes):
     v: StrictInt = Field(ge=27, le=28)
 
 
-class TypedData(Gives):
+class VenueTypedData(Gives):
     """EIP-712 typed data, as a wallet takes it."""
 
     domain: dict[str, Any]

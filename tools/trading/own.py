@@ -45,7 +45,7 @@ _PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
 LINK_AGAIN: Final = (NextStep("Ask for a new challenge", None, "POST /wallet/own/link/challenge"),)
 
 
-class TermsOut(Gives):
+class OwnTermsOut(Gives):
     """The terms of linking an own account."""
 
     version: int
@@ -66,7 +66,7 @@ class ChallengeIn(Takes):
     )
 
 
-class ChallengeOut(Gives):
+class LinkChallengeOut(Gives):
     """A text to sign with the wallet."""
 
     challenge_id: str
@@ -275,7 +275,7 @@ OPERATIONS: Final = (
         auth="open",
         route=("GET", "/wallet/own/terms"),
         takes=Nothing,
-        gives=TermsOut,
+        gives=OwnTermsOut,
         handler=terms,
         family="own account",
     ),
@@ -286,7 +286,7 @@ OPERATIONS: Final = (
         auth="owner",
         route=("POST", "/wallet/own/link/challenge"),
         takes=ChallengeIn,
-        gives=ChallengeOut,
+        gives=LinkChallengeOut,
         handler=challenge,
         writes=True,
         family="own account",

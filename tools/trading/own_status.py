@@ -14,7 +14,7 @@ from domain.trading.own import KEY_LONGEST, AgentKey, KeyKind, Link, agent_name,
 from domain.trading.venue import CHAIN_NAMES, ApprovedAgent, Held, Network
 from tools.call.fields import Nothing
 from tools.call.operation import Caller, Deps, Gives, Operation, Reply
-from tools.trading.builder_fee import StatusOut as BuilderFeeStatus
+from tools.trading.builder_fee import BuilderFeeStatusOut as BuilderFeeStatus
 from tools.trading.builder_fee import status_of as builder_status
 from tools.trading.fields import (
     Amount,
@@ -32,7 +32,7 @@ _FIRST_DEX: Final = ""
 _USDC: Final = 0
 
 
-class KeyOut(Gives):
+class VenueKeyOut(Gives):
     """An agent key, as the venue named it last."""
 
     address: str
@@ -64,7 +64,7 @@ class StepOut(Gives):
     route: str | None
 
 
-class StatusOut(Gives):
+class OwnStatusOut(Gives):
     """What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
     say."""
 
@@ -74,8 +74,8 @@ class StatusOut(Gives):
     linked_at: MaybeMoment
     terms_version: int | None
     enabled: bool
-    order_key: KeyOut | None
-    keeper_key: KeyOut | None
+    order_key: VenueKeyOut | None
+    keeper_key: VenueKeyOut | None
     enable: EnableOut
     enable_keeper: KeeperEnableOut | None
     builder_fee: BuilderFeeStatus
@@ -234,7 +234,7 @@ OPERATIONS: Final = (
         auth="owner",
         route=("GET", "/wallet/own/status"),
         takes=Nothing,
-        gives=StatusOut,
+        gives=OwnStatusOut,
         passes=status,
         family="own account",
         open_world=True,

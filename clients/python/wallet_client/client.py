@@ -18,21 +18,17 @@ class WalletClient(Transport):
         """How many agents, mandates and recorded actions there are."""
         return await self.ask("GET", "/wallet/admin/counts", models.Counts)
 
-    async def admin_keys(self) -> models.Page:
+    async def admin_keys(self) -> models.HouseKeyPage:
         """Keeper and admin keys, never their secrets."""
-        return await self.ask("GET", "/wallet/admin/keys", models.Page)
+        return await self.ask("GET", "/wallet/admin/keys", models.HouseKeyPage)
 
-    async def admin_key_create(self, *, role: str) -> models.tools__operator__KeyOut:
+    async def admin_key_create(self, *, role: str) -> models.HouseKeyOut:
         """A new keeper or admin key; it is shown once."""
-        return await self.ask(
-            "POST", "/wallet/admin/keys", models.tools__operator__KeyOut, body={"role": role}
-        )
+        return await self.ask("POST", "/wallet/admin/keys", models.HouseKeyOut, body={"role": role})
 
-    async def admin_key_revoke(self, *, key_id: str) -> models.tools__operator__Revoked:
+    async def admin_key_revoke(self, *, key_id: str) -> models.HouseKeyRevoked:
         """It stops working at once."""
-        return await self.ask(
-            "DELETE", f"/wallet/admin/keys/{key_id}", models.tools__operator__Revoked
-        )
+        return await self.ask("DELETE", f"/wallet/admin/keys/{key_id}", models.HouseKeyRevoked)
 
     async def admin_switches(self) -> models.SwitchesOut:
         """Every availability switch, its value, and where that comes from."""
@@ -110,15 +106,9 @@ class WalletClient(Transport):
         """Mint a key; two can live, so that one is rotated without a gap."""
         return await self.ask("POST", f"/wallet/agents/{agent_id}/keys", models.NewKey)
 
-    async def owner_agent_key_revoke(
-        self, *, agent_id: str, key_id: str
-    ) -> models.tools__agents__registry__Revoked:
+    async def owner_agent_key_revoke(self, *, agent_id: str, key_id: str) -> models.Revoked:
         """The key stops working at once."""
-        return await self.ask(
-            "DELETE",
-            f"/wallet/agents/{agent_id}/keys/{key_id}",
-            models.tools__agents__registry__Revoked,
-        )
+        return await self.ask("DELETE", f"/wallet/agents/{agent_id}/keys/{key_id}", models.Revoked)
 
     async def agent_offers(
         self, *, agent_id: str, limit: int | None = None, cursor: str | None = None
@@ -177,12 +167,12 @@ class WalletClient(Transport):
 
     async def auth_challenge(
         self, *, address: str, chain_id: int | None = None
-    ) -> models.tools__signin__ChallengeOut:
+    ) -> models.ChallengeOut:
         """Get an EIP-4361 text to sign with your wallet; good for 5 minutes, once."""
         return await self.ask(
             "POST",
             "/wallet/auth/challenge",
-            models.tools__signin__ChallengeOut,
+            models.ChallengeOut,
             body={"address": address, "chain_id": chain_id},
         )
 
@@ -236,11 +226,9 @@ class WalletClient(Transport):
             idempotency_key=idempotency_key,
         )
 
-    async def builder_fee_status(self) -> models.tools__trading__builder_fee__StatusOut:
+    async def builder_fee_status(self) -> models.BuilderFeeStatusOut:
         """Whether the venue says that your linked wallet approved the builder fee."""
-        return await self.ask(
-            "GET", "/wallet/builder-fee/status", models.tools__trading__builder_fee__StatusOut
-        )
+        return await self.ask("GET", "/wallet/builder-fee/status", models.BuilderFeeStatusOut)
 
     async def deposit_assets(self) -> models.AssetsOut:
         """Assets that can be brought in, with their addresses."""
@@ -740,11 +728,9 @@ class WalletClient(Transport):
         """Calldata of the vault's stop(), which also revokes the agent."""
         return await self.ask("GET", f"/wallet/mandates/{public_id}/stop-call", models.VaultCallOut)
 
-    async def owner_terms(self, *, public_id: str) -> models.tools__mandates__terms__TermsOut:
+    async def owner_terms(self, *, public_id: str) -> models.TermsOut:
         """The EIP-712 typed data, its digest, the clauses and the worst case."""
-        return await self.ask(
-            "GET", f"/wallet/mandates/{public_id}/terms", models.tools__mandates__terms__TermsOut
-        )
+        return await self.ask("GET", f"/wallet/mandates/{public_id}/terms", models.TermsOut)
 
     async def mandate_unwind_call(
         self, *, public_id: str, target: str, data: str
@@ -881,25 +867,23 @@ class WalletClient(Transport):
         terms_sha256: str,
         chain_id: int | None = None,
         idempotency_key: str | None = None,
-    ) -> models.tools__trading__own__ChallengeOut:
+    ) -> models.LinkChallengeOut:
         """Get a text to sign with the wallet; good for 10 minutes, one try."""
         return await self.ask(
             "POST",
             "/wallet/own/link/challenge",
-            models.tools__trading__own__ChallengeOut,
+            models.LinkChallengeOut,
             body={"address": address, "chain_id": chain_id, "terms_sha256": terms_sha256},
             idempotency_key=idempotency_key,
         )
 
-    async def own_status(self) -> models.tools__trading__own_status__StatusOut:
+    async def own_status(self) -> models.OwnStatusOut:
         """What is linked, approved and funded at the venue, and what is still to do."""
-        return await self.ask(
-            "GET", "/wallet/own/status", models.tools__trading__own_status__StatusOut
-        )
+        return await self.ask("GET", "/wallet/own/status", models.OwnStatusOut)
 
-    async def own_terms(self) -> models.tools__trading__own__TermsOut:
+    async def own_terms(self) -> models.OwnTermsOut:
         """The terms under which you link an account of yours at the venue."""
-        return await self.ask("GET", "/wallet/own/terms", models.tools__trading__own__TermsOut)
+        return await self.ask("GET", "/wallet/own/terms", models.OwnTermsOut)
 
     async def gas_sponsor(
         self, *, chain_id: int, jsonrpc: str, method: str, params: list[Any], id: Any | None = None

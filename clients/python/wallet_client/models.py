@@ -160,6 +160,27 @@ class Broken(BaseModel):
     detail: dict[str, BreachDetail]
 
 
+class BuilderFeeStatusOut(BaseModel):
+    """
+    Whether the fee is approved for the linked wallet, by the venue's word alone.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    wallet: str | None
+    approved: bool
+    approved_tenths_bps: int | None
+    required_tenths_bps: int
+    source: Literal["venue", "record"]
+    checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+    stale: bool
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+
+
 class Call(BaseModel):
     """
     A transaction for somebody else to sign (contract 6). `value` is in wei; `from` is left out
@@ -187,6 +208,19 @@ class CardFooter(BaseModel):
     lines: list[str]
     vault_address: str | None
     signed: bool
+
+
+class ChallengeOut(BaseModel):
+    """
+    A text to sign.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    message: str
+    nonce: str
+    expires_at: AwareDatetime
 
 
 class ClaimOutcome(BaseModel):
@@ -512,6 +546,65 @@ class FundCall(BaseModel):
     step: Literal["approve", "deposit"]
 
 
+class HouseKeyOut(BaseModel):
+    """
+    A house key; it is shown once.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key_id: str
+    role: Literal["keeper", "admin"]
+    key: str
+
+
+class HouseKeyRevoked(BaseModel):
+    """
+    The key no longer works.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key_id: str
+    revoked_at: str
+
+
+class HouseKeyTold(BaseModel):
+    """
+    A house key without its secret.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key_id: str
+    role: str
+    created_at: AwareDatetime
+    revoked: bool
+
+
+class Links(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    skill: str
+    openapi: str
+    mcp: str
+    door: str
+    app: str
+
+
+class Index(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    service: str
+    version: str
+    links: Links
+
+
 class IndexOut(BaseModel):
     """
     One index perpetual. Units: prices in the collateral, funding per hour, open interest in the
@@ -628,6 +721,24 @@ class KeyTold(BaseModel):
     key_id: str
     created_at: AwareDatetime
     revoked_at: AwareDatetime | None
+
+
+class LinkChallengeOut(BaseModel):
+    """
+    A text to sign with the wallet.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    challenge_id: str
+    message: str
+    scheme: Literal["eip191"]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    expires_at: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
 class LinkOut(BaseModel):
@@ -789,6 +900,20 @@ class OnFloor(BaseModel):
     on_floor: Literal["keep", "close"]
 
 
+class OwnTermsOut(BaseModel):
+    """
+    The terms of linking an own account.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    version: int
+    sha256: Annotated[str, Field(description="of text_en in UTF-8, 64 hex digits")]
+    text_en: str
+    effective_at: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
 class OwnerTold(BaseModel):
     """
     The person who registered the agent.
@@ -798,18 +923,6 @@ class OwnerTold(BaseModel):
         extra="ignore",
     )
     address: str
-
-
-class Page(BaseModel):
-    """
-    A page; `next_cursor` is null at the end.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    items: list[Any]
-    next_cursor: str | None
 
 
 class PaidHosts(BaseModel):
@@ -1125,6 +1238,18 @@ class RevertTold(BaseModel):
     name: str
     args: Annotated[dict[str, Any], Field(description="the error's own arguments, by name")]
     code: str | None
+
+
+class Revoked(BaseModel):
+    """
+    The key no longer works.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key_id: str
+    revoked_at: AwareDatetime
 
 
 class RouteEnd(BaseModel):
@@ -1547,6 +1672,20 @@ class VaultTarget(BaseModel):
     kind: Literal["vault"]
 
 
+class VenueKeyOut(BaseModel):
+    """
+    An agent key, as the venue named it last.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    address: str
+    name: str
+    valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
+    checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+
+
 class VenueSymbols(BaseModel):
     """
     A venue and what may be traded there.
@@ -1572,6 +1711,20 @@ class VenueTarget(BaseModel):
     symbols: list[str]
     label: str | None
     market: str | None
+
+
+class VenueTypedData(BaseModel):
+    """
+    EIP-712 typed data, as a wallet takes it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    domain: dict[str, Any]
+    types: dict[str, list[dict[str, str]]]
+    primaryType: str
+    message: dict[str, Any]
 
 
 class VerifiedAgent(BaseModel):
@@ -1735,190 +1888,6 @@ class WorthChange(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
-
-
-class ToolsAgentsRegistryRevoked(BaseModel):
-    """
-    The key no longer works.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    key_id: str
-    revoked_at: AwareDatetime
-
-
-class ToolsMandatesTermsTypedData(BaseModel):
-    """
-    EIP-712 typed data, as a wallet takes it.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    types: dict[str, list[TypedField]]
-    primaryType: Literal["MandateTerms"]
-    domain: TypedDomain
-    message: Annotated[
-        dict[str, str | int],
-        Field(
-            description="the fields of MandateTerms; integers as decimal text, amounts in base units"
-        ),
-    ]
-
-
-class ToolsOperatorKeyOut(BaseModel):
-    """
-    A house key; it is shown once.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    key_id: str
-    role: Literal["keeper", "admin"]
-    key: str
-
-
-class ToolsOperatorRevoked(BaseModel):
-    """
-    The key no longer works.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    key_id: str
-    revoked_at: str
-
-
-class ToolsSigninChallengeOut(BaseModel):
-    """
-    A text to sign.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    message: str
-    nonce: str
-    expires_at: AwareDatetime
-
-
-class ToolsTradingBuilderFeeStatusOut(BaseModel):
-    """
-    Whether the fee is approved for the linked wallet, by the venue's word alone.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    wallet: str | None
-    approved: bool
-    approved_tenths_bps: int | None
-    required_tenths_bps: int
-    source: Literal["venue", "record"]
-    checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
-    stale: bool
-    network: Annotated[
-        Literal["mainnet", "testnet"],
-        Field(description="the venue's network that the answer is about"),
-    ]
-
-
-class ToolsTradingFieldsTypedData(BaseModel):
-    """
-    EIP-712 typed data, as a wallet takes it.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    domain: dict[str, Any]
-    types: dict[str, list[dict[str, str]]]
-    primaryType: str
-    message: dict[str, Any]
-
-
-class ToolsTradingOwnChallengeOut(BaseModel):
-    """
-    A text to sign with the wallet.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    challenge_id: str
-    message: str
-    scheme: Literal["eip191"]
-    network: Annotated[
-        Literal["mainnet", "testnet"],
-        Field(description="the venue's network that the answer is about"),
-    ]
-    expires_at: Annotated[str, Field(description="ISO 8601, UTC")]
-
-
-class ToolsTradingOwnTermsOut(BaseModel):
-    """
-    The terms of linking an own account.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    version: int
-    sha256: Annotated[str, Field(description="of text_en in UTF-8, 64 hex digits")]
-    text_en: str
-    effective_at: Annotated[str, Field(description="ISO 8601, UTC")]
-
-
-class ToolsTradingOwnStatusKeyOut(BaseModel):
-    """
-    An agent key, as the venue named it last.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    address: str
-    name: str
-    valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
-    checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
-
-
-class ToolsTradingOwnStatusStatusOut(BaseModel):
-    """
-    What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
-    say.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    linked: bool
-    wallet: str | None
-    network: Annotated[
-        Literal["mainnet", "testnet"],
-        Field(description="the venue's network that the answer is about"),
-    ]
-    linked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
-    terms_version: int | None
-    enabled: bool
-    order_key: ToolsTradingOwnStatusKeyOut | None
-    keeper_key: ToolsTradingOwnStatusKeyOut | None
-    enable: EnableOut
-    enable_keeper: KeeperEnableOut | None
-    builder_fee: ToolsTradingBuilderFeeStatusOut
-    abstraction_mode: str | None
-    funded: bool | None
-    equity_usdc: Annotated[
-        str | None, Field(description="USDC, 6 decimals; null where it is not known")
-    ]
-    allowlisted: bool
-    mode: Literal["paper", "live"]
-    stale: bool
-    next: list[StepOut]
 
 
 class AgentFee(BaseModel):
@@ -2109,7 +2078,13 @@ class AssumedOut(BaseModel):
         "markets",
         "allowed_targets",
     ]
-    value: str | int | FeeValue | list[dict[str, Any]] | None
+    value: (
+        str
+        | int
+        | FeeValue
+        | list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
+        | None
+    )
     why: str
 
 
@@ -2400,7 +2375,7 @@ class ConfigOut(BaseModel):
         Field(description="the venue's network that the answer is about"),
     ]
     typed_data: Annotated[
-        ToolsTradingFieldsTypedData | None,
+        VenueTypedData | None,
         Field(
             description="approveBuilderFee without its nonce; its domain may name the wallet's chain"
         ),
@@ -2498,6 +2473,51 @@ class DecodedCall(BaseModel):
         Usdc | None,
         Field(description="what the call pulls from the vault, where decoding shows it"),
     ]
+
+
+class DraftAttributes(BaseModel):
+    """
+    A draft that may not be stored; `public_id` is null where it is not.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    agent_id: str | None
+    agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
+    open_board: bool
+    purpose: Annotated[str, Field(description="the owner's own words")]
+    budget_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    horizon_days: int
+    stop_floor_bps: int
+    target_bps: int | None
+    payout_rule: PayoutRule
+    allowed_targets: list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
+    markets: list[str]
+    per_tx_cap_usdc: Usdc | None
+    daily_cap_usdc: Usdc | None
+    approval_above_usdc: Usdc | None
+    on_floor: Literal["keep", "close"]
+    chain_id: int
+    vault_address: str | None
+    status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
+    paused: bool
+    proposed_by_agent_id: str | None
+    needs_review: bool
+    created_at: AwareDatetime
+    signed_at: AwareDatetime | None
+    ends_at: AwareDatetime | None
+    accepted_at: AwareDatetime | None
+    paused_at: AwareDatetime | None
+    last_chain_refresh_at: AwareDatetime | None
+    public_id: str | None
 
 
 class ExecutedCall(BaseModel):
@@ -2750,6 +2770,18 @@ class HallMandate(BaseModel):
     stop_reason: str | None
     violations: int
     self_delegated: bool
+
+
+class HouseKeyPage(BaseModel):
+    """
+    House keys.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[HouseKeyTold]
+    next_cursor: str | None
 
 
 class LargestMove(BaseModel):
@@ -3020,6 +3052,40 @@ class OutAndIn(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
+
+
+class OwnStatusOut(BaseModel):
+    """
+    What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
+    say.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    linked: bool
+    wallet: str | None
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    linked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+    terms_version: int | None
+    enabled: bool
+    order_key: VenueKeyOut | None
+    keeper_key: VenueKeyOut | None
+    enable: EnableOut
+    enable_keeper: KeeperEnableOut | None
+    builder_fee: BuilderFeeStatusOut
+    abstraction_mode: str | None
+    funded: bool | None
+    equity_usdc: Annotated[
+        str | None, Field(description="USDC, 6 decimals; null where it is not known")
+    ]
+    allowlisted: bool
+    mode: Literal["paper", "live"]
+    stale: bool
+    next: list[StepOut]
 
 
 class PendingClaims(BaseModel):
@@ -3531,6 +3597,25 @@ class TransferReport(BaseModel):
     override_reason: str | None
 
 
+class TypedData(BaseModel):
+    """
+    EIP-712 typed data, as a wallet takes it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    types: dict[str, list[TypedField]]
+    primaryType: Literal["MandateTerms"]
+    domain: TypedDomain
+    message: Annotated[
+        dict[str, str | int],
+        Field(
+            description="the fields of MandateTerms; integers as decimal text, amounts in base units"
+        ),
+    ]
+
+
 class Unclassified(BaseModel):
     """
     Fees that the agent gave no kind.
@@ -3787,9 +3872,9 @@ class DraftOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    draft: dict[str, Any]
-    clauses: list[dict[str, Any]]
-    exposure: dict[str, Any]
+    draft: DraftAttributes
+    clauses: list[Clause]
+    exposure: Exposure
     understood: list[UnderstoodOut]
     assumed: list[AssumedOut]
     unclear: list[UnclearOut]
@@ -4126,6 +4211,21 @@ class StepParams(BaseModel):
     block: int | None = None
 
 
+class TermsOut(BaseModel):
+    """
+    The typed data to sign.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    typed_data: TypedData
+    digest: str
+    clauses: list[Clause]
+    terms_version: Literal["1", "2"]
+    exposure: Exposure
+
+
 class ToldPayload(BaseModel):
     """
     What a row tells. A key that the row does not have is left out.
@@ -4163,21 +4263,6 @@ class ToldPayload(BaseModel):
     violation: Broken | None = None
     restates: Restated | None = None
     log_index: int | None = None
-
-
-class ToolsMandatesTermsTermsOut(BaseModel):
-    """
-    The typed data to sign.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    typed_data: ToolsMandatesTermsTypedData
-    digest: str
-    clauses: list[Clause]
-    terms_version: Literal["1", "2"]
-    exposure: Exposure
 
 
 class HallPage(BaseModel):

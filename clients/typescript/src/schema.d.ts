@@ -1895,9 +1895,7 @@ export interface components {
         AssumedOut: {
             /** @enum {string} */
             term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
-            value: string | number | components["schemas"]["FeeValue"] | {
-                [key: string]: unknown;
-            }[] | null;
+            value: string | number | components["schemas"]["FeeValue"] | (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[] | null;
             why: string;
         };
         /** @description Where an action went that no entry allows. */
@@ -1988,6 +1986,23 @@ export interface components {
                 [key: string]: components["schemas"]["BreachDetail"];
             };
         };
+        /** @description Whether the fee is approved for the linked wallet, by the venue's word alone. */
+        BuilderFeeStatusOut: {
+            wallet: string | null;
+            approved: boolean;
+            approved_tenths_bps: number | null;
+            required_tenths_bps: number;
+            /** @enum {string} */
+            source: "venue" | "record";
+            /** @description ISO 8601, UTC; null where it never was */
+            checked_at: string | null;
+            stale: boolean;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+        };
         /** @description The busiest UTC day against the cap per day; null where nothing happened. */
         BusiestDay: {
             allowed: components["schemas"]["Usdc"];
@@ -2051,6 +2066,13 @@ export interface components {
             as_of: string | null;
             refreshed_at: string | null;
             provisional: components["schemas"]["StagedLog"][];
+        };
+        /** @description A text to sign. */
+        ChallengeOut: {
+            message: string;
+            nonce: string;
+            /** Format: date-time */
+            expires_at: string;
         };
         /** @description Daily worth and result since the start; the newest 400 days. */
         Chart: {
@@ -2116,7 +2138,7 @@ export interface components {
              */
             network: "mainnet" | "testnet";
             /** @description approveBuilderFee without its nonce; its domain may name the wallet's chain */
-            typed_data: components["schemas"]["tools__trading__fields__TypedData"] | null;
+            typed_data: components["schemas"]["VenueTypedData"] | null;
             cost_example: components["schemas"]["CostExample"] | null;
             revoke_note: string;
             /** @description ISO 8601, UTC */
@@ -2274,17 +2296,47 @@ export interface components {
         Done: {
             ok: boolean;
         };
+        /** @description A draft that may not be stored; `public_id` is null where it is not. */
+        DraftAttributes: {
+            agent_id: string | null;
+            /** @description the owner's name for the agent */
+            agent_name: string | null;
+            open_board: boolean;
+            /** @description the owner's own words */
+            purpose: string;
+            budget_usdc: components["schemas"]["Usdc"];
+            horizon_days: number;
+            stop_floor_bps: number;
+            target_bps: number | null;
+            payout_rule: components["schemas"]["PayoutRule"];
+            allowed_targets: (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[];
+            markets: string[];
+            per_tx_cap_usdc: components["schemas"]["Usdc"] | null;
+            daily_cap_usdc: components["schemas"]["Usdc"] | null;
+            approval_above_usdc: components["schemas"]["Usdc"] | null;
+            /** @enum {string} */
+            on_floor: "keep" | "close";
+            chain_id: number;
+            vault_address: string | null;
+            /** @enum {string} */
+            status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled";
+            paused: boolean;
+            proposed_by_agent_id: string | null;
+            needs_review: boolean;
+            /** Format: date-time */
+            created_at: string;
+            signed_at: string | null;
+            ends_at: string | null;
+            accepted_at: string | null;
+            paused_at: string | null;
+            last_chain_refresh_at: string | null;
+            public_id: string | null;
+        };
         /** @description What a note was understood as; each figure of it is in one of the three lists. */
         DraftOut: {
-            draft: {
-                [key: string]: unknown;
-            };
-            clauses: {
-                [key: string]: unknown;
-            }[];
-            exposure: {
-                [key: string]: unknown;
-            };
+            draft: components["schemas"]["DraftAttributes"];
+            clauses: components["schemas"]["Clause"][];
+            exposure: components["schemas"]["Exposure"];
             understood: components["schemas"]["UnderstoodOut"][];
             assumed: components["schemas"]["AssumedOut"][];
             unclear: components["schemas"]["UnclearOut"][];
@@ -2600,6 +2652,42 @@ export interface components {
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
         };
+        /** @description A house key; it is shown once. */
+        HouseKeyOut: {
+            key_id: string;
+            /** @enum {string} */
+            role: "keeper" | "admin";
+            key: string;
+        };
+        /** @description House keys. */
+        HouseKeyPage: {
+            items: components["schemas"]["HouseKeyTold"][];
+            next_cursor: string | null;
+        };
+        /** @description The key no longer works. */
+        HouseKeyRevoked: {
+            key_id: string;
+            revoked_at: string;
+        };
+        /** @description A house key without its secret. */
+        HouseKeyTold: {
+            key_id: string;
+            role: string;
+            /** Format: date-time */
+            created_at: string;
+            revoked: boolean;
+        };
+        Index: {
+            service: string;
+            version: string;
+            links: {
+                skill: string;
+                openapi: string;
+                mcp: string;
+                door: string;
+                app: string;
+            };
+        };
         /**
          * @description One index perpetual. Units: prices in the collateral, funding per hour, open interest in the
          *     coin.
@@ -2735,6 +2823,20 @@ export interface components {
             as_of_block: number | null;
             /** Format: date-time */
             as_of: string;
+        };
+        /** @description A text to sign with the wallet. */
+        LinkChallengeOut: {
+            challenge_id: string;
+            message: string;
+            /** @constant */
+            scheme: "eip191";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC */
+            expires_at: string;
         };
         /** @description The link as it stands. */
         LinkOut: {
@@ -2997,14 +3099,49 @@ export interface components {
             out: components["schemas"]["Usdc"];
             in: components["schemas"]["Usdc"];
         };
+        /**
+         * @description What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
+         *     say.
+         */
+        OwnStatusOut: {
+            linked: boolean;
+            wallet: string | null;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description ISO 8601, UTC; null where it never was */
+            linked_at: string | null;
+            terms_version: number | null;
+            enabled: boolean;
+            order_key: components["schemas"]["VenueKeyOut"] | null;
+            keeper_key: components["schemas"]["VenueKeyOut"] | null;
+            enable: components["schemas"]["EnableOut"];
+            enable_keeper: components["schemas"]["KeeperEnableOut"] | null;
+            builder_fee: components["schemas"]["BuilderFeeStatusOut"];
+            abstraction_mode: string | null;
+            funded: boolean | null;
+            /** @description USDC, 6 decimals; null where it is not known */
+            equity_usdc: string | null;
+            allowlisted: boolean;
+            /** @enum {string} */
+            mode: "paper" | "live";
+            stale: boolean;
+            next: components["schemas"]["StepOut"][];
+        };
+        /** @description The terms of linking an own account. */
+        OwnTermsOut: {
+            version: number;
+            /** @description of text_en in UTF-8, 64 hex digits */
+            sha256: string;
+            text_en: string;
+            /** @description ISO 8601, UTC */
+            effective_at: string;
+        };
         /** @description The person who registered the agent. */
         OwnerTold: {
             address: string;
-        };
-        /** @description A page; `next_cursor` is null at the end. */
-        Page: {
-            items: unknown[];
-            next_cursor: string | null;
         };
         /** @description Hosts of paid reads; any where none is named. */
         PaidHosts: {
@@ -3385,6 +3522,12 @@ export interface components {
             };
             code: string | null;
         };
+        /** @description The key no longer works. */
+        Revoked: {
+            key_id: string;
+            /** Format: date-time */
+            revoked_at: string;
+        };
         /** @description One end of a route: an EIP-155 id, or the name of a place that has none. */
         RouteEnd: {
             chain: number | string;
@@ -3603,6 +3746,15 @@ export interface components {
             items: components["schemas"]["SwitchOut"][];
             next_cursor: string | null;
         };
+        /** @description The typed data to sign. */
+        TermsOut: {
+            typed_data: components["schemas"]["TypedData"];
+            digest: string;
+            clauses: components["schemas"]["Clause"][];
+            /** @enum {string} */
+            terms_version: "1" | "2";
+            exposure: components["schemas"]["Exposure"];
+        };
         /**
          * @description What was signed, held against the mandate as it stands; computed on every read, never stored.
          *
@@ -3690,6 +3842,19 @@ export interface components {
             confirmed_at: string | null;
             status: string;
             override_reason: string | null;
+        };
+        /** @description EIP-712 typed data, as a wallet takes it. */
+        TypedData: {
+            types: {
+                [key: string]: components["schemas"]["TypedField"][];
+            };
+            /** @constant */
+            primaryType: "MandateTerms";
+            domain: components["schemas"]["TypedDomain"];
+            /** @description the fields of MandateTerms; integers as decimal text, amounts in base units */
+            message: {
+                [key: string]: string | number;
+            };
         };
         /** @description The EIP-712 domain. */
         TypedDomain: {
@@ -3838,6 +4003,15 @@ export interface components {
             depth: number;
             confirmations: number;
         };
+        /** @description An agent key, as the venue named it last. */
+        VenueKeyOut: {
+            address: string;
+            name: string;
+            /** @description ISO 8601, UTC */
+            valid_until: string;
+            /** @description ISO 8601, UTC; null where it never was */
+            checked_at: string | null;
+        };
         /** @description A venue and what may be traded there. */
         VenueSymbols: {
             venue: string | null;
@@ -3851,6 +4025,21 @@ export interface components {
             symbols: string[];
             label: string | null;
             market: string | null;
+        };
+        /** @description EIP-712 typed data, as a wallet takes it. */
+        VenueTypedData: {
+            domain: {
+                [key: string]: unknown;
+            };
+            types: {
+                [key: string]: {
+                    [key: string]: string;
+                }[];
+            };
+            primaryType: string;
+            message: {
+                [key: string]: unknown;
+            };
         };
         /** @description The key as the venue names it. */
         VerifiedAgent: {
@@ -3926,148 +4115,6 @@ export interface components {
         WorthChange: {
             start: components["schemas"]["Usdc"];
             end: components["schemas"]["Usdc"];
-        };
-        /** @description The key no longer works. */
-        tools__agents__registry__Revoked: {
-            key_id: string;
-            /** Format: date-time */
-            revoked_at: string;
-        };
-        /** @description The typed data to sign. */
-        tools__mandates__terms__TermsOut: {
-            typed_data: components["schemas"]["tools__mandates__terms__TypedData"];
-            digest: string;
-            clauses: components["schemas"]["Clause"][];
-            /** @enum {string} */
-            terms_version: "1" | "2";
-            exposure: components["schemas"]["Exposure"];
-        };
-        /** @description EIP-712 typed data, as a wallet takes it. */
-        tools__mandates__terms__TypedData: {
-            types: {
-                [key: string]: components["schemas"]["TypedField"][];
-            };
-            /** @constant */
-            primaryType: "MandateTerms";
-            domain: components["schemas"]["TypedDomain"];
-            /** @description the fields of MandateTerms; integers as decimal text, amounts in base units */
-            message: {
-                [key: string]: string | number;
-            };
-        };
-        /** @description A house key; it is shown once. */
-        tools__operator__KeyOut: {
-            key_id: string;
-            /** @enum {string} */
-            role: "keeper" | "admin";
-            key: string;
-        };
-        /** @description The key no longer works. */
-        tools__operator__Revoked: {
-            key_id: string;
-            revoked_at: string;
-        };
-        /** @description A text to sign. */
-        tools__signin__ChallengeOut: {
-            message: string;
-            nonce: string;
-            /** Format: date-time */
-            expires_at: string;
-        };
-        /** @description Whether the fee is approved for the linked wallet, by the venue's word alone. */
-        tools__trading__builder_fee__StatusOut: {
-            wallet: string | null;
-            approved: boolean;
-            approved_tenths_bps: number | null;
-            required_tenths_bps: number;
-            /** @enum {string} */
-            source: "venue" | "record";
-            /** @description ISO 8601, UTC; null where it never was */
-            checked_at: string | null;
-            stale: boolean;
-            /**
-             * @description the venue's network that the answer is about
-             * @enum {string}
-             */
-            network: "mainnet" | "testnet";
-        };
-        /** @description EIP-712 typed data, as a wallet takes it. */
-        tools__trading__fields__TypedData: {
-            domain: {
-                [key: string]: unknown;
-            };
-            types: {
-                [key: string]: {
-                    [key: string]: string;
-                }[];
-            };
-            primaryType: string;
-            message: {
-                [key: string]: unknown;
-            };
-        };
-        /** @description A text to sign with the wallet. */
-        tools__trading__own__ChallengeOut: {
-            challenge_id: string;
-            message: string;
-            /** @constant */
-            scheme: "eip191";
-            /**
-             * @description the venue's network that the answer is about
-             * @enum {string}
-             */
-            network: "mainnet" | "testnet";
-            /** @description ISO 8601, UTC */
-            expires_at: string;
-        };
-        /** @description The terms of linking an own account. */
-        tools__trading__own__TermsOut: {
-            version: number;
-            /** @description of text_en in UTF-8, 64 hex digits */
-            sha256: string;
-            text_en: string;
-            /** @description ISO 8601, UTC */
-            effective_at: string;
-        };
-        /** @description An agent key, as the venue named it last. */
-        tools__trading__own_status__KeyOut: {
-            address: string;
-            name: string;
-            /** @description ISO 8601, UTC */
-            valid_until: string;
-            /** @description ISO 8601, UTC; null where it never was */
-            checked_at: string | null;
-        };
-        /**
-         * @description What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
-         *     say.
-         */
-        tools__trading__own_status__StatusOut: {
-            linked: boolean;
-            wallet: string | null;
-            /**
-             * @description the venue's network that the answer is about
-             * @enum {string}
-             */
-            network: "mainnet" | "testnet";
-            /** @description ISO 8601, UTC; null where it never was */
-            linked_at: string | null;
-            terms_version: number | null;
-            enabled: boolean;
-            order_key: components["schemas"]["tools__trading__own_status__KeyOut"] | null;
-            keeper_key: components["schemas"]["tools__trading__own_status__KeyOut"] | null;
-            enable: components["schemas"]["EnableOut"];
-            enable_keeper: components["schemas"]["KeeperEnableOut"] | null;
-            builder_fee: components["schemas"]["tools__trading__builder_fee__StatusOut"];
-            abstraction_mode: string | null;
-            funded: boolean | null;
-            /** @description USDC, 6 decimals; null where it is not known */
-            equity_usdc: string | null;
-            allowlisted: boolean;
-            /** @enum {string} */
-            mode: "paper" | "live";
-            stale: boolean;
-            next: components["schemas"]["StepOut"][];
         };
     };
     responses: never;
@@ -4171,7 +4218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page"];
+                    "application/json": components["schemas"]["HouseKeyPage"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -4250,7 +4297,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["tools__operator__KeyOut"];
+                    "application/json": components["schemas"]["HouseKeyOut"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -4335,7 +4382,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["tools__operator__Revoked"];
+                    "application/json": components["schemas"]["HouseKeyRevoked"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -5396,7 +5443,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["tools__agents__registry__Revoked"];
+                    "application/json": components["schemas"]["Revoked"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -5799,7 +5846,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["tools__signin__ChallengeOut"];
+                    "application/json": components["schemas"]["ChallengeOut"];
                 };
             };
             /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
@@ -6425,7 +6472,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["tools__trading__builder_fee__StatusOut"];
+                    "application/json": components["schemas"]["BuilderFeeStatusOut"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -10796,7 +10843,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["tools__mandates__terms__TermsOut"];
+                    "application/json": components["schemas"]["TermsOut"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -12034,7 +12081,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["tools__trading__own__ChallengeOut"];
+                    "application/json": components["schemas"]["LinkChallengeOut"];
                 };
             };
             /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
@@ -12126,7 +12173,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["tools__trading__own_status__StatusOut"];
+                    "application/json": components["schemas"]["OwnStatusOut"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -12198,7 +12245,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["tools__trading__own__TermsOut"];
+                    "application/json": components["schemas"]["OwnTermsOut"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -12502,7 +12549,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": components["schemas"]["Index"];
                 };
             };
             /** @description Refused: rate_limited */

@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from domain.ledger.books import from_json, to_json
 from domain.ledger.events import NewEvent
 from domain.money import ZERO, Usdc
-from domain.reads.statement import Span, figures, week_of
+from domain.reads.statement import Span, figures
+from domain.reads.weeks import week_of
 from domain.rules.checks import Wanted, action_checks, remaining
 from domain.rules.violations import flagged, violations
 from tests.domain.material import (

@@ -8,7 +8,6 @@ from typing import Any
 
 from domain.facts import BlockStamp, VaultState
 from domain.mandates.mandate import Status
-from domain.reads.view import mandate_view as view_of
 from domain.rules.case import Book
 from tests.domain.material import (
     MARKET,
@@ -21,8 +20,8 @@ from tests.domain.material import (
     gone,
     ledger,
     mandate,
+    mandate_read,
     marked,
-    on_the_wire,
     row,
     usdc,
 )
@@ -30,15 +29,9 @@ from tests.domain.material import (
 P: dict[str, Any] = {"position": {"id": "p"}}
 
 
-def mandate_view(at: Book) -> dict[str, Any]:
-    """The mandate read as it leaves the service."""
-    told: dict[str, Any] = on_the_wire(view_of(at))
-    return told
-
-
 def shown(at: Book, *names: str) -> dict[str, Any]:
     """Chosen figures of the mandate read, by path."""
-    view = mandate_view(at)
+    view = mandate_read(at)
     out = {}
     for name in names:
         value: Any = view
@@ -81,7 +74,7 @@ def test_a_draft_knows_no_money() -> None:
         None,
     )
     assert told["fees.net_after_fees_est"]["value"] is None
-    assert "data_issue" not in mandate_view(at)["progress"]
+    assert "data_issue" not in mandate_read(at)["progress"]
 
 
 def test_a_funded_mandate_is_worth_its_deposit() -> None:
@@ -90,7 +83,7 @@ def test_a_funded_mandate_is_worth_its_deposit() -> None:
     assert figures(at) == [
         "500.000000", "0.000000", "500.000000", "cash", "0.000000", "0.000000", "0.000000", "500.000000"
     ]  # fmt: skip
-    assert mandate_view(at)["limits"]["remaining"] == {
+    assert mandate_read(at)["limits"]["remaining"] == {
         "value": "50.000000", "binding": {"clause": 2, "key": "per_action"}, "retry_at": None
     }  # fmt: skip
 
@@ -101,11 +94,11 @@ def test_a_matched_buy_moves_cash_into_a_position_at_cost() -> None:
     assert figures(at) == [
         "460.000000", "40.000000", "500.000000", "cost", "0.000000", "0.000000", "0.120000", "499.880000"
     ]  # fmt: skip
-    used = mandate_view(at)["limits"]["used"]
+    used = mandate_read(at)["limits"]["used"]
     assert (used["per_day"]["value"], used["per_action"]["value"], used["budget"]["value"]) == (
         "40.000000", "40.000000", "500.000000"
     )  # fmt: skip
-    (position,) = mandate_view(at)["progress"]["positions"]
+    (position,) = mandate_read(at)["progress"]["positions"]
     assert (position["id"], position["cost"], position["source"]) == (MARKET, "40.000000", "cost")
     assert position["parts"] == [
         {"id": "p", "cost_est": "41.000000", "mark_est": None, "est": True}
@@ -121,7 +114,7 @@ def test_a_marked_gain_reserves_the_agent_s_share() -> None:
     assert figures(at) == [
         "460.000000", "45.000000", "505.000000", "agent_mark", "0.000000", "0.500000", "0.135000", "504.365000"
     ]  # fmt: skip
-    view = mandate_view(at)
+    view = mandate_read(at)
     assert view["progress"]["leave_now_basis"] == {
         "value": "504.865000", "formula": "cash + positions_est - exit_cost_est", "spread_bps": 30
     }  # fmt: skip
@@ -144,7 +137,7 @@ def test_half_a_position_is_sold_and_a_told_result_moves_no_measured_figure() ->
     assert figures(made.book(m)) == [
         "460.000000", "60.000000", "520.000000", "chain_mark", "8.000000", "2.000000", "0.180000", "517.820000"
     ]  # fmt: skip
-    assert mandate_view(made.book(m))["progress"]["realized_source"] == "claimed"
+    assert mandate_read(made.book(m))["progress"]["realized_source"] == "claimed"
 
 
 def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
@@ -159,7 +152,7 @@ def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
         row("fee", "0.5"),
         row("resolve", 2),
     )
-    fees = mandate_view(made.book())["fees"]
+    fees = mandate_read(made.book())["fees"]
     assert (fees["tools"], fees["venue"], fees["network"]) == ("0.120000", "0.300000", "0.011000")
     assert fees["unclassified"] == {"amount": "0.500000", "count": 1, "source": "agent"}
     assert fees["realized_total"] == "0.931000"
@@ -177,7 +170,7 @@ def test_a_claim_counts_against_the_day_and_against_nothing_else() -> None:
     """Told with a transaction: buy 30, sell 10. Cash 500, worth 500; the day's 30 of 150; two claims wait."""
     made = ledger(deposit(500), row("buy", 30, tx="0x01", **P), row("sell", 10, tx="0x02", **P))
     assert figures(made.book())[:4] == ["500.000000", "0.000000", "500.000000", "cash"]
-    view = mandate_view(made.book())
+    view = mandate_read(made.book())
     assert view["limits"]["used"]["per_day"]["value"] == "30.000000"
     waits = view["progress"]["pending_claims"]
     assert (waits["count"], waits["out"], waits["in"]) == (2, "30.000000", "10.000000")
@@ -188,7 +181,7 @@ def test_an_action_at_a_venue_counts_its_notional_and_moves_no_cash() -> None:
     """30 at a venue: the day holds 30 of 150, cash and worth stay 500."""
     made = ledger(deposit(500), row("buy", 30, notional=True, target={"market": "perps-btc"}))
     assert figures(made.book())[:3] == ["500.000000", "0.000000", "500.000000"]
-    assert mandate_view(made.book())["limits"]["used"]["per_day"]["value"] == "30.000000"
+    assert mandate_read(made.book())["limits"]["used"]["per_day"]["value"] == "30.000000"
 
 
 def test_a_whole_mark_is_not_moved_by_what_the_agent_says() -> None:
@@ -242,7 +235,7 @@ def test_a_gain_is_settled_paid_and_withdrawn_to_the_last_digit() -> None:
     assert figures(made.book(m)) == [
         "0.000000", "0.000000", "0.000000", "cash", "6.411112", "0.000000", "0.000000", "0.000000"
     ]  # fmt: skip
-    fees = mandate_view(made.book(m))["fees"]
+    fees = mandate_read(made.book(m))["fees"]
     assert fees["agent_fee"] == {
         "reserved_est": "0.000000",
         "paid": "0.712345",
@@ -265,7 +258,7 @@ def test_a_loss_pays_no_fee() -> None:
         "0.000000",
         "0.000000",
     ]
-    fees = mandate_view(made.book())["fees"]
+    fees = mandate_read(made.book())["fees"]
     assert (fees["agent_fee"]["paid_source"], fees["net_after_fees_realized"]["value"]) == (
         None,
         "-9.00",
@@ -294,7 +287,7 @@ def test_the_day_cap_binds_and_lifts_at_midnight() -> None:
         *[executed(n, tx=f"0x{n}{i}") for i, n in enumerate((45, 45, 40))],
         executed(0, 60, tx="0xff"),
     )
-    limits = mandate_view(made.book())["limits"]
+    limits = mandate_read(made.book())["limits"]
     assert limits["remaining"] == {
         "value": "20.000000", "binding": {"clause": 3, "key": "per_day"}, "retry_at": "2026-11-03T00:00:00.000Z"
     }  # fmt: skip
@@ -309,12 +302,12 @@ def test_two_days_amounts_meet_at_midnight_and_the_rolling_day_shows_it() -> Non
         START.replace(hour=0) + timedelta(days=1),
     )
     made = ledger(deposit(500), executed(50, tx="0x01", at=late), executed(50, tx="0x02", at=early))
-    limits = mandate_view(made.book(now=early + timedelta(seconds=1)))["limits"]
+    limits = mandate_read(made.book(now=early + timedelta(seconds=1)))["limits"]
     assert (limits["used"]["per_day"]["value"], limits["rolling_24h"]["value"]) == (
         "50.000000",
         "100.000000",
     )
-    later = mandate_view(made.book(now=early + timedelta(hours=24)))["limits"]
+    later = mandate_read(made.book(now=early + timedelta(hours=24)))["limits"]
     assert (later["used"]["per_day"]["value"], later["rolling_24h"]["value"]) == (
         "0.000000",
         "50.000000",
@@ -326,7 +319,7 @@ def test_a_reorganised_deposit_is_taken_back() -> None:
     made = ledger(deposit(300), deposit(200))
     made.add(gone(made.events[1]))
     assert figures(made.book())[0] == "300.000000"
-    assert mandate_view(made.book())["progress"]["committed"] == "300.000000"
+    assert mandate_read(made.book())["progress"]["committed"] == "300.000000"
     made.add(deposit(200))
     assert figures(made.book())[2] == "500.000000"
 
@@ -338,7 +331,7 @@ def test_unusable_stored_values_read_as_nothing_and_say_so() -> None:
     made.add(row("move", None, "chain", tx="0x09", executed=told))
     at = made.book()
     assert figures(at)[:3] == ["500.000000", "0.000000", "500.000000"]
-    assert mandate_view(at)["progress"]["data_issue"] is True
+    assert mandate_read(at)["progress"]["data_issue"] is True
 
 
 def test_a_mandate_past_its_end_says_ended_until_it_is_settled() -> None:

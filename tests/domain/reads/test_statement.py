@@ -15,18 +15,8 @@ from hypothesis import strategies as st
 
 from domain.ledger.books import Books
 from domain.ledger.events import Event, NewEvent
-from domain.reads.statement import (
-    NOTHING,
-    Span,
-    Week,
-    added,
-    figures,
-    last_full_week,
-    statement,
-    together,
-    week,
-    week_of,
-)
+from domain.reads.statement import NOTHING, Span, added, figures, statement, together
+from domain.reads.weeks import Week, last_full_week, week, week_of
 from domain.refusals import Refused
 from tests.domain.ledger.test_books import interleaved, stories
 from tests.domain.material import (
