@@ -19,7 +19,6 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from chain.evm import EvmChains
 from domain.refusals import Refused
 from domain.settings import Config, Switches, Trading
 from domain.trading.builder import MOST_TENTHS_BPS
@@ -27,7 +26,7 @@ from domain.trading.modes import allowlist
 from domain.trading.venue import Network
 from tools.call.rates import networks
 from tools.call.switches import is_on
-from venue.client import plain_http_is_local
+from venue.addresses import plain_http_is_local
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
 _BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
@@ -170,6 +169,9 @@ class Settings(BaseSettings):
     @classmethod
     def _builder(cls, value: str | None) -> str | None:
         try:
+            # What checks an address talks to chains too, and takes a while to load.
+            from chain.evm import EvmChains
+
             return EvmChains([]).address(value) if value else None
         except Refused as refused:
             raise ValueError(refused.refusal.reason) from None

@@ -8,9 +8,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import orjson
 import stamina
@@ -26,20 +24,35 @@ from aiohttp import (
 
 from domain.refusals import Refused, refusal
 from domain.trading.venue import Lane, Told
+from venue.addresses import plain_http_is_local
 from venue.budget import Budget, Spending
 from venue.reads import READS, Read
 from venue.shapes import Malformed, Tally
 from venue.words import kind_of
 
 log = logging.getLogger("wallet.venue")
+
+
 BODY_AT_MOST: Final = 2 * 2**20
+
+
 INLINE_AT_MOST: Final = (
     64 * 2**10
 )  # longer answers are read in a thread, so that the loop stays free
+
+
 ATTEMPTS: Final = 3
+
+
 CONNECTIONS: Final = 32
+
+
 SILENCE: Final = timedelta(seconds=2)
+
+
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -49,22 +62,6 @@ class _Passing(Exception):
 
 class _Nothing(Exception):
     """The venue gave no answer that can be used; asking again would not help now."""
-
-
-def plain_http_is_local(url: str) -> bool:
-    """True for https, and for http to this very machine: nothing else may read or change what is
-    sent."""
-    parts = urlsplit(url)
-    if parts.scheme == "https":
-        return bool(parts.hostname)
-    if parts.scheme != "http" or parts.hostname is None:
-        return False
-    if parts.hostname == "localhost":
-        return True
-    try:
-        return ip_address(parts.hostname).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,4 +104,4 @@ def _write(uow: UnitOfWork, connection: Any, public_id: str, page: list[dict[str
     if len(page) > 1:
         ledger = uow.ledger
         state = ledger._folded(public_id, end["seq"])
-        ledger._checkpoint(public_id, end["seq"], micros(NOW), state)
+        ledger._checkpoint(public_id, end["seq"], micros(NOW), state, end["row_hash"])

@@ -16,8 +16,9 @@ from domain.refusals import Refused
 from domain.trading.venue import AgentApproval, Relay
 from tests.venue.small import Clock, Scripted, cut, held, raw, scripted, told
 from venue import signing
+from venue.addresses import plain_http_is_local
 from venue.budget import Budget, InMemory
-from venue.client import BODY_AT_MOST, Client, plain_http_is_local
+from venue.client import BODY_AT_MOST, Client
 from venue.networks import VenueNetwork
 
 pytestmark = pytest.mark.anyio
