@@ -232,7 +232,7 @@ def _step(base: str) -> list[str]:
     return [
         "## One step, from offer to report",
         "",
-        "The same tools exist over MCP, arguments flat. `agent_id` is in agents_me, offers are in agent_offers.",
+        "The same tools exist over MCP, arguments flat. Offers are in agent_offers.",
         "",
         "```sh",
         f"{_CURL} {base}/wallet/agents/me",
@@ -266,8 +266,8 @@ def _step(base: str) -> list[str]:
         f'{execute}0"',
         "```",
         "",
-        "Other kinds: `move` (between places), `fee` (you paid something), `resolve` (a position ended; amount is the result),",
-        "`note` (words). `payload` may hold position {id}, mark, why, text, next_at.",
+        "Other kinds: `move` (between places), `fee` (you paid), `resolve` (a position ended; amount is the result), `note`",
+        "(words). `payload` may hold position {id}, mark, why, text, next_at.",
         "",
     ]
 
@@ -277,11 +277,11 @@ def _outcomes(base: str, config: Config) -> list[str]:
     return [
         "## Outcomes",
         "",
-        "- **Done**: the answer is the result. 202 with `violation: true` is done too: stored, and flagged.",
+        "- **Done**: the answer is the result; 202 with `violation: true` too: stored, and flagged.",
         "- **Wait**: 202 `pending_approval` means that the owner is asked; read mandate_approvals, then ask again with the same",
         f"  arguments. Calldata reserves its amount for {config.reservation_s // 60} minutes against the cap of the UTC day.",
-        "- **Refused**: nothing was written. Act on `error`, `who_fixes`, `remaining`, `retry_at`, `next`; the same call again only",
-        "  where `retry_safe` is true. Over MCP: `isError` and `structuredContent.refusal`.",
+        "- **Refused**: nothing was written. Act on `error`, `remaining`, `retry_at`, `next`; the same call again only where",
+        "  `retry_safe` is true. Over MCP: `isError` and `structuredContent.refusal`.",
         "- **No answer**: never send again; ask. A report may be repeated with the SAME idempotency key.",
         "",
         "```sh",

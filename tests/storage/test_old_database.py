@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from domain.ledger.books import EMPTY, Books
-from domain.reads.view import mandate_view
 from domain.rules.case import Book
 from domain.settings import Config, Switches
 from storage import migrate
@@ -20,7 +19,7 @@ from storage.rows.row import row_hash
 from storage.sql import canonical, micros
 from storage.store import open_store
 from storage.verify import verify
-from tests.domain.material import MARKET, START, mandate, on_the_wire
+from tests.domain.material import MARKET, START, mandate, mandate_read
 
 pytestmark = pytest.mark.anyio
 
@@ -123,7 +122,7 @@ async def test_a_database_of_the_first_revision_upgrades_and_reads(tmp_path: Any
     events = tuple(await store.read(lambda uow: uow.ledger.newest("m_aaaaaaaaaa", 50)))
     await store.close()
     book = Book(mandate(), state, START + timedelta(hours=1), Config(), Switches(), events=events)
-    view = on_the_wire(mandate_view(book))
+    view = mandate_read(book)
     assert view["progress"]["data_issue"] is True
     assert len(view["events"]) == len(ROWS)
     assert {s["kind"] for s in view["steps"]} == {

@@ -71,6 +71,8 @@ def dressed(op: Operation, answer: Answer | Written | Reply) -> Reply:
         return Reply(answer.status, answer.body)
     if isinstance(answer, Answer):
         return Reply(answer.status, told(answer.body, op.gives))
+    if answer.refused:
+        return answer
     kept = None if answer.kept is None else shaped(answer.kept, op.gives)
     return replace(answer, body=shaped(answer.body, op.gives), kept=kept)
 

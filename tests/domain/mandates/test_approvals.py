@@ -11,6 +11,7 @@ from domain.agents.policy import Policy, changes
 from domain.mandates.approvals import Approval, decided
 from domain.refusals import Refused
 from tests.domain.material import MARKET, SELECTOR, START, usdc
+from tools.call.wire import wire
 
 ITEM = Approval(
     "ap_1",
@@ -50,7 +51,7 @@ def test_an_item_is_good_for_a_day_and_not_at_its_end() -> None:
 
 
 def test_the_item_on_the_wire_is_the_contract_s() -> None:
-    told = ITEM.as_json(START.astimezone(UTC))
+    told = wire(ITEM.told(START.astimezone(UTC)))
     assert set(told) == {
         "approval_id",
         "public_id",
