@@ -26,10 +26,10 @@ lint: setup
 
 # The quick tier: under a minute, for the loop at the desk; SQLite only.
 check: lint
-	$(BIN)/pytest -q -x -n 2 -m "not slow and not pg and not anvil and not node"
+	$(BIN)/pytest -q -x -n 2 -m "not slow and not campaign and not pg and not anvil and not node"
 
 test: lint
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 -m "not campaign"
 
 demo: setup
 	$(BIN)/wallet demo

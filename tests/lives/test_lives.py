@@ -284,7 +284,7 @@ async def test_a_few_lives_come_to_what_the_vault_says(sqlite_url: str) -> None:
     await store.close()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 async def test_thousands_of_lives_come_to_what_the_vault_says(sqlite_url: str) -> None:
     lives, stage = int(os.environ.get("LIVES", "4000")), Stage()
     print(f"LIVES={lives} LIVES_SEED={SEED}")
