@@ -72,8 +72,13 @@ class Stage:
     limit_s: int
 
     async def forward_to(self, at: datetime) -> None:
-        """Move time; the owner's session ended meanwhile, so he signs in anew."""
+        """Move time; the owner's session ended meanwhile, so he signs in anew.
+
+        A block is mined, as on any chain where time goes by: calls are simulated at the newest one,
+        and the vault's day is that block's.
+        """
         self.clock.forward_to(at)
+        self.net.chain.mine()
         await self.owner.sign_in()
 
     async def case(self, **terms: Any) -> Case:

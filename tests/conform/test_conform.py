@@ -29,10 +29,7 @@ def conform(
 
 def test_the_reference_agent_passes_every_scenario() -> None:
     code, told = conform(GOOD)
-    # Known: an agent that was cut off at midnight may have to ask once more before it goes on.
-    known = {"midnight"}
-    wrong = {name: t["wrong"] for name, t in told.items() if not t["passed"]}
-    assert wrong.keys() <= known, wrong
+    assert {name: t["wrong"] for name, t in told.items() if not t["passed"]} == {}
     assert (code, len(told)) == (0, 8)
 
 

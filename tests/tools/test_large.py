@@ -21,7 +21,7 @@ from tests.world import BY_NAME, CHAIN_ID, Clock
 from tools.call.operation import NOBODY, Caller, Deps
 from tools.call.run import run
 
-pytestmark = [pytest.mark.anyio, pytest.mark.campaign]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 HELD_MS = 20
 BYTES = 512 * 1024
 AS_OWNER = Caller("owner", OWNER, OWNER, ADDRESS)
