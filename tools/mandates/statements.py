@@ -43,7 +43,7 @@ class StatementIn(OneMandate):
     """Which week, and which page of its rows."""
 
     week: str | None = WEEK_FIELD
-    limit: Limit = 200
+    limit: Limit = 50
     cursor: Cursor = None
 
 
