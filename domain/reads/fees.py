@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from domain.money import Usdc
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.worth import agent_fee_reserved, committed, realized, valuation, worth
 from domain.wire import said
 
@@ -81,15 +81,15 @@ def share(part: Usdc, whole: Usdc) -> Decimal | None:
     return (Decimal(part.micros) * 100 / Decimal(whole.micros)).quantize(Decimal("0.01"))
 
 
-def worth_source(book: Book) -> WorthSource:
+def worth_source(case: Case) -> WorthSource:
     """What the estimate of worth rests on."""
-    return valuation(book).source
+    return valuation(case).source
 
 
-def fees(book: Book) -> Fees:
+def fees(case: Case) -> Fees:
     """Fees by class and what is left after them."""
-    s, paid = book.state.claimed, Usdc(book.measured.payouts)
-    at, reserve, put_in = worth(book), agent_fee_reserved(book), committed(book)
+    s, paid = case.state.claimed, Usdc(case.measured.payouts)
+    at, reserve, put_in = worth(case), agent_fee_reserved(case), committed(case)
     net = None if at is None or reserve is None else at - put_in - reserve
     return Fees(
         tools=Usdc(s.fee_tools),
@@ -104,8 +104,8 @@ def fees(book: Book) -> Fees:
         realized_total=Usdc(s.fees) + paid,
         net_after_fees_est=NetEstimated(
             value=None if net is None else cents(net),
-            source=worth_source(book),
+            source=worth_source(case),
             pct=None if net is None else share(net, put_in),
         ),
-        net_after_fees_realized=NetRealized(value=cents(realized(book))),
+        net_after_fees_realized=NetRealized(value=cents(realized(case))),
     )

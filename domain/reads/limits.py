@@ -11,7 +11,7 @@ from domain.reads.fees import WorthSource, worth_source
 from domain.reads.rows import breach_detail
 from domain.reads.shapes import BreachDetail
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
-from domain.rules.case import Book, moment, today
+from domain.rules.case import Case, moment, today
 from domain.rules.checks import remaining
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.worth import committed, floor_now, worth
@@ -212,68 +212,68 @@ class Limits(LimitsNow):
     breaches: tuple[Breach, ...]
 
 
-def rolling_24h(book: Book) -> Usdc:
+def rolling_24h(case: Case) -> Usdc:
     """Spend of the last 24 hours, to the minute; two caps can meet at midnight (contract 5)."""
-    since = (moment(book) - ROLLING).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
-    return Usdc(sum(amount for minute, amount in book.measured.minutes.items() if minute >= since))
+    since = (moment(case) - ROLLING).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+    return Usdc(sum(amount for minute, amount in case.measured.minutes.items() if minute >= since))
 
 
-def allowed(book: Book) -> Allowed:
+def allowed(case: Case) -> Allowed:
     """What the terms and the agent's policy allow; the stricter binds."""
-    cap, cap_by = per_tx_cap(book)
-    most, most_by = budget(book)
-    m = book.mandate
+    cap, cap_by = per_tx_cap(case)
+    most, most_by = budget(case)
+    m = case.mandate
     return Allowed(
         budget=AllowedAmount(value=most, clause=1, set_by=cast(SetBy, most_by)),
         per_action=AllowedAmount(value=cap, clause=2, set_by=cast(SetBy, cap_by)),
-        per_day=AllowedAmount(value=daily_cap(book), clause=3, set_by="mandate"),
-        stop_line=AllowedStopLine(value=floor_now(book), signed=m.floor),
+        per_day=AllowedAmount(value=daily_cap(case), clause=3, set_by="mandate"),
+        stop_line=AllowedStopLine(value=floor_now(case), signed=m.floor),
         period=AllowedPeriod(value=m.ends_at),
-        pending_approvals=AllowedItems(value=book.config.pending_approvals_max),
-        paid_reads=AllowedCredits(value=book.policy.credit_budget_daily if book.policy else None),
+        pending_approvals=AllowedItems(value=case.config.pending_approvals_max),
+        paid_reads=AllowedCredits(value=case.policy.credit_budget_daily if case.policy else None),
     )
 
 
-def source_of(book: Book) -> SpendSource:
+def source_of(case: Case) -> SpendSource:
     """Where figures of spend come from: the chain alone, or also what only the agent reports."""
-    claimed = book.state.claimed.notional or book.state.claimed.pending
-    return "agent" if claimed or not book.measured.rows else "chain"
+    claimed = case.state.claimed.notional or case.state.claimed.pending
+    return "agent" if claimed or not case.measured.rows else "chain"
 
 
-def used(book: Book) -> Used:
+def used(case: Case) -> Used:
     """What is used of each, with where the figure comes from."""
-    (most, most_day), source = book.measured.largest, source_of(book)
+    (most, most_day), source = case.measured.largest, source_of(case)
     return Used(
-        budget=UsedAmount(value=committed(book), source="chain", basis="deposits - withdrawals"),
+        budget=UsedAmount(value=committed(case), source="chain", basis="deposits - withdrawals"),
         per_action=UsedOnce(
             value=Usdc(most), source=source, basis="largest single action", day=most_day
         ),
         per_day=UsedToday(
-            value=spent_today(book),
+            value=spent_today(case),
             source=source,
             basis="gross spend of the UTC day; what comes back gives nothing back",
-            reserved=reserved(book),
+            reserved=reserved(case),
         ),
-        stop_line=UsedStopLine(value=worth(book), source=worth_source(book), basis="worth_est"),
-        period=UsedPeriod(value=book.now, basis="now" if book.mandate.signed_at else "not signed"),
+        stop_line=UsedStopLine(value=worth(case), source=worth_source(case), basis="worth_est"),
+        period=UsedPeriod(value=case.now, basis="now" if case.mandate.signed_at else "not signed"),
         pending_approvals=UsedItems(
-            value=sum(a.shown(book.now) == "pending" for a in book.approvals),
+            value=sum(a.shown(case.now) == "pending" for a in case.approvals),
             basis="items waiting for the owner",
         ),
         paid_reads=UsedCredits(
-            value=credits_today(book), basis="1 credit = 0.01 USDC, rounded up a read; UTC day"
+            value=credits_today(case), basis="1 credit = 0.01 USDC, rounded up a read; UTC day"
         ),
     )
 
 
-def credits_today(book: Book) -> int:
+def credits_today(case: Case) -> int:
     """Paid-read credits of the UTC day."""
-    return book.state.claimed.credits.get(today(book), 0)
+    return case.state.claimed.credits.get(today(case), 0)
 
 
-def left(book: Book) -> RemainingNow:
+def left(case: Case) -> RemainingNow:
     """The largest single action possible now."""
-    told = remaining(book)
+    told = remaining(case)
     return RemainingNow(
         value=told.amount,
         binding=Binding(clause=int(told.binding), key=told.binding.key),
@@ -281,7 +281,7 @@ def left(book: Book) -> RemainingNow:
     )
 
 
-def breaches(book: Book) -> tuple[Breach, ...]:
+def breaches(case: Case) -> tuple[Breach, ...]:
     """The rules that were broken, newest first."""
     return tuple(
         Breach(
@@ -291,30 +291,30 @@ def breaches(book: Book) -> tuple[Breach, ...]:
             at=moment_of(row["at"]),
             detail=breach_detail((row.get("detail") or {}).get(code)),
         )
-        for row in book.state.breaches
+        for row in case.state.breaches
         for code in row["codes"]
     )
 
 
-def limits_now(book: Book) -> LimitsNow:
+def limits_now(case: Case) -> LimitsNow:
     """Allowed against used, and what is left."""
     return LimitsNow(
-        allowed=allowed(book), used=used(book), remaining=left(book), rolling_24h=_rolling(book)
+        allowed=allowed(case), used=used(case), remaining=left(case), rolling_24h=_rolling(case)
     )
 
 
-def _rolling(book: Book) -> UsedAmount:
+def _rolling(case: Case) -> UsedAmount:
     return UsedAmount(
-        value=rolling_24h(book), source=source_of(book), basis="last 24 hours, to the minute"
+        value=rolling_24h(case), source=source_of(case), basis="last 24 hours, to the minute"
     )
 
 
-def limits(book: Book) -> Limits:
+def limits(case: Case) -> Limits:
     """Allowed against used, what is left, and what was broken."""
     return Limits(
-        allowed=allowed(book),
-        used=used(book),
-        remaining=left(book),
-        rolling_24h=_rolling(book),
-        breaches=breaches(book),
+        allowed=allowed(case),
+        used=used(case),
+        remaining=left(case),
+        rolling_24h=_rolling(case),
+        breaches=breaches(case),
     )

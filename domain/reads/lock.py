@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from domain.facts import StagedLog
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.times import Timestamp, timestamp
 
 LockReason = Literal["no_vault", "unknown", "open_positions", "locked"]
@@ -46,10 +46,10 @@ class ChainState:
     provisional: tuple[StagedLog, ...]
 
 
-def lock(book: Book) -> Lock:
+def lock(case: Case) -> Lock:
     """Mirror the vault's lockStatus."""
-    chain = book.chain
-    if book.mandate.vault_address is None:
+    chain = case.chain
+    if case.mandate.vault_address is None:
         return Lock(withdrawable=False, reason="no_vault", message="There is no vault yet.")
     if chain is None or not chain.exists:
         message = "The vault was not read just now; nothing can be said about its lock."
@@ -67,9 +67,9 @@ def lock(book: Book) -> Lock:
     )
 
 
-def chain_state(book: Book) -> ChainState:
+def chain_state(case: Case) -> ChainState:
     """What the vault says of itself, and how fresh that is."""
-    chain = book.chain if book.chain is not None and book.chain.exists else None
+    chain = case.chain if case.chain is not None and case.chain.exists else None
     return ChainState(
         stopped=chain.stopped if chain else None,
         settled=chain.settled if chain else None,
@@ -78,6 +78,6 @@ def chain_state(book: Book) -> ChainState:
         paused=chain.paused if chain else None,
         as_of_block=chain.block.number if chain else None,
         as_of=chain.block.at if chain else None,
-        refreshed_at=book.mandate.refreshed_at,
-        provisional=book.provisional,
+        refreshed_at=case.mandate.refreshed_at,
+        provisional=case.provisional,
     )

@@ -10,7 +10,7 @@ from domain.mandates.mandate import Status
 from domain.money import ZERO, Usdc
 from domain.reads.fees import WorthSource
 from domain.rules.caps import pending
-from domain.rules.case import Book, shown_status
+from domain.rules.case import Case, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.stop_line import fresh
 from domain.rules.worth import (
@@ -128,71 +128,71 @@ class Progress:
     data_issue: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
 
 
-def status_shown(book: Book) -> ShownStatus:
+def status_shown(case: Case) -> ShownStatus:
     """The status, and `ended` past the end of a mandate that is not settled."""
-    return cast(ShownStatus, shown_status(book))
+    return cast(ShownStatus, shown_status(case))
 
 
-def exit_cost(book: Book) -> Usdc | None:
+def exit_cost(case: Case) -> Usdc | None:
     """Sum of marks x spread_bps, rounded up; None before the first chain row."""
-    held = positions_est(book)
-    return None if held is None else max(ZERO, held).share_up(book.config.spread_bps)
+    held = positions_est(case)
+    return None if held is None else max(ZERO, held).share_up(case.config.spread_bps)
 
 
-def leave_now_basis(book: Book) -> LeaveNowBasis:
+def leave_now_basis(case: Case) -> LeaveNowBasis:
     """cash + positions_est - exit_cost_est, with the spread."""
-    cost, at = exit_cost(book), worth(book)
+    cost, at = exit_cost(case), worth(case)
     value = None if at is None or cost is None else at - cost
-    return LeaveNowBasis(value=value, spread_bps=book.config.spread_bps)
+    return LeaveNowBasis(value=value, spread_bps=case.config.spread_bps)
 
 
-def leave_now(book: Book) -> Usdc | None:
+def leave_now(case: Case) -> Usdc | None:
     """What leaving now would bring, after the exit cost and the agent's fee; an estimate."""
-    cost, at, fee = exit_cost(book), worth(book), agent_fee_reserved(book)
+    cost, at, fee = exit_cost(case), worth(case), agent_fee_reserved(case)
     return None if at is None or cost is None or fee is None else at - cost - fee
 
 
-def rules(book: Book) -> tuple[Rule, ...]:
+def rules(case: Case) -> tuple[Rule, ...]:
     """One entry a rule; `ok` is false once it was broken (spec 2.4 rule 2)."""
-    broken = book.state.violations
+    broken = case.state.violations
     return tuple(
         Rule(code=code, clause=int(clause), text=RULE_TEXT[code], ok=not broken.get(code))
         for code, clause in CLAUSE_OF.items()
     )
 
 
-def next_event(book: Book) -> NextEvent | None:
+def next_event(case: Case) -> NextEvent | None:
     """The soonest of the end, the agent's next look, an approval's expiry and the settlement
     (contract 5).
     """
-    m = book.mandate
+    m = case.mandate
     coming: list[tuple[datetime, EventKind]] = []
     if m.status in (Status.SIGNED, Status.WORKING) and m.ends_at is not None:
         coming.append((m.ends_at, "ends_at"))
-    look = moment_of(book.state.claimed.next_at)
+    look = moment_of(case.state.claimed.next_at)
     if look is not None and m.status is Status.WORKING:
         coming.append((look, "next_at"))
     coming += [
-        (a.expires_at, "approval_expiry") for a in book.approvals if a.shown(book.now) == "pending"
+        (a.expires_at, "approval_expiry") for a in case.approvals if a.shown(case.now) == "pending"
     ]
-    closed = m.stopped_at or (m.ends_at if m.ended(book.now) else None)
+    closed = m.stopped_at or (m.ends_at if m.ended(case.now) else None)
     if closed is not None and m.status is not Status.SETTLED and m.vault_address:
         coming.append((closed + UNWIND_WINDOW, "settle"))
-    later = sorted((at, kind) for at, kind in coming if at > book.now)
+    later = sorted((at, kind) for at, kind in coming if at > case.now)
     return NextEvent(kind=later[0][1], at=later[0][0]) if later else None
 
 
-def day(book: Book) -> int | None:
+def day(case: Case) -> int | None:
     """Days since the signature, counting from 1; None before it."""
-    since = book.mandate.signed_at
+    since = case.mandate.signed_at
     return (
         None
         if since is None
-        else max(1, min((book.now - since).days + 1, book.mandate.horizon_days))
+        else max(1, min((case.now - since).days + 1, case.mandate.horizon_days))
     )
 
 
-def _position(book: Book, key: str, held: Holding) -> OpenPosition:
+def _position(case: Case, key: str, held: Holding) -> OpenPosition:
     place = held.position.place
     return OpenPosition(
         id=key,
@@ -208,15 +208,15 @@ def _position(book: Book, key: str, held: Holding) -> OpenPosition:
                 cost_est=Usdc(part.cost),
                 mark_est=None if part.mark is None else Usdc(part.mark),
             )
-            for name, part in book.state.claimed.parts.items()
+            for name, part in case.state.claimed.parts.items()
             if part.of == key and part.opened
         ),
     )
 
 
-def pending_claims(book: Book) -> PendingClaims:
+def pending_claims(case: Case) -> PendingClaims:
     """Actions that no chain row tells of yet: they count against the day, and nothing else."""
-    claims = pending(book).values()
+    claims = pending(case).values()
     return PendingClaims(
         count=len(claims),
         out=Usdc(sum(c.out for c in claims)),
@@ -225,47 +225,47 @@ def pending_claims(book: Book) -> PendingClaims:
     )
 
 
-def progress(book: Book) -> Progress:
+def progress(case: Case) -> Progress:
     """Fold the ledger into progress.
 
     Errors: none; an unusable stored value reads as 0 and sets `data_issue`.
     Source: spec 2.6, contract 5.
     """
-    at = valuation(book)
+    at = valuation(case)
     return Progress(
-        worth_est=worth(book),
+        worth_est=worth(case),
         worth_source=at.source,
-        realized=realized(book),
-        realized_source=realized_source(book),
-        floor=book.mandate.floor,
-        floor_now=floor_now(book),
-        cash=cash(book),
-        committed=committed(book),
-        positions_est=positions_est(book),
-        positions=tuple(_position(book, key, held) for key, held in at.positions.items()),
-        pending_claims=pending_claims(book),
-        fees=Usdc(book.state.claimed.fees),
-        agent_fee_reserved=agent_fee_reserved(book),
-        leave_now_est=leave_now(book),
-        leave_now_basis=leave_now_basis(book),
-        exit_cost_est=exit_cost(book),
-        rules=rules(book),
-        next_event=next_event(book),
-        status=status_shown(book),
-        day=day(book),
-        horizon_days=book.mandate.horizon_days,
+        realized=realized(case),
+        realized_source=realized_source(case),
+        floor=case.mandate.floor,
+        floor_now=floor_now(case),
+        cash=cash(case),
+        committed=committed(case),
+        positions_est=positions_est(case),
+        positions=tuple(_position(case, key, held) for key, held in at.positions.items()),
+        pending_claims=pending_claims(case),
+        fees=Usdc(case.state.claimed.fees),
+        agent_fee_reserved=agent_fee_reserved(case),
+        leave_now_est=leave_now(case),
+        leave_now_basis=leave_now_basis(case),
+        exit_cost_est=exit_cost(case),
+        rules=rules(case),
+        next_event=next_event(case),
+        status=status_shown(case),
+        day=day(case),
+        horizon_days=case.mandate.horizon_days,
         data_issue=True
-        if book.state.bad or book.mandate.data_issue or mark_is_stale(book)
+        if case.state.bad or case.mandate.data_issue or mark_is_stale(case)
         else None,
     )
 
 
-def mark_is_stale(book: Book) -> bool:
+def mark_is_stale(case: Case) -> bool:
     """True where open positions of a working mandate rest on a house mark that is too old to act
     on.
     """
-    m = book.measured
-    if book.mandate.status is not Status.WORKING or not m.opened or m.mark is None:
+    m = case.measured
+    if case.mandate.status is not Status.WORKING or not m.opened or m.mark is None:
         return False
-    seen = book.chain is not None and book.chain.exists
-    return not seen and not fresh(m.mark, book)
+    seen = case.chain is not None and case.chain.exists
+    return not seen and not fresh(m.mark, case)

@@ -20,7 +20,7 @@ from domain.reads.step import (
     clauses_of,
     step_of,
 )
-from domain.rules.case import Book
+from domain.rules.case import Case
 
 ORDER: Final[Mapping[StepKind, int]] = {
     "instruction": 9,
@@ -134,12 +134,12 @@ def of_events(events: Sequence[Event], make: StepOf = step_of) -> list[Step]:
     return [step(e) for e in events]
 
 
-def steps(book: Book, make: StepOf = step_of) -> tuple[Step, ...]:
+def steps(case: Case, make: StepOf = step_of) -> tuple[Step, ...]:
     """The newest steps: pending approvals pinned on top, groups newest first, the instruction last
     (spec 2.7).
     """
-    pinned = [pending_step(a, book.now) for a in book.approvals if a.shown(book.now) == "pending"]
+    pinned = [pending_step(a, case.now) for a in case.approvals if a.shown(case.now) == "pending"]
     pinned.sort(key=lambda s: (s.at, s.id), reverse=True)
-    coming = (provisional_step(log, book.now) for log in book.provisional)
-    told = grouped([*of_events(book.events, make), *(s for s in coming if s is not None)])
-    return (*pinned, *told, instruction(book.mandate))
+    coming = (provisional_step(log, case.now) for log in case.provisional)
+    told = grouped([*of_events(case.events, make), *(s for s in coming if s is not None)])
+    return (*pinned, *told, instruction(case.mandate))

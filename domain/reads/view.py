@@ -19,7 +19,7 @@ from domain.reads.lock import chain_state, lock
 from domain.reads.progress import ShownStatus, progress
 from domain.reads.rows import ledger_row
 from domain.reads.steps import steps
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.exposure import exposure
 
 
@@ -46,27 +46,27 @@ class MandateSummary:
     progress: ProgressSummary
 
 
-PARTS: Final[Mapping[str, Callable[[Book], Any]]] = {
-    "mandate": lambda book: book.mandate.attributes(),
+PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
+    "mandate": lambda case: case.mandate.attributes(),
     "progress": progress,
-    "events": lambda book: tuple(ledger_row(e) for e in book.events),
-    "clauses": lambda book: clauses(book.mandate, book.switches),
-    "card_header": lambda book: card_header(book.mandate),
-    "card_footer": lambda book: card_footer(book.mandate),
+    "events": lambda case: tuple(ledger_row(e) for e in case.events),
+    "clauses": lambda case: clauses(case.mandate, case.switches),
+    "card_header": lambda case: card_header(case.mandate),
+    "card_footer": lambda case: card_footer(case.mandate),
     "limits": limits,
     "fees": fees,
     "steps": steps,
     "lock": lock,
     "chain_state": chain_state,
     "exposure": exposure,
-    "terms_status": lambda book: book.terms_status,
+    "terms_status": lambda case: case.terms_status,
 }
 """The derivation behind each key of the mandate read."""
 
 
-def summary(book: Book) -> MandateSummary:
+def summary(case: Case) -> MandateSummary:
     """A row of the mandate list: attributes and the figures that tell mandates apart."""
-    told, m = progress(book), book.mandate
+    told, m = progress(case), case.mandate
     return MandateSummary(
         public_id=m.public_id,
         status=m.status.value,

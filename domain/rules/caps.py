@@ -9,31 +9,31 @@ from datetime import datetime, timedelta
 from domain.ledger.claimed import Claim
 from domain.mandates.approvals import Reservation
 from domain.money import ZERO, Usdc
-from domain.rules.case import Book, today
+from domain.rules.case import Case, today
 from domain.times import day_of
 
 
-def spent_on(book: Book, day: str) -> Usdc:
+def spent_on(case: Case, day: str) -> Usdc:
     """Spend of a UTC day by when it happened: what the chain measured, and what went to venues and
     paid hosts.
     """
-    measured = book.measured.days.get(day)
-    return Usdc((measured.spent if measured else 0) + book.state.claimed.notional.get(day, 0))
+    measured = case.measured.days.get(day)
+    return Usdc((measured.spent if measured else 0) + case.state.claimed.notional.get(day, 0))
 
 
-def pending(book: Book) -> Mapping[str, Claim]:
+def pending(case: Case) -> Mapping[str, Claim]:
     """Claims that still wait for their chain row, by event id."""
-    return book.state.claimed.pending
+    return case.state.claimed.pending
 
 
-def pending_on(book: Book, day: str) -> Usdc:
+def pending_on(case: Case, day: str) -> Usdc:
     """What they would take out on a UTC day."""
-    return Usdc(sum(c.out for c in pending(book).values() if day_of(c.at) == day))
+    return Usdc(sum(c.out for c in pending(case).values() if day_of(c.at) == day))
 
 
-def spent_today(book: Book) -> Usdc:
+def spent_today(case: Case) -> Usdc:
     """What counts of this UTC day: measured, notional, and claims that wait for the chain."""
-    return spent_on(book, today(book)) + pending_on(book, today(book))
+    return spent_on(case, today(case)) + pending_on(case, today(case))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,20 +46,20 @@ class Held:
     amount: Usdc
 
 
-def holds(book: Book) -> list[Held]:
+def holds(case: Case) -> list[Held]:
     """The live reservations. A pending claim counts in the place of the reservation that it is of,
     never beside it: of that one only what the claim does not tell of is left.
     """
-    free = list(book.reservations)
+    free = list(case.reservations)
     left: dict[str, Usdc] = {}
-    for claim in sorted(pending(book).values(), key=lambda c: c.at):
+    for claim in sorted(pending(case).values(), key=lambda c: c.at):
         fitting = [r for r in free if claim.out and _fits(r, claim)]
         if fitting:
             near = min(fitting, key=lambda r: abs(r.amount.micros - claim.out))
             free.remove(near)
             left[near.action_hash] = max(ZERO, near.amount - Usdc(claim.out))
     return [
-        Held(reservation=r, amount=left.get(r.action_hash, r.amount)) for r in book.reservations
+        Held(reservation=r, amount=left.get(r.action_hash, r.amount)) for r in case.reservations
     ]
 
 
@@ -69,32 +69,32 @@ def _fits(r: Reservation, claim: Claim) -> bool:
     return same_target and (claim.selector is None or claim.selector.lower() == selector)
 
 
-def reserved(book: Book) -> Usdc:
+def reserved(case: Case) -> Usdc:
     """Amounts of calldata that was handed out and may still be sent."""
-    return Usdc(sum(h.amount.micros for h in holds(book)))
+    return Usdc(sum(h.amount.micros for h in holds(case)))
 
 
-def frees_at(book: Book) -> datetime | None:
+def frees_at(case: Case) -> datetime | None:
     """The soonest time at which a reservation or a claim's wait ends; None where neither holds."""
-    ends = [h.reservation.expires_at for h in holds(book) if h.amount]
-    wait = timedelta(seconds=book.config.claim_ttl_s)
-    ends += [c.at + wait for c in pending(book).values() if c.out]
-    later = [at for at in ends if at > book.now]
+    ends = [h.reservation.expires_at for h in holds(case) if h.amount]
+    wait = timedelta(seconds=case.config.claim_ttl_s)
+    ends += [c.at + wait for c in pending(case).values() if c.out]
+    later = [at for at in ends if at > case.now]
     return min(later, default=None)
 
 
-def per_tx_cap(book: Book) -> tuple[Usdc, str]:
+def per_tx_cap(case: Case) -> tuple[Usdc, str]:
     """The cap per action and who set it: the stricter of mandate and policy binds (contract 5)."""
-    own, policy = book.mandate.per_tx_cap, book.policy.per_tx_cap_usdc if book.policy else None
+    own, policy = case.mandate.per_tx_cap, case.policy.per_tx_cap_usdc if case.policy else None
     return (policy, "policy") if policy is not None and policy < own else (own, "mandate")
 
 
-def daily_cap(book: Book) -> Usdc:
+def daily_cap(case: Case) -> Usdc:
     """The cap per UTC day."""
-    return book.mandate.daily_cap
+    return case.mandate.daily_cap
 
 
-def budget(book: Book) -> tuple[Usdc, str]:
+def budget(case: Case) -> tuple[Usdc, str]:
     """The budget and who set it: a policy's total cap may be stricter."""
-    own, policy = book.mandate.budget_usdc, book.policy.total_cap_usdc if book.policy else None
+    own, policy = case.mandate.budget_usdc, case.policy.total_cap_usdc if case.policy else None
     return (policy, "policy") if policy is not None and policy < own else (own, "mandate")

@@ -18,7 +18,7 @@ from domain.times import day_of
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class Case:
     """One mandate and what is known about it at `now`.
 
     Shapes: `state` are its two books; `events` are the newest rows, newest first; `chain` is the
@@ -46,18 +46,18 @@ class Book:
         return self.state.measured
 
 
-def moment(book: Book) -> datetime:
+def moment(case: Case) -> datetime:
     """The time that decides: the newest block's where it is ahead of the clock (contract 3)."""
-    return max(book.now, book.chain.block.at) if book.chain is not None else book.now
+    return max(case.now, case.chain.block.at) if case.chain is not None else case.now
 
 
-def today(book: Book) -> str:
+def today(case: Case) -> str:
     """The UTC calendar day now."""
-    return day_of(moment(book))
+    return day_of(moment(case))
 
 
-def shown_status(book: Book) -> str:
+def shown_status(case: Case) -> str:
     """The status, and `ended` past the end of a mandate that is not settled (contract 3)."""
-    m = book.mandate
+    m = case.mandate
     live = m.status in (Status.SIGNED, Status.WORKING)
-    return "ended" if live and m.ended(book.now) else m.status.value
+    return "ended" if live and m.ended(case.now) else m.status.value

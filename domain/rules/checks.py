@@ -20,7 +20,7 @@ from domain.rules.caps import (
     reserved,
     spent_on,
 )
-from domain.rules.case import Book, moment, today
+from domain.rules.case import Case, moment, today
 from domain.rules.worth import at_risk, cash, floor_now, worth
 from domain.times import day_of, midnight, timestamp
 
@@ -52,23 +52,23 @@ class Wanted:
     held: Usdc = ZERO
 
 
-def action_checks(book: Book, wanted: Wanted) -> list[Check]:
+def action_checks(case: Case, wanted: Wanted) -> list[Check]:
     """Every check in a fixed order; the first that fails with a refusal is the refusal.
 
     The last, asking, refuses nothing: what it does not pass waits for the owner.
     Source: contract 6; equality passes (contract 5).
     """
     return [
-        _accepted(book),
-        _not_stopped(book),
-        _not_paused(book),
-        _not_ended(book),
-        _target(book, wanted),
-        _per_action(book, wanted),
-        _per_day(book, wanted),
-        _cash(book, wanted),
-        _stop_line(book, wanted),
-        _asking(book, wanted),
+        _accepted(case),
+        _not_stopped(case),
+        _not_paused(case),
+        _not_ended(case),
+        _target(case, wanted),
+        _per_action(case, wanted),
+        _per_day(case, wanted),
+        _cash(case, wanted),
+        _stop_line(case, wanted),
+        _asking(case, wanted),
     ]
 
 
@@ -82,39 +82,39 @@ def _check(clause: ClauseKey, code: str, ok: bool, detail: dict[str, Any], **wor
     )
 
 
-def _accepted(book: Book) -> Check:
-    ok = book.mandate.accepted_at is not None
+def _accepted(case: Case) -> Check:
+    ok = case.mandate.accepted_at is not None
     return _check(ClauseKey.YOUR_FLOORS, "mandate_not_accepted", ok, {})
 
 
-def _not_stopped(book: Book) -> Check:
-    m, chain = book.mandate, book.chain
+def _not_stopped(case: Case) -> Check:
+    m, chain = case.mandate, case.chain
     by_chain = chain is not None and (chain.stopped or chain.settled)
     ok = m.status in (Status.DRAFT, Status.SIGNED, Status.WORKING) and not by_chain
     return _check(ClauseKey.AT_STOP, "mandate_stopped", ok, {"status": m.status.value})
 
 
-def _not_paused(book: Book) -> Check:
-    by_chain = book.chain is not None and book.chain.exists and book.chain.paused
+def _not_paused(case: Case) -> Check:
+    by_chain = case.chain is not None and case.chain.exists and case.chain.paused
     return _check(
-        ClauseKey.YOUR_FLOORS, "mandate_paused", not (book.mandate.paused or by_chain), {}
+        ClauseKey.YOUR_FLOORS, "mandate_paused", not (case.mandate.paused or by_chain), {}
     )
 
 
-def _not_ended(book: Book) -> Check:
-    ends = book.mandate.ends_at
+def _not_ended(case: Case) -> Check:
+    ends = case.mandate.ends_at
     told = timestamp(ends) if ends else None
     return _check(
         ClauseKey.PERIOD,
         "mandate_ended",
-        not book.mandate.ended(moment(book)),
+        not case.mandate.ended(moment(case)),
         {"ends_at": told},
         ends_at=told,
     )
 
 
-def _target(book: Book, wanted: Wanted) -> Check:
-    ok = book.mandate.contract_target(wanted.target, wanted.selector) is not None
+def _target(case: Case, wanted: Wanted) -> Check:
+    ok = case.mandate.contract_target(wanted.target, wanted.selector) is not None
     told = {"target": wanted.target, "selector": wanted.selector}
     return _check(ClauseKey.MARKETS, "target_not_allowed", ok, told, **told)
 
@@ -123,12 +123,12 @@ def _bound(by: str) -> str:
     return f" (set by the agent's {by})" if by != "mandate" else ""
 
 
-def _per_action(book: Book, wanted: Wanted) -> Check:
-    cap, by = per_tx_cap(book)
+def _per_action(case: Case, wanted: Wanted) -> Check:
+    cap, by = per_tx_cap(case)
     told = {"allowed": str(cap), "attempted": str(wanted.amount), "bound_by": by}
     if wanted.amount <= cap:
         return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", True, told)
-    left = remaining(book)
+    left = remaining(case)
     refused = refusal(
         "over_per_tx_cap",
         attempted=wanted.amount,
@@ -140,7 +140,7 @@ def _per_action(book: Book, wanted: Wanted) -> Check:
     return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", False, told, refused)
 
 
-def under_way(book: Book, held: Usdc = ZERO) -> Usdc:
+def under_way(case: Case, held: Usdc = ZERO) -> Usdc:
     """Spend of this UTC day that may be on its way and is no chain row yet.
 
     One action shows up to three times: reserved when its calldata is handed out, claimed when it
@@ -148,26 +148,26 @@ def under_way(book: Book, held: Usdc = ZERO) -> Usdc:
     reservation; of that and what the vault has over the ledger the larger counts, so that no
     action counts twice. `held` is what an own live reservation for the same action already counts.
     """
-    told = pending_on(book, today(book)) + reserved(book) - held
-    return max(told, unread(book), ZERO)
+    told = pending_on(case, today(case)) + reserved(case) - held
+    return max(told, unread(case), ZERO)
 
 
-def unread(book: Book) -> Usdc:
+def unread(case: Case) -> Usdc:
     """What the vault spent on this UTC day that no row of the ledger tells of yet."""
-    day, chain = today(book), book.chain
+    day, chain = today(case), case.chain
     if chain is None or not chain.exists or day_of(chain.block.at) != day:
         return ZERO
-    told = book.measured.days.get(day)
+    told = case.measured.days.get(day)
     return max(ZERO, chain.spent_today - Usdc(told.spent if told else 0))
 
 
-def day_used(book: Book, held: Usdc = ZERO) -> Usdc:
+def day_used(case: Case, held: Usdc = ZERO) -> Usdc:
     """What counts against the day cap: measured, notional, and what is under way."""
-    return spent_on(book, today(book)) + under_way(book, held)
+    return spent_on(case, today(case)) + under_way(case, held)
 
 
-def _per_day(book: Book, wanted: Wanted) -> Check:
-    cap, used = daily_cap(book), day_used(book, wanted.held)
+def _per_day(case: Case, wanted: Wanted) -> Check:
+    cap, used = daily_cap(case), day_used(case, wanted.held)
     told = {"allowed": str(cap), "used": str(used), "attempted": str(wanted.amount)}
     if used + wanted.amount <= cap:
         return Check(ClauseKey.PER_DAY, "over_daily_cap", True, told)
@@ -177,32 +177,32 @@ def _per_day(book: Book, wanted: Wanted) -> Check:
         used=used,
         allowed=cap,
         bound_by="",
-        remaining=remaining(book).as_json(),
-        retry_at=_retry_at(book, ClauseKey.PER_DAY),
+        remaining=remaining(case).as_json(),
+        retry_at=_retry_at(case, ClauseKey.PER_DAY),
         detail=told | {"clause": 3},
     )
     return Check(ClauseKey.PER_DAY, "over_daily_cap", False, told, refused)
 
 
-def cash_left(book: Book, held: Usdc = ZERO) -> tuple[Usdc | None, str]:
+def cash_left(case: Case, held: Usdc = ZERO) -> tuple[Usdc | None, str]:
     """Cash that no handed-out calldata may still take, or what a stricter policy leaves; None
     where cash is unknown.
     """
-    most, by = budget(book)
-    room = max(ZERO, most - at_risk(book)) if by == "policy" else None
-    chain = book.chain
+    most, by = budget(case)
+    room = max(ZERO, most - at_risk(case)) if by == "policy" else None
+    chain = case.chain
     if chain is not None and chain.exists:
-        free: Usdc | None = max(ZERO, chain.cash - max(ZERO, reserved(book) - held - unread(book)))
+        free: Usdc | None = max(ZERO, chain.cash - max(ZERO, reserved(case) - held - unread(case)))
     else:
-        known = cash(book)
-        free = None if known is None else max(ZERO, known - max(ZERO, reserved(book) - held))
+        known = cash(case)
+        free = None if known is None else max(ZERO, known - max(ZERO, reserved(case) - held))
     if room is not None and (free is None or room < free):
         return room, "policy"
     return free, "mandate"
 
 
-def _cash(book: Book, wanted: Wanted) -> Check:
-    left, by = cash_left(book, wanted.held)
+def _cash(case: Case, wanted: Wanted) -> Check:
+    left, by = cash_left(case, wanted.held)
     told = {"allowed": text(left), "attempted": str(wanted.amount), "bound_by": by}
     if left is None or wanted.amount <= left:
         return Check(ClauseKey.BUDGET, "over_budget", True, told)
@@ -210,40 +210,40 @@ def _cash(book: Book, wanted: Wanted) -> Check:
         "over_budget",
         attempted=wanted.amount,
         allowed=left,
-        remaining=remaining(book).as_json(),
+        remaining=remaining(case).as_json(),
         detail=told | {"clause": 1},
     )
     return Check(ClauseKey.BUDGET, "over_budget", False, told, refused)
 
 
-def _stop_line(book: Book, wanted: Wanted) -> Check:
-    at = book.chain.cash + book.chain.positions if book.chain and book.chain.exists else worth(book)
-    floor = book.chain.floor if book.chain and book.chain.exists else floor_now(book)
+def _stop_line(case: Case, wanted: Wanted) -> Check:
+    at = case.chain.cash + case.chain.positions if case.chain and case.chain.exists else worth(case)
+    floor = case.chain.floor if case.chain and case.chain.exists else floor_now(case)
     told = {"worth": text(at), "floor": str(floor)}
     # An exit takes nothing out; the vault lets it pass below the floor.
-    ok = at is None or wanted.amount == ZERO or not book.measured.deposits or at >= floor
+    ok = at is None or wanted.amount == ZERO or not case.measured.deposits or at >= floor
     return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, told, worth=text(at), floor=floor)
 
 
-def needs_approval(book: Book, amount: Usdc) -> bool:
+def needs_approval(case: Case, amount: Usdc) -> bool:
     """True strictly above the approval amount, while the gate is on."""
-    above = book.mandate.approval_above_usdc
-    return book.switches.approval_gate and above is not None and amount > above
+    above = case.mandate.approval_above_usdc
+    return case.switches.approval_gate and above is not None and amount > above
 
 
-def _asking(book: Book, wanted: Wanted) -> Check:
-    told = {"allowed": text(book.mandate.approval_above_usdc), "attempted": str(wanted.amount)}
+def _asking(case: Case, wanted: Wanted) -> Check:
+    told = {"allowed": text(case.mandate.approval_above_usdc), "attempted": str(wanted.amount)}
     approved = any(
-        a.shown(book.now) == "approved"
+        a.shown(case.now) == "approved"
         and a.approve_amount_usdc == wanted.amount
         and str(a.target.get("address")).lower() == wanted.target.lower()
         and str(a.target.get("selector")).lower() == wanted.selector.lower()
-        for a in book.approvals
+        for a in case.approvals
     )
     return Check(
         ClauseKey.ASKING,
         "approval_missing",
-        approved or not needs_approval(book, wanted.amount),
+        approved or not needs_approval(case, wanted.amount),
         told,
     )
 
@@ -267,38 +267,38 @@ class Remaining:
         }
 
 
-def remaining(book: Book) -> Remaining:
+def remaining(case: Case) -> Remaining:
     """min(per action, day left, cash left), or nothing where no action is possible (contract 5)."""
     nothing = Wanted("", "", Usdc(1))
     for check in (
-        _not_stopped(book),
-        _not_ended(book),
-        _accepted(book),
-        _not_paused(book),
-        _stop_line(book, nothing),
+        _not_stopped(case),
+        _not_ended(case),
+        _accepted(case),
+        _not_paused(case),
+        _stop_line(case, nothing),
     ):
         if not check.ok:
             return Remaining(ZERO, check.clause)
     options = [
-        (per_tx_cap(book)[0], ClauseKey.PER_ACTION),
-        (max(ZERO, daily_cap(book) - day_used(book)), ClauseKey.PER_DAY),
+        (per_tx_cap(case)[0], ClauseKey.PER_ACTION),
+        (max(ZERO, daily_cap(case) - day_used(case)), ClauseKey.PER_DAY),
     ]
-    free, _ = cash_left(book)
+    free, _ = cash_left(case)
     if free is not None:
         options.append((free, ClauseKey.BUDGET))
     amount, binding = min(options, key=lambda o: (o[0], o[1]))
-    return Remaining(amount, binding, _retry_at(book, binding))
+    return Remaining(amount, binding, _retry_at(case, binding))
 
 
-def _retry_at(book: Book, binding: ClauseKey) -> datetime | None:
+def _retry_at(case: Case, binding: ClauseKey) -> datetime | None:
     """The soonest time at which more becomes possible by waiting alone."""
     if binding is ClauseKey.PER_DAY:
-        next_day = midnight(moment(book))
-        return min(next_day, frees_at(book) or next_day)
-    holds = binding is ClauseKey.BUDGET and bool(reserved(book))
-    return frees_at(book) if holds else None
+        next_day = midnight(moment(case))
+        return min(next_day, frees_at(case) or next_day)
+    holds = binding is ClauseKey.BUDGET and bool(reserved(case))
+    return frees_at(case) if holds else None
 
 
-def quiet_until(book: Book, decided: datetime) -> datetime:
+def quiet_until(case: Case, decided: datetime) -> datetime:
     """When an action that the owner declined may be asked for again."""
-    return decided + timedelta(seconds=book.config.declined_quiet_s)
+    return decided + timedelta(seconds=case.config.declined_quiet_s)

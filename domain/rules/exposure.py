@@ -9,7 +9,7 @@ from domain.facts import VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.money import BPS, ZERO, Usdc
 from domain.rules.caps import daily_cap
-from domain.rules.case import Book, moment
+from domain.rules.case import Case, moment
 from domain.rules.case import today as today_of
 from domain.times import Timestamp, day_of, midnight
 
@@ -49,14 +49,14 @@ def _terms_only(m: Mandate) -> tuple[Usdc, Usdc, Usdc]:
     return min(m.per_tx_cap, today), today, ever
 
 
-def _live(book: Book, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
+def _live(case: Case, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
     """From the vault's state and the caps. The agent's policy binds only those who ask the
     service, so it is no cap here.
     """
-    m = book.mandate
+    m = case.mandate
     above = max(ZERO, chain.cash + chain.positions - chain.floor)
     if m.ended(
-        moment(book)
+        moment(case)
     ):  # nothing leaves the vault any more, but open positions can be unwound badly
         most = min(chain.positions, above + chain.floor.share_up(EXIT_LOSS_BPS))
         return most, most, most
@@ -65,24 +65,24 @@ def _live(book: Book, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
     # What sits in positions can be traded away too, down to the floor; below it only fair exits,
     # at 2% at the most.
     ever = above + more + (chain.floor + room - more).share_up(EXIT_LOSS_BPS)
-    spent = chain.spent_today if day_of(chain.block.at) == today_of(book) else ZERO
+    spent = chain.spent_today if day_of(chain.block.at) == today_of(case) else ZERO
     # Measured outflow is bounded by the day cap; positions already open are not, so they count
     # whole.
-    today = min(ever, max(ZERO, daily_cap(book) - spent) + chain.positions)
+    today = min(ever, max(ZERO, daily_cap(case) - spent) + chain.positions)
     once = min(today, m.per_tx_cap + chain.positions)
     return (ZERO, ZERO, ever) if chain.paused else (once, today, ever)
 
 
-def exposure(book: Book) -> Exposure:
+def exposure(case: Case) -> Exposure:
     """What is still at stake. Source: contract 5; chain.md constants."""
-    m, chain = book.mandate, book.chain
+    m, chain = case.mandate, case.chain
     # A stop that only the record knows holds nobody back; the vault's own does.
-    told = book.measured.stopped is not None or m.vault_address is None
+    told = case.measured.stopped is not None or m.vault_address is None
     over = m.status in (Status.SETTLED, Status.CANCELLED) or (m.status is Status.STOPPED and told)
     if over or (chain is not None and (chain.stopped or chain.settled)):
         once = today = ever = ZERO
     elif chain is None or not chain.exists:
-        once, today, ever = (ZERO, ZERO, ZERO) if m.ended(moment(book)) else _terms_only(m)
+        once, today, ever = (ZERO, ZERO, ZERO) if m.ended(moment(case)) else _terms_only(m)
     else:
-        once, today, ever = _live(book, chain)
-    return Exposure(before_pause=once, today=today, ever=ever, until=midnight(moment(book)))
+        once, today, ever = _live(case, chain)
+    return Exposure(before_pause=once, today=today, ever=ever, until=midnight(moment(case)))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from domain.facts import VaultState
 from domain.ledger.measured import Mark, Measured
-from domain.rules.case import Book
+from domain.rules.case import Case
 
 
 def below(vault: VaultState) -> bool:
@@ -29,19 +29,19 @@ def worth_marking(m: Measured, vault: VaultState, now: datetime, fresh_s: int) -
     return old or m.flows != last.flows or told != (last.cash, last.positions, last.floor)
 
 
-def at_stop_line(book: Book) -> bool:
+def at_stop_line(case: Case) -> bool:
     """True where two fresh marks in a row stand below the floor (contract 5); an unknown or stale
     mark says nothing.
 
     A funded vault only: before the first deposit there is nothing to lose.
     """
-    m = book.measured
+    m = case.measured
     return bool(m.deposits) and all(
-        mark is not None and fresh(mark, book) and mark.worth < mark.floor
+        mark is not None and fresh(mark, case) and mark.worth < mark.floor
         for mark in (m.mark, m.earlier)
     )
 
 
-def fresh(mark: Mark, book: Book) -> bool:
+def fresh(mark: Mark, case: Case) -> bool:
     """True while a mark may be acted on (a setting)."""
-    return (book.now - mark.at).total_seconds() <= book.config.mark_fresh_s
+    return (case.now - mark.at).total_seconds() <= case.config.mark_fresh_s

@@ -24,7 +24,7 @@ from domain.ledger.payloads import (
 from domain.mandates.mandate import Mandate, Status
 from domain.money import ZERO, Usdc, text
 from domain.rules.caps import budget, daily_cap, pending_on, per_tx_cap, spent_on
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.worth import cash, floor_now, worth
 from domain.times import day_of, timestamp
@@ -81,7 +81,7 @@ class _Action:
     called: Executed | Unwound | None = None
 
 
-def violations(book: Book, event: NewEvent, same_tx: Sequence[Event] = ()) -> list[Broken]:
+def violations(case: Case, event: NewEvent, same_tx: Sequence[Event] = ()) -> list[Broken]:
     """Every rule that a row breaks, as the mandate stood before it.
 
     Shapes: `same_tx` are the rows that already name its transaction, oldest first.
@@ -92,20 +92,20 @@ def violations(book: Book, event: NewEvent, same_tx: Sequence[Event] = ()) -> li
     by_agent = event.reported_by is Reporter.AGENT
     if event.kind not in ACTING:
         # Contract 3: whatever the agent reports while it has no say is flagged, money in it or not.
-        told = _standing(book, event, _claimed(event)) if by_agent else []
-        return [*_repeated(event, same_tx), *told, *_paid_read(book.mandate, event)]
+        told = _standing(case, event, _claimed(event)) if by_agent else []
+        return [*_repeated(event, same_tx), *told, *_paid_read(case.mandate, event)]
     if not by_agent:
-        return _unenforced(book, event, None)
+        return _unenforced(case, event, None)
     if again := _repeated(event, same_tx):
-        return again + _standing(book, event, _claimed(event))
+        return again + _standing(case, event, _claimed(event))
     twin = partner(event, same_tx)
     if twin is not None:
-        return _unenforced(book, event, twin)
+        return _unenforced(case, event, twin)
     action = _claimed(event)
-    return [*_standing(book, event, action), *_amounts(book, event, action), *_target(book, event)]
+    return [*_standing(case, event, action), *_amounts(case, event, action), *_target(case, event)]
 
 
-def _unenforced(book: Book, event: NewEvent, twin: Event | None) -> list[Broken]:
+def _unenforced(case: Case, event: NewEvent, twin: Event | None) -> list[Broken]:
     """What the vault does not see: acceptance, approval, who the record says is agent, the agent's
     stricter policy, and a stop that only the record knows.
     """
@@ -113,16 +113,16 @@ def _unenforced(book: Book, event: NewEvent, twin: Event | None) -> list[Broken]
     if action is None or not isinstance(action.called, Executed):
         return []  # unwinding is what a closed vault is for
     found = []
-    accepted, stopped = book.mandate.accepted_at, book.state.record_stop
+    accepted, stopped = case.mandate.accepted_at, case.state.record_stop
     if accepted is None or action.at < accepted - CLOCKS_APART:
         found.append(Broken("not_accepted"))
     if stopped is not None and action.at > stopped:
         found.append(Broken("mandate_stopped", attempted=event.kind.value))
-    if _another(book.mandate, action.called.agent):
+    if _another(case.mandate, action.called.agent):
         agent = (action.called.agent or "")[:NAME_CHARS]
-        found.append(Broken("agent_mismatch", book.mandate.agent_address, None, agent))
-    found += [b for b in _caps(book, action) if b.bound_by == "policy"]
-    return found + _unapproved(book, event, action, twin)
+        found.append(Broken("agent_mismatch", case.mandate.agent_address, None, agent))
+    found += [b for b in _caps(case, action) if b.bound_by == "policy"]
+    return found + _unapproved(case, event, action, twin)
 
 
 def _another(m: Mandate, actor: str | None) -> bool:
@@ -169,9 +169,9 @@ def _executed(chain: NewEvent | Event) -> _Action | None:
     return _Action(at=chain.occurred_at, spent=called.spent, asked=asked, called=called)
 
 
-def _standing(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+def _standing(case: Case, event: NewEvent, action: _Action) -> list[Broken]:
     """Whether the agent has a say at all when it reports."""
-    m, found = book.mandate, []
+    m, found = case.mandate, []
     if m.accepted_at is None:
         found.append(Broken("not_accepted"))
     closed = m.status in CLOSED
@@ -185,27 +185,27 @@ def _standing(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
     return found
 
 
-def _amounts(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+def _amounts(case: Case, event: NewEvent, action: _Action) -> list[Broken]:
     if not action.spent:
         return []
-    found, day = _caps(book, action), day_of(action.at)
-    used = spent_on(book, day) + pending_on(book, day)
-    if used + action.spent > daily_cap(book):
-        found.append(Broken("over_daily_cap", str(daily_cap(book)), str(used), str(action.spent)))
+    found, day = _caps(case, action), day_of(action.at)
+    used = spent_on(case, day) + pending_on(case, day)
+    if used + action.spent > daily_cap(case):
+        found.append(Broken("over_daily_cap", str(daily_cap(case)), str(used), str(action.spent)))
     if not found or found[-1].code != "over_budget":
-        found += _over_cash(book, event, action)
-    at = worth(book)
-    if at is not None and book.measured.deposits and at < floor_now(book):
-        found.append(Broken("below_stop_line", str(floor_now(book)), text(at), str(action.spent)))
-    return found + _unapproved(book, event, action, None)
+        found += _over_cash(case, event, action)
+    at = worth(case)
+    if at is not None and case.measured.deposits and at < floor_now(case):
+        found.append(Broken("below_stop_line", str(floor_now(case)), text(at), str(action.spent)))
+    return found + _unapproved(case, event, action, None)
 
 
-def _caps(book: Book, action: _Action) -> list[Broken]:
+def _caps(case: Case, action: _Action) -> list[Broken]:
     """The cap per action and the budget, whoever set the one that binds."""
     if not action.spent:
         return []
     found = []
-    (cap, cap_by), (most, by) = per_tx_cap(book), budget(book)
+    (cap, cap_by), (most, by) = per_tx_cap(case), budget(case)
     if action.asked > cap:
         found.append(Broken("over_per_tx_cap", str(cap), None, str(action.asked), cap_by))
     if action.spent > most:
@@ -213,26 +213,26 @@ def _caps(book: Book, action: _Action) -> list[Broken]:
     return found
 
 
-def _over_cash(book: Book, event: NewEvent, action: _Action) -> list[Broken]:
+def _over_cash(case: Case, event: NewEvent, action: _Action) -> list[Broken]:
     """More than the vault holds, where it will not be asked: the report names no transaction."""
-    said, held = event.told.what, cash(book)
+    said, held = event.told.what, cash(case)
     if event.tx_hash is not None or held is None or (isinstance(said, Said) and said.notional):
         return []
-    if action.spent <= held or action.spent > budget(book)[0]:
+    if action.spent <= held or action.spent > budget(case)[0]:
         return []
     return [Broken("over_budget", str(held), None, str(action.spent))]
 
 
-def _unapproved(book: Book, event: NewEvent, action: _Action, twin: Event | None) -> list[Broken]:
-    asks = book.mandate.approval_above_usdc
-    if not book.switches.approval_gate or asks is None or action.asked <= asks:
+def _unapproved(case: Case, event: NewEvent, action: _Action, twin: Event | None) -> list[Broken]:
+    asks = case.mandate.approval_above_usdc
+    if not case.switches.approval_gate or asks is None or action.asked <= asks:
         return []
-    if _approved(book, event, action, twin):
+    if _approved(case, event, action, twin):
         return []
     return [Broken("approval_missing", str(asks), None, str(action.asked))]
 
 
-def _approved(book: Book, event: NewEvent, action: _Action, twin: Event | None) -> bool:
+def _approved(case: Case, event: NewEvent, action: _Action, twin: Event | None) -> bool:
     """True where an item that the owner approved covers the action; one that an earlier execution
     used does not.
 
@@ -245,8 +245,8 @@ def _approved(book: Book, event: NewEvent, action: _Action, twin: Event | None) 
     address, selector = (place.address or "").lower(), (place.selector or "").lower()
     # Calldata that was handed out before an item ran out may be sent as long as its reservation
     # lasts.
-    grace = timedelta(seconds=book.config.reservation_s)
-    for item in book.approvals:
+    grace = timedelta(seconds=case.config.reservation_s)
+    for item in case.approvals:
         if item.status != "approved" or action.at >= item.expires_at + grace:
             continue
         at = (
@@ -268,9 +268,9 @@ def _place(event: NewEvent) -> Place:
     return said.place if isinstance(said, Said) else NOWHERE
 
 
-def _target(book: Book, event: NewEvent) -> list[Broken]:
+def _target(case: Case, event: NewEvent) -> list[Broken]:
     """A named target must be one of the terms'; a report that names none breaks nothing here."""
-    m, told = book.mandate, _place(event)
+    m, told = case.mandate, _place(event)
     if told.address:
         own = m.vault_address is not None and told.address.lower() == m.vault_address.lower()
         return [] if own else _listed(m, told.address, told.selector)

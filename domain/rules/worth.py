@@ -11,7 +11,7 @@ from domain.facts import VaultState
 from domain.ledger.books import Books
 from domain.ledger.measured import Position, shares
 from domain.money import ZERO, Usdc
-from domain.rules.case import Book
+from domain.rules.case import Case
 
 Source = Literal["chain_mark", "agent_mark", "cost", "cash"]
 
@@ -105,39 +105,39 @@ def agent_mark(books: Books, key: str, p: Position) -> tuple[int, datetime] | No
     return None if whole is None else (whole.value, whole.at)
 
 
-def valuation(book: Book) -> Valued:
+def valuation(case: Case) -> Valued:
     """What this mandate's vault is worth now."""
-    return valued(book.state, book.chain)
+    return valued(case.state, case.chain)
 
 
-def at_risk(book: Book) -> Usdc:
+def at_risk(case: Case) -> Usdc:
     """Cost of what is open now."""
-    return Usdc(book.measured.cost)
+    return Usdc(case.measured.cost)
 
 
-def cash(book: Book) -> Usdc | None:
+def cash(case: Case) -> Usdc | None:
     """Chain cash out of the ledger."""
-    known = book.measured.cash
+    known = case.measured.cash
     return None if known is None else Usdc(known)
 
 
-def worth(book: Book) -> Usdc | None:
+def worth(case: Case) -> Usdc | None:
     """What the vault is worth; None before the first chain row."""
-    at = valuation(book).worth
+    at = valuation(case).worth
     return None if at is None else Usdc(at)
 
 
-def positions_est(book: Book) -> Usdc | None:
+def positions_est(case: Case) -> Usdc | None:
     """Worth less cash."""
-    at = valuation(book).positions_est
+    at = valuation(case).positions_est
     return None if at is None else Usdc(at)
 
 
-def realized(book: Book) -> Usdc:
+def realized(case: Case) -> Usdc:
     """Result - fees - payouts (spec 2.6): the reported results, until the vault's settlement
     replaces them.
     """
-    return Usdc(realized_micros(book.state))
+    return Usdc(realized_micros(case.state))
 
 
 def realized_micros(books: Books) -> int:
@@ -147,31 +147,31 @@ def realized_micros(books: Books) -> int:
     return result - c.fees - m.payouts
 
 
-def realized_source(book: Book) -> Literal["claimed", "settled"]:
+def realized_source(case: Case) -> Literal["claimed", "settled"]:
     """Whose result it is."""
-    return "claimed" if book.measured.settled is None else "settled"
+    return "claimed" if case.measured.settled is None else "settled"
 
 
-def committed(book: Book) -> Usdc:
+def committed(case: Case) -> Usdc:
     """Deposits - withdrawals."""
-    return Usdc(book.measured.deposits - book.measured.withdrawals)
+    return Usdc(case.measured.deposits - case.measured.withdrawals)
 
 
-def agent_fee_reserved(book: Book) -> Usdc | None:
+def agent_fee_reserved(case: Case) -> Usdc | None:
     """payout bps x max(0, worth - committed), rounded down; nothing more once it is settled."""
-    if book.measured.settled is not None:
-        return Usdc(book.measured.fee_owed)
-    at = worth(book)
+    if case.measured.settled is not None:
+        return Usdc(case.measured.fee_owed)
+    at = worth(case)
     if at is None:
         return None
-    return max(ZERO, at - committed(book)).share_down(book.mandate.payout_bps)
+    return max(ZERO, at - committed(case)).share_down(case.mandate.payout_bps)
 
 
-def floor_now(book: Book) -> Usdc:
+def floor_now(case: Case) -> Usdc:
     """The floor that binds: the vault's, in proportion while the budget is not fully paid in, else
     the terms'.
     """
-    deposited = Usdc(book.measured.deposits)
-    if deposited and deposited < book.mandate.budget_usdc:
-        return deposited.share_down(10_000 - book.mandate.stop_floor_bps)
-    return book.mandate.floor
+    deposited = Usdc(case.measured.deposits)
+    if deposited and deposited < case.mandate.budget_usdc:
+        return deposited.share_down(10_000 - case.mandate.stop_floor_bps)
+    return case.mandate.floor

@@ -16,7 +16,7 @@ from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.reads.view import PARTS
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.worth import realized_micros, valued
 from domain.settings import Config, Switches
 from tools.call.wire import wire
@@ -41,8 +41,8 @@ def on_the_wire(value: object) -> Any:
     return wire(value)
 
 
-def mandate_read(at: Book) -> dict[str, Any]:
-    """The whole mandate read of a book, as it leaves the service."""
+def mandate_read(at: Case) -> dict[str, Any]:
+    """The whole mandate read of a case, as it leaves the service."""
     return {
         name: None if (told := part(at)) is None else on_the_wire(told)
         for name, part in PARTS.items()
@@ -77,13 +77,13 @@ def mandate(**more: Any) -> Mandate:
     return Mandate(**(plain | more))
 
 
-def book(m: Mandate | None = None, state: Books = EMPTY, **more: Any) -> Book:
+def case(m: Mandate | None = None, state: Books = EMPTY, **more: Any) -> Case:
     plain: dict[str, Any] = {
         "now": START + timedelta(hours=2),
         "config": Config(),
         "switches": Switches(stop_line_dry_run=False),
     }
-    return Book(m or mandate(), state, **(plain | more))
+    return Case(m or mandate(), state, **(plain | more))
 
 
 def row(
@@ -180,8 +180,8 @@ class Ledger:
     def newest(self, limit: int = 50) -> tuple[Event, ...]:
         return tuple(reversed(self.events[-limit:]))
 
-    def book(self, m: Mandate | None = None, **more: Any) -> Book:
-        return book(m, self.state, events=self.newest(), **more)
+    def case(self, m: Mandate | None = None, **more: Any) -> Case:
+        return case(m, self.state, events=self.newest(), **more)
 
 
 def ledger(*rows: NewEvent) -> Ledger:

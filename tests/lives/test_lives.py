@@ -24,7 +24,7 @@ from domain.ledger.kinds import HOUSE
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import ZERO, Usdc
-from domain.rules.case import Book, today
+from domain.rules.case import Case, today
 from domain.rules.checks import day_used
 from domain.rules.worth import agent_fee_reserved, cash, valued, worth
 from domain.settings import Config, Switches
@@ -186,7 +186,7 @@ class Life:
         mark_vaults(self.uow, self.desk(), [m], {m.vault_address or "": vault})
         mark = self.uow.ledger.state(self.id).measured.mark
         if self.whole and m.status is Status.WORKING and mark is not None:
-            assert worth(self.book(None)) == vault.cash + vault.positions
+            assert worth(self.case(None)) == vault.cash + vault.positions
 
     def claims(self) -> None:
         """The keeper ends what no chain row will answer."""
@@ -213,11 +213,11 @@ class Life:
 
     # -- what must hold
 
-    def book(self, vault: Any) -> Book:
+    def case(self, vault: Any) -> Case:
         m = self.uow.mandates.get(self.id)
         assert m is not None
         state = self.uow.ledger.state(self.id)
-        return Book(m, state, self.now, self.config, self.switches, chain=vault)
+        return Case(m, state, self.now, self.config, self.switches, chain=vault)
 
     def check(self) -> None:
         """Where the ledger holds the rows up to one block and none above, it says what the vault
@@ -226,30 +226,30 @@ class Life:
         if not self.whole:
             return
         block = self.branch[self.at]
-        vault, book = block.vault, self.book(block.vault)
-        m, told = book.mandate, book.measured
+        vault, case = block.vault, self.case(block.vault)
+        m, told = case.mandate, case.measured
         if told.rows == 0:
             assert vault.total_deposited == ZERO
             return
         held = vault.cash + vault.fee_owed
-        assert cash(book) == held
-        at = valued(book.state, vault)
-        assert worth(book) == held + vault.positions
+        assert cash(case) == held
+        at = valued(case.state, vault)
+        assert worth(case) == held + vault.positions
         assert at.positions_est == vault.positions.micros
         assert (told.deposits, told.spent, told.received) == (
             vault.total_deposited.micros, vault.total_spent.micros, vault.total_returned.micros
         )  # fmt: skip
         day = told.days.get(day_of(block.stamp.at))
         assert (day.spent if day else 0) == vault.spent_today.micros
-        if day_of(block.stamp.at) == today(book):
-            assert day_used(book) >= vault.spent_today
+        if day_of(block.stamp.at) == today(case):
+            assert day_used(case) >= vault.spent_today
         assert m.paused is block.paused
         assert (m.stopped_at is not None, m.settled_at is not None) == (
             vault.stopped, vault.settled
         )  # fmt: skip
         gain = vault.total_returned + vault.positions - vault.total_spent
         settles = vault.fee_owed if vault.settled else max(ZERO, gain).share_down(1_000)
-        assert agent_fee_reserved(book) == settles
+        assert agent_fee_reserved(case) == settles
 
     def law(self) -> None:
         """The measured book is that of the house's rows alone, and no clean call is flagged."""

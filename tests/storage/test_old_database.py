@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from domain.ledger.books import EMPTY, Books
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.settings import Config, Switches
 from storage import migrate
 from storage.rows.row import row_hash
@@ -121,8 +121,8 @@ async def test_a_database_of_the_first_revision_upgrades_and_reads(tmp_path: Any
     store = await open_store(url)
     events = tuple(await store.read(lambda uow: uow.ledger.newest("m_aaaaaaaaaa", 50)))
     await store.close()
-    book = Book(mandate(), state, START + timedelta(hours=1), Config(), Switches(), events=events)
-    view = mandate_read(book)
+    case = Case(mandate(), state, START + timedelta(hours=1), Config(), Switches(), events=events)
+    view = mandate_read(case)
     assert view["progress"]["data_issue"] is True
     assert len(view["events"]) == len(ROWS)
     assert {s["kind"] for s in view["steps"]} == {

@@ -16,7 +16,7 @@ from domain.money import ZERO, Usdc
 from domain.ports import Chain
 from domain.reads.limits import RemainingNow, left
 from domain.refusals import Refused, refusal
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until
 from domain.rules.reverts import ASKS_THE_OWNER, pulled, reverts
 from domain.times import Timestamp
@@ -25,7 +25,7 @@ from tools.call.access import own_agent_mandate, peek
 from tools.call.case import (
     Facts,
     chain_if_named,
-    load_book,
+    load_case,
     named_chain,
     vault_if_readable,
 )
@@ -178,11 +178,11 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
     chain = named_chain(ask, m)
     target = ask.chains.address(asked.target)
-    book = load_book(uow, ask, m, ask.facts.facts, events=0)
+    case = load_case(uow, ask, m, ask.facts.facts, events=0)
     key = action_hash(target, asked.data, asked.approve_amount)
-    held = next((r.amount for r in book.reservations if r.action_hash == key), ZERO)
+    held = next((r.amount for r in case.reservations if r.action_hash == key), ZERO)
     wanted = Wanted(target, selector_of(asked.data), asked.approve_amount, held)
-    checks = action_checks(book, wanted)
+    checks = action_checks(case, wanted)
     pulls = pulled(asked.data)
     decoded = _decoded(m, wanted) | {
         "call": chain.explain_call(asked.data),
@@ -190,18 +190,18 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     }
     simulation = simulated(ask.facts.simulation)
     if asked.dry_run:
-        return _dry(book, wanted, checks, key, decoded, simulation)
+        return _dry(case, wanted, checks, key, decoded, simulation)
     for check in checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
-    _refuse_revert(ask, checks, asking=needs_approval(book, wanted.amount))
+    _refuse_revert(ask, checks, asking=needs_approval(case, wanted.amount))
     if m.vault_address is None:
         raise Refused(
             refusal("wrong_status", status=m.status.value, action="acting through its vault")
         )
     if m.agent_address is None:
         raise Refused(refusal("not_configured", what=f"the agent's address on chain {m.chain_id}"))
-    approved = _approval(uow, ask, book, wanted, key, decoded)
+    approved = _approval(uow, ask, case, wanted, key, decoded)
     if isinstance(approved, Reply):
         return approved
     _refuse_revert(ask, checks, asking=False)
@@ -258,7 +258,7 @@ def _decoded(m: Mandate, wanted: Wanted) -> dict[str, Any]:
 
 
 def _dry(
-    book: Book, wanted: Wanted, checks: list[Check], key: str, decoded: Any, simulation: Any
+    case: Case, wanted: Wanted, checks: list[Check], key: str, decoded: Any, simulation: Any
 ) -> Reply:
     body = {
         "dry_run": True,
@@ -266,8 +266,8 @@ def _dry(
         "decoded": decoded,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
-        "needs_approval": needs_approval(book, wanted.amount),
-        "remaining": left(book),
+        "needs_approval": needs_approval(case, wanted.amount),
+        "remaining": left(case),
     }
     return Reply(200, body)
 
@@ -275,7 +275,7 @@ def _dry(
 def _approval(
     uow: UnitOfWork,
     ask: Ask[Execute, ExecuteFacts],
-    book: Book,
+    case: Case,
     wanted: Wanted,
     key: str,
     decoded: dict[str, Any],
@@ -283,14 +283,14 @@ def _approval(
     """The approved item that covers the action, nothing where none is needed, or the answer that
     it waits.
     """
-    public_id, now = book.mandate.public_id, ask.now
+    public_id, now = case.mandate.public_id, ask.now
     items = uow.approvals.of_action(public_id, key)
     if ask.asked.approval_id is not None:
         named = uow.approvals.get(public_id, ask.asked.approval_id)
         if named is None or named.action_hash != key or named.shown(now) in ("expired", "used"):
             raise Refused(refusal("approval_expired", approval_id=ask.asked.approval_id))
         items = [named]
-    if not needs_approval(book, wanted.amount):
+    if not needs_approval(case, wanted.amount):
         return None
     for item in items:
         shown = item.shown(now)
@@ -298,27 +298,27 @@ def _approval(
             return item
         if shown == "pending":
             return _waits(item, key, now)
-        if shown == "declined" and item.decided_at and now < quiet_until(book, item.decided_at):
+        if shown == "declined" and item.decided_at and now < quiet_until(case, item.decided_at):
             raise Refused(
                 refusal(
                     "owner_declined",
-                    retry_at=quiet_until(book, item.decided_at),
+                    retry_at=quiet_until(case, item.decided_at),
                     detail={"approval": wire(item.told(now))},
                 )
             )
-    return _asked(uow, ask, book, wanted, key, decoded)
+    return _asked(uow, ask, case, wanted, key, decoded)
 
 
 def _asked(
     uow: UnitOfWork,
     ask: Ask[Execute, ExecuteFacts],
-    book: Book,
+    case: Case,
     wanted: Wanted,
     key: str,
     decoded: dict[str, Any],
 ) -> Reply:
     """Make a pending item; at most ten wait for one mandate (spec 3.2)."""
-    waiting = uow.approvals.pending(book.mandate.public_id, ask.now)
+    waiting = uow.approvals.pending(case.mandate.public_id, ask.now)
     if len(waiting) >= ask.config.pending_approvals_max:
         first = min(a.expires_at for a in waiting)
         why = f"{len(waiting)} approvals wait for the owner already."
@@ -329,7 +329,7 @@ def _asked(
     expires = ask.now + timedelta(seconds=ask.config.approval_valid_s)
     item = Approval(
         ask.ids.short("ap_"),
-        book.mandate.public_id,
+        case.mandate.public_id,
         "pending",
         place,
         ask.asked.data,

@@ -29,7 +29,7 @@ from domain.rules.violations import flagged, notional, violations
 from domain.times import Timestamp, midnight
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, peek
-from tools.call.case import Facts, chain_if_named, load_book
+from tools.call.case import Facts, chain_if_named, load_case
 from tools.call.fields import Line, OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 
@@ -225,8 +225,8 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     if ask.switches.paid_read_enforcement and new.amount_usdc is not None and reads_paid:
         _afford(uow, ask, new.amount_usdc)
     same = tuple(uow.ledger.by_tx(m.public_id, asked.tx_hash)) if asked.tx_hash else ()
-    book = load_book(uow, ask, m, events=0)
-    broken = violations(book, new, same)
+    case = load_case(uow, ask, m, events=0)
+    broken = violations(case, new, same)
     event = uow.ledger.append(
         m.public_id,
         replace(new, payload=flagged(new, broken)),
@@ -239,7 +239,7 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
         "event": ledger_row(event),
         "violation": bool(broken),
         "warnings": [UNPROVEN] if unproven(event) else [],
-        "remaining": _then(left(replace(book, state=uow.ledger.state(m.public_id))), ask.now),
+        "remaining": _then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
     }
     return Reply(202 if broken else 201, body)
 

@@ -9,7 +9,7 @@ from domain.rules.exposure import Exposure, exposure
 from storage.rows.mandates import after_offer
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
-from tools.call.case import load_book
+from tools.call.case import load_case
 from tools.call.fields import Cursor, Limit, Page
 from tools.call.operation import Ask, Gives, Operation, Reply
 
@@ -48,7 +48,7 @@ def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Reply:
 
 
 def _worst(uow: UnitOfWork, ask: Ask[Any, Any], m: Any) -> Exposure:
-    return exposure(load_book(uow, ask, m, events=0))
+    return exposure(load_case(uow, ask, m, events=0))
 
 
 OPERATIONS: Final = (

@@ -10,7 +10,7 @@ from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus, agrees, typed_data
 from domain.ports import Chain
 from domain.refusals import Refused
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.times import moment_of
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek
@@ -114,21 +114,21 @@ def named_chain(ask: Ask[Any, Any], m: Mandate) -> Chain:
     return ask.chains.get(m.chain_id)
 
 
-def load_book(
+def load_case(
     uow: UnitOfWork,
     ask: Ask[Any, Any],
     m: Mandate,
     facts: Facts | None = None,
     *,
     events: int = CHAIN_EVENTS,
-) -> Book:
+) -> Case:
     """Everything the derivations look at, by a bounded number of queries."""
     facts = facts or Facts()
     vault, asks = m.vault_address, m.approval_above_usdc is not None
     # Calldata is only handed out for a vault, and only where the owner is asked can an approval be
     # open.
     staged = uow.chainlog.staged_of(m.chain_id, vault, m.public_id) if vault else []
-    return Book(
+    return Case(
         mandate=m,
         state=uow.ledger.state(m.public_id),
         now=ask.now,

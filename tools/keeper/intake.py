@@ -17,7 +17,7 @@ from domain.mandates.actions import action_hash_of
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain, Ids
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.standing import standing
 from domain.rules.violations import flagged, violations
 from domain.settings import Config, Switches
@@ -112,7 +112,7 @@ def _judged(
 ) -> NewEvent:
     what = new.told.what
     target = (what.place.address or "") if isinstance(what, Executed) else ""
-    book = Book(
+    case = Case(
         m,
         uow.ledger.state(m.public_id),
         desk.now,
@@ -121,7 +121,7 @@ def _judged(
         approvals=tuple(uow.approvals.of_target(m.public_id, target)),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
     )
-    return replace(new, payload=flagged(new, violations(book, new, rows)))
+    return replace(new, payload=flagged(new, violations(case, new, rows)))
 
 
 def _released(uow: UnitOfWork, m: Mandate, log: VaultLog) -> None:

@@ -12,7 +12,7 @@ from domain.ledger.payloads import Marked
 from domain.ledger.written import written
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.stop_line import at_stop_line, below, worth_marking
 from storage.unit_of_work import UnitOfWork
 from tools.keeper.intake import Desk
@@ -58,4 +58,4 @@ def _marked(uow: UnitOfWork, desk: Desk, m: Mandate, vault: VaultState) -> bool:
     )
     uow.ledger.append(m.public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
     state = uow.ledger.state(m.public_id)
-    return below(vault) and at_stop_line(Book(m, state, desk.now, desk.config, desk.switches))
+    return below(vault) and at_stop_line(Case(m, state, desk.now, desk.config, desk.switches))

@@ -59,12 +59,17 @@ def settle_report(
 ) -> Report | None:
     """Give a report its outcome, once; None where it has one already. One that failed can still
     be confirmed.
+
+    Where the chain told of the transaction before, against the report (a reorganisation can mine
+    it again with other effects), that stands in the agent's books: the report fails.
     """
     known = uow.transfers.get(chain_id, tx_hash)
     if known is None:
         return None
     uow.identities.agent(known.agent_id, lock=True)
     known = uow.transfers.get(chain_id, tx_hash)
+    if known is not None and uow.transfers.booked(known.agent_id, chain_id, tx_hash):
+        told = Outcome(None)
     late = known is not None and known.status == FAILED and told.actual is not None
     if known is None or not (known.status == REPORTED or late):
         return None

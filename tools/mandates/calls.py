@@ -17,12 +17,12 @@ from domain.money import Usdc
 from domain.reads.lock import Lock, lock
 from domain.reads.progress import exit_cost, leave_now
 from domain.refusals import Refused, refusal
-from domain.rules.case import Book, moment
+from domain.rules.case import Case, moment
 from domain.rules.worth import valuation
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, seen_mandate
-from tools.call.case import Facts, chain_if_named_here, gather_mandate, load_book, named_chain
+from tools.call.case import Facts, chain_if_named_here, gather_mandate, load_case, named_chain
 from tools.call.fields import Address, HexData, OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply
 from tools.call.wire import wire
@@ -90,9 +90,9 @@ def _for(m: Mandate, call: Call) -> Call:
     return replace(call, sender=m.owner_address)
 
 
-def _open(book: Book, action: str) -> None:
-    m = book.mandate
-    if m.status not in (Status.SIGNED, Status.WORKING) or _over(m, book.chain):
+def _open(case: Case, action: str) -> None:
+    m = case.mandate
+    if m.status not in (Status.SIGNED, Status.WORKING) or _over(m, case.chain):
         raise Refused(refusal("wrong_status", status=m.status.value, action=action))
 
 
@@ -105,12 +105,12 @@ def _over(m: Mandate, vault: VaultState | None) -> bool:
     return m.status is Status.SETTLED
 
 
-def _closed(book: Book) -> bool:
+def _closed(case: Case) -> bool:
     """True where the vault lets positions be unwound: stopped on chain, or past its end."""
-    m, vault = book.mandate, book.chain
+    m, vault = case.mandate, case.chain
     if vault is not None and vault.exists:
         return vault.stopped or m.ended(vault.block.at)
-    return m.status in (Status.STOPPED, Status.SETTLED) or m.ended(book.now)
+    return m.status in (Status.STOPPED, Status.SETTLED) or m.ended(case.now)
 
 
 def stop_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -130,7 +130,7 @@ def pause_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Calldata of `revokeAgent()`."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     vault = _vault(m, "pausing it")
-    _open(load_book(uow, ask, m, ask.facts, events=0), "pausing it")
+    _open(load_case(uow, ask, m, ask.facts, events=0), "pausing it")
     call = named_chain(ask, m).vault_call(vault, "revokeAgent")
     return Reply(
         200,
@@ -142,12 +142,12 @@ def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Calldata of `setAgent(agent)`, only while paused."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     vault = _vault(m, "resuming it")
-    book = load_book(uow, ask, m, ask.facts, events=0)
-    _open(book, "resuming it")
-    paused = book.chain.paused if book.chain is not None and book.chain.exists else m.paused
+    case = load_case(uow, ask, m, ask.facts, events=0)
+    _open(case, "resuming it")
+    paused = case.chain.paused if case.chain is not None and case.chain.exists else m.paused
     if not paused:
         raise Refused(refusal("not_paused"))
-    if m.ended(moment(book)):
+    if m.ended(moment(case)):
         raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
     if m.agent_address is None:
         raise Refused(refusal("mandate_not_accepted"))
@@ -159,10 +159,10 @@ def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Calldata of `withdrawAll()`, or why it is locked and until when."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     vault = _vault(m, "withdrawing")
-    book = load_book(uow, ask, m, ask.facts, events=0)
-    state = lock(book)
-    if book.chain is not None and book.chain.exists and not book.chain.withdrawable:
-        until = book.chain.lock_until
+    case = load_case(uow, ask, m, ask.facts, events=0)
+    state = lock(case)
+    if case.chain is not None and case.chain.exists and not case.chain.withdrawable:
+        until = case.chain.lock_until
         told = timestamp(state.until) if state.until else None
         raise Refused(
             refusal("withdraw_locked", until=told, retry_at=until, detail={"lock": wire(state)})
@@ -180,8 +180,8 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     vault = _vault(m, "unwinding")
     target = ask.chains.address(ask.asked.target)
-    book = load_book(uow, ask, m, ask.facts, events=0)
-    if not _closed(book):
+    case = load_case(uow, ask, m, ask.facts, events=0)
+    if not _closed(case):
         raise Refused(
             refusal(
                 "wrong_status", status=m.status.value, action="unwinding before its vault is closed"
@@ -189,11 +189,11 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
         )
     if ask.caller.role == "agent":
         # A stop revokes the agent; past the end it may still close what it opened.
-        if m.status in (Status.STOPPED, Status.SETTLED) or _over(m, book.chain):
+        if m.status in (Status.STOPPED, Status.SETTLED) or _over(m, case.chain):
             raise Refused(refusal("mandate_stopped"))
-        if m.paused or bool(book.chain and book.chain.exists and book.chain.paused):
+        if m.paused or bool(case.chain and case.chain.exists and case.chain.paused):
             raise Refused(refusal("mandate_paused"))
-    settled = m.status is Status.SETTLED or bool(book.chain and book.chain.settled)
+    settled = m.status is Status.SETTLED or bool(case.chain and case.chain.settled)
     selector = selector_of(ask.asked.data)
     if m.contract_target(target, selector) is None and not (settled and ask.caller.role == "owner"):
         raise Refused(refusal("target_not_allowed", target=target, selector=selector))
@@ -271,10 +271,10 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Ordered steps for stop-and-close-everything, with what the exit is estimated to cost."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     vault = _vault(m, "closing everything")
-    book = load_book(uow, ask, m, ask.facts, events=0)
+    case = load_case(uow, ask, m, ask.facts, events=0)
     chain = named_chain(ask, m)
     steps: list[dict[str, Any]] = []
-    state = book.chain
+    state = case.chain
     if state is None or not state.stopped:
         steps.append(
             {
@@ -283,7 +283,7 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
                 "call": _for(m, chain.vault_call(vault, "stop")),
             }
         )
-    for key, held in valuation(book).positions.items():
+    for key, held in valuation(case).positions.items():
         place, value = held.position.place, held.value
         if value > 0:
             leaving = Usdc(value).share_up(ask.config.spread_bps)
@@ -317,8 +317,8 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     )
     told = {
         "steps": [{"n": n, **s} for n, s in enumerate(steps, start=1)],
-        "exit_cost_est": exit_cost(book),
-        "leave_now_est": leave_now(book),
+        "exit_cost_est": exit_cost(case),
+        "leave_now_est": leave_now(case),
         "est": True,
     }
     return Reply(200, told)

@@ -26,7 +26,7 @@ from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
-from tools.call.case import load_book
+from tools.call.case import load_case
 from tools.call.fields import AgentId, Lines, OneMandate, PublicId
 from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 
@@ -244,12 +244,12 @@ def blank(
 
 def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, Any]:
     """A mandate's attributes with clauses and worst case."""
-    book = load_book(uow, ask, m, events=0)
+    case = load_case(uow, ask, m, events=0)
     return {
         "public_id": m.public_id,
         "mandate": m.attributes(),
         "clauses": clauses(m, ask.switches),
-        "exposure": exposure(book),
+        "exposure": exposure(case),
     }
 
 

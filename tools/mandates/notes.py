@@ -14,7 +14,7 @@ from domain.mandates.mandate import DraftAttributes
 from domain.mandates.markets import from_config, resolve
 from domain.mandates.targets import ShownTarget
 from domain.refusals import Refused, refusal
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.exposure import Exposure, exposure
 from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
@@ -152,11 +152,11 @@ def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
         m = new_draft(uow, ask, *owner, terms, needs_review=read.needs_review)
     else:
         m = applied(uow, ask, blank(ask, "", "", "", terms), terms)
-    book = Book(m, EMPTY, ask.now, ask.config, ask.switches)
+    case = Case(m, EMPTY, ask.now, ask.config, ask.switches)
     told = {
         "draft": replace(m, needs_review=read.needs_review).draft_attributes(),
         "clauses": clauses(m, ask.switches),
-        "exposure": exposure(book),
+        "exposure": exposure(case),
         "understood": [{"term": u.term, "value": u.value, "text": u.text} for u in read.understood],
         "assumed": [{"term": a.term, "value": a.value, "why": a.why} for a in read.assumed],
         "unclear": [

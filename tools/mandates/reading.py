@@ -22,7 +22,7 @@ from domain.reads.step import Step
 from domain.reads.steps import grouped, instruction, of_events, steps
 from domain.reads.view import PARTS, MandateSummary, summary
 from domain.refusals import invalid
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.exposure import Exposure
 from domain.times import Timestamp
 from storage.paging import cursor_of, keys_of
@@ -30,7 +30,7 @@ from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.asking import ask_of
-from tools.call.case import CHAIN_EVENTS, Facts, gather_mandate, load_book
+from tools.call.case import CHAIN_EVENTS, Facts, gather_mandate, load_case
 from tools.call.fields import Cursor, Limit, OneMandate, Page
 from tools.call.fit import fitting
 from tools.call.kept import KEPT
@@ -180,7 +180,7 @@ def _some(
         )
     else:
         found = uow.mandates.of_agent(who, after=at, limit=most, status=a.status)
-    return [(after(m), summary(load_book(uow, ask, m, events=0))) for m in found]
+    return [(after(m), summary(load_case(uow, ask, m, events=0))) for m in found]
 
 
 def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, MandatePage]) -> Answer:
@@ -192,37 +192,37 @@ def read_mandate(uow: UnitOfWork, ask: Ask[MandateIn, Facts]) -> Written:
     """Everything that is known of one mandate; costs the same at row 10 and at row 100,000."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     if ask.surface == "mcp" and ask.asked.parts is None:
-        short = load_book(uow, ask, m, ask.facts, events=0)
+        short = load_case(uow, ask, m, ask.facts, events=0)
         return Written(fitting(FOR_A_MODEL, lambda name: _part(short, name)))
     names = ask.asked.wanted()
     shows_rows = not names.isdisjoint(("events", "steps"))
-    book = load_book(uow, ask, m, ask.facts, events=CHAIN_EVENTS if shows_rows else 0)
-    return Written({name: _part(book, name) for name in PARTS if name in names})
+    case = load_case(uow, ask, m, ask.facts, events=CHAIN_EVENTS if shows_rows else 0)
+    return Written({name: _part(case, name) for name in PARTS if name in names})
 
 
 def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
     """What may still be done now."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    book = load_book(uow, ask, m, ask.facts, events=0)
-    chain = book.chain if book.chain is not None and book.chain.exists else None
+    case = load_case(uow, ask, m, ask.facts, events=0)
+    chain = case.chain if case.chain is not None and case.chain.exists else None
     return Answer(
         LimitsRead(
-            status=status_shown(book),
+            status=status_shown(case),
             paused=m.paused or bool(chain and chain.paused),
-            limits=limits_now(book),
+            limits=limits_now(case),
             as_of_block=chain.block.number if chain else None,
             as_of=chain.block.at if chain else ask.now,
         )
     )
 
 
-def _part(book: Book, name: str) -> Any:
+def _part(case: Case, name: str) -> Any:
     """One part in its wire form; rows and steps out of what is kept."""
     if name == "events":
-        return [KEPT.row(e) for e in book.events]
+        return [KEPT.row(e) for e in case.events]
     if name == "steps":
-        return [KEPT.step(s) for s in steps(book, KEPT.step_of)]
-    return told(PARTS[name](book), MandateRead.model_fields[name].annotation)
+        return [KEPT.step(s) for s in steps(case, KEPT.step_of)]
+    return told(PARTS[name](case), MandateRead.model_fields[name].annotation)
 
 
 def read_events(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Answer:

@@ -29,7 +29,7 @@ from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
-from tools.call.case import load_book, named_chain
+from tools.call.case import load_case, named_chain
 from tools.call.fields import OneMandate, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.mandates.drafts import address_on_file
@@ -128,7 +128,7 @@ def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
 def _terms_body(
     uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, data: Any, digest: str, version: str
 ) -> dict[str, Any]:
-    worst = exposure(load_book(uow, ask, m, events=0))
+    worst = exposure(load_case(uow, ask, m, events=0))
     return {
         "typed_data": data,
         "digest": digest,

@@ -52,9 +52,9 @@ class Life(RuleBasedStateMachine):
         self.flags = 0
 
     def add(self, new: NewEvent) -> None:
-        book = self.made.book(self.m, now=max(self.made.at, START))
+        case = self.made.case(self.m, now=max(self.made.at, START))
         same = tuple(e for e in self.made.events if new.tx_hash and e.tx_hash == new.tx_hash)
-        broken = violations(book, new, same)
+        broken = violations(case, new, same)
         self.made.add(replace(new, payload=flagged(new, broken)))
         self.flags += bool(broken)
 
@@ -149,21 +149,21 @@ class Life(RuleBasedStateMachine):
     def a_checkpoint_changes_nothing(self) -> None:
         kept = from_json(json.loads(json.dumps(to_json(self.made.state))))
         assert kept == self.made.state
-        assert mandate_read(replace(self.made.book(self.m), state=kept)) == mandate_read(
-            self.made.book(self.m)
+        assert mandate_read(replace(self.made.case(self.m), state=kept)) == mandate_read(
+            self.made.case(self.m)
         )
 
     @invariant()
     def what_remains_passes_its_own_checks_and_no_more_does(self) -> None:
-        book = self.made.book(self.m, now=max(self.made.at, START))
-        left = remaining(book)
+        case = self.made.case(self.m, now=max(self.made.at, START))
+        left = remaining(case)
         assert ZERO <= left.amount <= self.m.per_tx_cap
         if left.amount:
             numbers = {
-                c.code: c.ok for c in action_checks(book, Wanted(MARKET, SELECTOR, left.amount))
+                c.code: c.ok for c in action_checks(case, Wanted(MARKET, SELECTOR, left.amount))
             }
             assert all(ok for code, ok in numbers.items() if code != "approval_missing")
-            more = action_checks(book, Wanted(MARKET, SELECTOR, left.amount + Usdc(1)))
+            more = action_checks(case, Wanted(MARKET, SELECTOR, left.amount + Usdc(1)))
             assert any(not c.ok and c.refusal for c in more)
 
     @invariant()

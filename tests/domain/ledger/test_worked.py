@@ -8,13 +8,13 @@ from typing import Any
 
 from domain.facts import BlockStamp, VaultState
 from domain.mandates.mandate import Status
-from domain.rules.case import Book
+from domain.rules.case import Case
 from tests.domain.material import (
     MARKET,
     SELECTOR,
     START,
     Ledger,
-    book,
+    case,
     deposit,
     executed,
     gone,
@@ -29,7 +29,7 @@ from tests.domain.material import (
 P: dict[str, Any] = {"position": {"id": "p"}}
 
 
-def shown(at: Book, *names: str) -> dict[str, Any]:
+def shown(at: Case, *names: str) -> dict[str, Any]:
     """Chosen figures of the mandate read, by path."""
     view = mandate_read(at)
     out = {}
@@ -47,13 +47,13 @@ FIGURES = (
 )  # fmt: skip
 
 
-def figures(at: Book) -> list[Any]:
+def figures(at: Case) -> list[Any]:
     return list(shown(at, *FIGURES).values())
 
 
 def test_a_draft_knows_no_money() -> None:
     """No chain row: cash, worth and what follows from them are unknown; results and fees are zero; the floor is 400."""
-    at = book(
+    at = case(
         mandate(
             status=Status.DRAFT, signed_at=None, accepted_at=None, ends_at=None, vault_address=None
         )
@@ -79,7 +79,7 @@ def test_a_draft_knows_no_money() -> None:
 
 def test_a_funded_mandate_is_worth_its_deposit() -> None:
     """In: 500. Worth 500, nothing reserved (500 - 500 = 0), leaving costs nothing. One action: min(50, 150, 500) = 50."""
-    at = ledger(deposit(500)).book()
+    at = ledger(deposit(500)).case()
     assert figures(at) == [
         "500.000000", "0.000000", "500.000000", "cash", "0.000000", "0.000000", "0.000000", "500.000000"
     ]  # fmt: skip
@@ -90,7 +90,7 @@ def test_a_funded_mandate_is_worth_its_deposit() -> None:
 
 def test_a_matched_buy_moves_cash_into_a_position_at_cost() -> None:
     """500 - 40 = 460 cash, 40 at cost, worth 500. Exit costs 40 x 0.003 = 0.12, so leaving brings 499.88."""
-    at = ledger(deposit(500), row("buy", 41, tx="0x01", **P), executed(40, tx="0x01")).book()
+    at = ledger(deposit(500), row("buy", 41, tx="0x01", **P), executed(40, tx="0x01")).case()
     assert figures(at) == [
         "460.000000", "40.000000", "500.000000", "cost", "0.000000", "0.000000", "0.120000", "499.880000"
     ]  # fmt: skip
@@ -110,7 +110,7 @@ def test_a_marked_gain_reserves_the_agent_s_share() -> None:
     Net of fees, estimated: 505 - 500 - 0.5 = 4.50, which is 0.90% of 500."""
     at = ledger(
         deposit(500), row("buy", 40, tx="0x01", mark="45", **P), executed(40, tx="0x01")
-    ).book()
+    ).case()
     assert figures(at) == [
         "460.000000", "45.000000", "505.000000", "agent_mark", "0.000000", "0.500000", "0.135000", "504.365000"
     ]  # fmt: skip
@@ -130,14 +130,14 @@ def test_half_a_position_is_sold_and_a_told_result_moves_no_measured_figure() ->
     m = mandate(per_tx_cap_usdc=None, daily_cap_usdc=None)
     made = ledger(deposit(500), row("buy", 100, tx="0x01", **P), executed(100, tx="0x01"))
     made.add(marked(400, 120), row("sell", 60, tx="0x02", **P), executed(0, 60, tx="0x02"))
-    before = figures(made.book(m))
+    before = figures(made.case(m))
     assert before[:3] == ["460.000000", "60.000000", "520.000000"]
     assert made.state.measured.cost == 50_000_000
     made.add(row("resolve", 8, **P))
-    assert figures(made.book(m)) == [
+    assert figures(made.case(m)) == [
         "460.000000", "60.000000", "520.000000", "chain_mark", "8.000000", "2.000000", "0.180000", "517.820000"
     ]  # fmt: skip
-    assert mandate_read(made.book(m))["progress"]["realized_source"] == "claimed"
+    assert mandate_read(made.case(m))["progress"]["realized_source"] == "claimed"
 
 
 def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
@@ -152,7 +152,7 @@ def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
         row("fee", "0.5"),
         row("resolve", 2),
     )
-    fees = mandate_read(made.book())["fees"]
+    fees = mandate_read(made.case())["fees"]
     assert (fees["tools"], fees["venue"], fees["network"]) == ("0.120000", "0.300000", "0.011000")
     assert fees["unclassified"] == {"amount": "0.500000", "count": 1, "source": "agent"}
     assert fees["realized_total"] == "0.931000"
@@ -161,7 +161,7 @@ def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
         "est": False,
         "formula": "resolve - fees - payouts",
     }
-    assert figures(made.book())[:5] == [
+    assert figures(made.case())[:5] == [
         "500.000000", "0.000000", "500.000000", "cash", "1.069000",
     ]  # fmt: skip
 
@@ -169,8 +169,8 @@ def test_fees_stay_in_their_classes_and_lower_what_is_realized() -> None:
 def test_a_claim_counts_against_the_day_and_against_nothing_else() -> None:
     """Told with a transaction: buy 30, sell 10. Cash 500, worth 500; the day's 30 of 150; two claims wait."""
     made = ledger(deposit(500), row("buy", 30, tx="0x01", **P), row("sell", 10, tx="0x02", **P))
-    assert figures(made.book())[:4] == ["500.000000", "0.000000", "500.000000", "cash"]
-    view = mandate_read(made.book())
+    assert figures(made.case())[:4] == ["500.000000", "0.000000", "500.000000", "cash"]
+    view = mandate_read(made.case())
     assert view["limits"]["used"]["per_day"]["value"] == "30.000000"
     waits = view["progress"]["pending_claims"]
     assert (waits["count"], waits["out"], waits["in"]) == (2, "30.000000", "10.000000")
@@ -180,8 +180,8 @@ def test_a_claim_counts_against_the_day_and_against_nothing_else() -> None:
 def test_an_action_at_a_venue_counts_its_notional_and_moves_no_cash() -> None:
     """30 at a venue: the day holds 30 of 150, cash and worth stay 500."""
     made = ledger(deposit(500), row("buy", 30, notional=True, target={"market": "perps-btc"}))
-    assert figures(made.book())[:3] == ["500.000000", "0.000000", "500.000000"]
-    assert mandate_read(made.book())["limits"]["used"]["per_day"]["value"] == "30.000000"
+    assert figures(made.case())[:3] == ["500.000000", "0.000000", "500.000000"]
+    assert mandate_read(made.case())["limits"]["used"]["per_day"]["value"] == "30.000000"
 
 
 def test_a_whole_mark_is_not_moved_by_what_the_agent_says() -> None:
@@ -189,7 +189,7 @@ def test_a_whole_mark_is_not_moved_by_what_the_agent_says() -> None:
     so nothing is reserved. Exit 38 x 0.003 = 0.114: leaving brings 497.886."""
     made = ledger(deposit(500), row("buy", 40, tx="0x01", **P), executed(40, tx="0x01"))
     made.add(marked(460, 38), row("note", mark="90", **P))
-    assert figures(made.book()) == [
+    assert figures(made.case()) == [
         "460.000000", "38.000000", "498.000000", "chain_mark", "0.000000", "0.000000", "0.114000", "497.886000"
     ]  # fmt: skip
 
@@ -198,7 +198,7 @@ def test_the_vault_read_at_a_newer_block_is_a_whole_mark_too() -> None:
     """The ledger's mark says 460 + 38; the lens, two blocks later, 455 + 50: worth 505, positions 505 - 460 = 45."""
     made = ledger(deposit(500), executed(40, tx="0x01"), marked(460, 38, place=(7, 0)))
     seen = VaultState("0xcc", BlockStamp(9, "0x", START), True, cash=usdc(455), positions=usdc(50))
-    assert figures(made.book(chain=seen))[:4] == [
+    assert figures(made.case(chain=seen))[:4] == [
         "460.000000", "45.000000", "505.000000", "chain_mark"
     ]  # fmt: skip
 
@@ -229,13 +229,13 @@ def test_a_gain_is_settled_paid_and_withdrawn_to_the_last_digit() -> None:
     506.411112, the agent is paid 0.712345: nothing is left. Realized 7.123457 - 0.712345 = 6.411112 = 506.411112 - 500."""
     made = _to_the_end("57.123457", "7.123457", "0.712345", "506.411112")
     m = mandate(status=Status.SETTLED, stopped_at=START)
-    before = figures(made.book(m))
+    before = figures(made.case(m))
     assert (before[0], before[5]) == ("0.712345", "0.712345")
     made.add(row("payout", "0.712345", "chain"))
-    assert figures(made.book(m)) == [
+    assert figures(made.case(m)) == [
         "0.000000", "0.000000", "0.000000", "cash", "6.411112", "0.000000", "0.000000", "0.000000"
     ]  # fmt: skip
-    fees = mandate_read(made.book(m))["fees"]
+    fees = mandate_read(made.case(m))["fees"]
     assert fees["agent_fee"] == {
         "reserved_est": "0.000000",
         "paid": "0.712345",
@@ -247,7 +247,7 @@ def test_a_gain_is_settled_paid_and_withdrawn_to_the_last_digit() -> None:
 def test_a_loss_pays_no_fee() -> None:
     """Out 50, back 41: loss 9, fee 0. The owner takes 491; realized -9."""
     made = _to_the_end("41", "0", "0", "491")
-    at = figures(made.book(mandate(status=Status.SETTLED, stopped_at=START)))
+    at = figures(made.case(mandate(status=Status.SETTLED, stopped_at=START)))
     assert at == [
         "0.000000",
         "0.000000",
@@ -258,7 +258,7 @@ def test_a_loss_pays_no_fee() -> None:
         "0.000000",
         "0.000000",
     ]
-    fees = mandate_read(made.book())["fees"]
+    fees = mandate_read(made.case())["fees"]
     assert (fees["agent_fee"]["paid_source"], fees["net_after_fees_realized"]["value"]) == (
         None,
         "-9.00",
@@ -267,7 +267,7 @@ def test_a_loss_pays_no_fee() -> None:
 
 def test_a_partly_funded_mandate_has_its_floor_in_proportion() -> None:
     """Budget 500, floor 400 signed; 200 paid in, so the vault holds 200 x 0.8 = 160. Worth 200; one action may take 50."""
-    at = ledger(deposit(200)).book()
+    at = ledger(deposit(200)).case()
     told = shown(at, "progress.floor", "progress.floor_now", "limits.allowed", "limits.remaining")
     assert (told["floor"], told["floor_now"]) == ("400.000000", "160.000000")
     assert told["limits.allowed"]["stop_line"] == {
@@ -287,7 +287,7 @@ def test_the_day_cap_binds_and_lifts_at_midnight() -> None:
         *[executed(n, tx=f"0x{n}{i}") for i, n in enumerate((45, 45, 40))],
         executed(0, 60, tx="0xff"),
     )
-    limits = mandate_read(made.book())["limits"]
+    limits = mandate_read(made.case())["limits"]
     assert limits["remaining"] == {
         "value": "20.000000", "binding": {"clause": 3, "key": "per_day"}, "retry_at": "2026-11-03T00:00:00.000Z"
     }  # fmt: skip
@@ -302,12 +302,12 @@ def test_two_days_amounts_meet_at_midnight_and_the_rolling_day_shows_it() -> Non
         START.replace(hour=0) + timedelta(days=1),
     )
     made = ledger(deposit(500), executed(50, tx="0x01", at=late), executed(50, tx="0x02", at=early))
-    limits = mandate_read(made.book(now=early + timedelta(seconds=1)))["limits"]
+    limits = mandate_read(made.case(now=early + timedelta(seconds=1)))["limits"]
     assert (limits["used"]["per_day"]["value"], limits["rolling_24h"]["value"]) == (
         "50.000000",
         "100.000000",
     )
-    later = mandate_read(made.book(now=early + timedelta(hours=24)))["limits"]
+    later = mandate_read(made.case(now=early + timedelta(hours=24)))["limits"]
     assert (later["used"]["per_day"]["value"], later["rolling_24h"]["value"]) == (
         "0.000000",
         "50.000000",
@@ -318,10 +318,10 @@ def test_a_reorganised_deposit_is_taken_back() -> None:
     """300 and 200 in; the second is re-organised away: cash 300, committed 300, worth 300. Its new place brings 500 back."""
     made = ledger(deposit(300), deposit(200))
     made.add(gone(made.events[1]))
-    assert figures(made.book())[0] == "300.000000"
-    assert mandate_read(made.book())["progress"]["committed"] == "300.000000"
+    assert figures(made.case())[0] == "300.000000"
+    assert mandate_read(made.case())["progress"]["committed"] == "300.000000"
     made.add(deposit(200))
-    assert figures(made.book())[2] == "500.000000"
+    assert figures(made.case())[2] == "500.000000"
 
 
 def test_unusable_stored_values_read_as_nothing_and_say_so() -> None:
@@ -329,7 +329,7 @@ def test_unusable_stored_values_read_as_nothing_and_say_so() -> None:
     made = ledger(deposit(500), row("note", None, mark="lots", target={"address": MARKET}))
     told = {"target": MARKET, "spent": "NaN", "received": None}
     made.add(row("move", None, "chain", tx="0x09", executed=told))
-    at = made.book()
+    at = made.case()
     assert figures(at)[:3] == ["500.000000", "0.000000", "500.000000"]
     assert mandate_read(at)["progress"]["data_issue"] is True
 
@@ -339,8 +339,8 @@ def test_a_mandate_past_its_end_says_ended_until_it_is_settled() -> None:
     settlement may take 3 days more."""
     end = START + timedelta(days=30)
     before, after = (
-        ledger(deposit(500)).book(now=end - timedelta(seconds=1)),
-        ledger(deposit(500)).book(now=end),
+        ledger(deposit(500)).case(now=end - timedelta(seconds=1)),
+        ledger(deposit(500)).case(now=end),
     )
     assert shown(before, "progress.status", "progress.day") == {"status": "working", "day": 30}
     told = shown(

@@ -19,7 +19,7 @@ from domain.mandates.mandate import ClauseKey, Status
 from domain.mandates.targets import Target
 from domain.mandates.terms import TermsStatus
 from domain.reads.view import summary
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.settings import Switches
 from tests.domain.ledger.test_books import GARBAGE
 from tests.domain.material import (
@@ -28,7 +28,7 @@ from tests.domain.material import (
     START,
     TARGET,
     Ledger,
-    book,
+    case,
     deposit,
     executed,
     ledger,
@@ -94,7 +94,7 @@ EARLY_LOG = StagedLog(
 )
 
 
-def steps(at: Book) -> list[dict[str, Any]]:
+def steps(at: Case) -> list[dict[str, Any]]:
     told: list[dict[str, Any]] = mandate_read(at)["steps"]
     return told
 
@@ -122,7 +122,7 @@ def test_the_read_has_every_part_and_is_json() -> None:
         deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), executed(40, tx="0x01")
     )
     view = mandate_read(
-        made.book(
+        made.case(
             terms_status=TermsStatus(
                 signed=True, version="2", digest_matches=True, signer_matches=True
             )
@@ -160,7 +160,7 @@ def test_the_read_has_every_part_and_is_json() -> None:
     assert set(limits["allowed"]) == set(limits["used"]) == keys
     assert all({"value", "source", "basis"} <= set(u) for u in limits["used"].values())
     assert [e["event_id"] for e in view["events"]] == [e.event_id for e in reversed(made.events)]
-    assert set(on_the_wire(summary(made.book()))) == {"public_id", "status", "mandate", "progress"}
+    assert set(on_the_wire(summary(made.case()))) == {"public_id", "status", "mandate", "progress"}
 
 
 def test_the_ten_clauses_stand_in_their_order_with_who_enforces_them() -> None:
@@ -234,7 +234,7 @@ def _story() -> Ledger:
 
 
 def test_every_kind_of_step_appears_and_each_has_its_fields() -> None:
-    told = steps(_story().book(mandate(purpose="grow slowly"), approvals=(pending("ap_2", 1),)))
+    told = steps(_story().case(mandate(purpose="grow slowly"), approvals=(pending("ap_2", 1),)))
     assert {s["kind"] for s in told} == {
         "instruction",
         "research",
@@ -256,7 +256,7 @@ def test_every_kind_of_step_appears_and_each_has_its_fields() -> None:
 
 
 def test_a_pair_is_one_group_the_action_first_and_the_measured_outcome_after_it() -> None:
-    group = [s for s in steps(_story().book()) if s["group"] == "0x01"]
+    group = [s for s in steps(_story().case()) if s["group"] == "0x01"]
     assert [(s["kind"], s["reported_by"]) for s in group] == [
         ("action", "agent"),
         ("outcome", "chain"),
@@ -264,13 +264,13 @@ def test_a_pair_is_one_group_the_action_first_and_the_measured_outcome_after_it(
     assert all(s["confirmed_on_chain"] for s in group)
     assert (group[0]["why"], group[1]["why"]) == ("cheap", None)
     assert not group[0]["est"]
-    alone = next(s for s in steps(_story().book()) if s["group"] == "0x02")
+    alone = next(s for s in steps(_story().case()) if s["group"] == "0x02")
     assert (alone["kind"], alone["code"]) == ("action", "executed")
 
 
 def test_groups_stand_newest_first_and_pending_approvals_on_top() -> None:
     told = steps(
-        _story().book(approvals=(pending("ap_2", 1), pending("ap_3", 2), pending("ap_4", -3_000)))
+        _story().case(approvals=(pending("ap_2", 1), pending("ap_3", 2), pending("ap_4", -3_000)))
     )
     assert [s["id"] for s in told[:2]] == ["ap_3", "ap_2"]
     assert (told[0]["kind"], told[0]["status"], told[0]["why"]) == (
@@ -285,7 +285,7 @@ def test_groups_stand_newest_first_and_pending_approvals_on_top() -> None:
 
 def test_a_reason_comes_only_from_the_agent_s_own_rows() -> None:
     told = steps(
-        ledger(row("note", by="keeper", text="mine", why="no"), row("note", text="yours")).book()
+        ledger(row("note", by="keeper", text="mine", why="no"), row("note", text="yours")).case()
     )
     assert {s["reported_by"]: s["why"] for s in told} == {
         "keeper": None,
@@ -295,7 +295,7 @@ def test_a_reason_comes_only_from_the_agent_s_own_rows() -> None:
 
 
 def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
-    at = ledger(deposit(500), row("buy", 40, tx="0x01")).book(
+    at = ledger(deposit(500), row("buy", 40, tx="0x01")).case(
         provisional=(EARLY_LOG, replace(EARLY_LOG, name="New"))
     )
     group = [s for s in steps(at) if s["group"] == "0x01"]
@@ -311,7 +311,7 @@ def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
     [("TargetNotAllowed", 5), ("OverPerTxCap", 2), ("MandateEnded", 8), ("server_guard", None)],
 )
 def test_a_refused_attempt_is_a_note_that_cites_its_clause(reason: str, clause: int | None) -> None:
-    step = steps(ledger(row("note", refusal={"reason": reason})).book())[0]
+    step = steps(ledger(row("note", refusal={"reason": reason})).case())[0]
     assert (step["kind"], step["code"], step["status"]) == ("note", "refused", "refused")
     assert step["clauses"] == ([] if clause is None else [clause])
     assert step["breached"] == []
@@ -319,7 +319,7 @@ def test_a_refused_attempt_is_a_note_that_cites_its_clause(reason: str, clause: 
 
 def test_an_action_names_the_clauses_that_allowed_it() -> None:
     step = next(
-        s for s in steps(_story().book()) if s["kind"] == "action" and s["reported_by"] == "agent"
+        s for s in steps(_story().case()) if s["kind"] == "action" and s["reported_by"] == "agent"
     )
     assert step["allowed_by"] == [2, 3, 4, 5, 8]
     assert step["breached"] == []
@@ -340,15 +340,15 @@ def test_an_action_names_the_clauses_that_allowed_it() -> None:
 def test_the_lock_mirrors_the_vault(
     chain: VaultState | None, withdrawable: bool | None, reason: str | None
 ) -> None:
-    lock = mandate_read(book(chain=chain))["lock"]
+    lock = mandate_read(case(chain=chain))["lock"]
     assert set(lock) == {"withdrawable", "reason", "until", "message"}
     assert (lock["withdrawable"], lock["reason"]) == (withdrawable, reason)
-    assert mandate_read(book(mandate(vault_address=None)))["lock"]["reason"] == "no_vault"
+    assert mandate_read(case(mandate(vault_address=None)))["lock"]["reason"] == "no_vault"
 
 
 def test_the_chain_state_says_what_was_read_and_when() -> None:
     chain = VaultState("0xcc", BlockStamp(9, "0x", NOW), True, agent="0xbb", stopped=True)
-    told = mandate_read(book(mandate(refreshed_at=NOW), chain=chain, provisional=(EARLY_LOG,)))[
+    told = mandate_read(case(mandate(refreshed_at=NOW), chain=chain, provisional=(EARLY_LOG,)))[
         "chain_state"
     ]
     assert (
@@ -365,30 +365,30 @@ def test_the_chain_state_says_what_was_read_and_when() -> None:
         9,
     )
     assert told["refreshed_at"] == "2026-11-02T11:00:00.000Z"
-    unread = mandate_read(book())["chain_state"]
+    unread = mandate_read(case())["chain_state"]
     assert (unread["stopped"], unread["agent_known"]) == (None, False)
 
 
 def test_the_next_event_is_the_soonest() -> None:
     soon = (NOW + timedelta(hours=1)).isoformat()
     made = ledger(deposit(500), row("note", next_at=soon))
-    assert mandate_read(made.book())["progress"]["next_event"] == {
+    assert mandate_read(made.case())["progress"]["next_event"] == {
         "kind": "next_at",
         "at": "2026-11-02T12:00:00.000Z",
     }
     item = replace(pending("ap_1", 0), expires_at=NOW + timedelta(minutes=5))
     assert (
-        mandate_read(made.book(approvals=(item,)))["progress"]["next_event"]["kind"]
+        mandate_read(made.case(approvals=(item,)))["progress"]["next_event"]["kind"]
         == "approval_expiry"
     )
     assert (
-        mandate_read(ledger(deposit(500), row("note", next_at="soon")).book())["progress"][
+        mandate_read(ledger(deposit(500), row("note", next_at="soon")).case())["progress"][
             "next_event"
         ]["kind"]
         == "ends_at"
     )
     assert (
-        mandate_read(book(mandate(status=Status.CANCELLED, vault_address=None)))["progress"][
+        mandate_read(case(mandate(status=Status.CANCELLED, vault_address=None)))["progress"][
             "next_event"
         ]
         is None
@@ -396,7 +396,7 @@ def test_the_next_event_is_the_soonest() -> None:
 
 
 def test_a_paused_mandate_says_so() -> None:
-    told = mandate_read(book(mandate(paused_at=START)))["mandate"]
+    told = mandate_read(case(mandate(paused_at=START)))["mandate"]
     assert (told["paused"], told["paused_at"]) == (True, "2026-11-02T09:00:00.000Z")
 
 
@@ -405,14 +405,14 @@ def test_paid_reads_count_in_credits_of_the_day_rounded_up_a_read() -> None:
         *[row("fee", "0.011", fee_kind="paid_read") for _ in range(60)],
         row("fee", 1, fee_kind="gas"),
     )
-    assert mandate_read(made.book())["limits"]["used"]["paid_reads"]["value"] == 120
+    assert mandate_read(made.case())["limits"]["used"]["paid_reads"]["value"] == 120
 
 
 @settings(max_examples=120, deadline=None)
 @given(st.lists(GARBAGE, max_size=6))
 def test_no_stored_garbage_makes_a_read_fail(rows: list[NewEvent]) -> None:
     made = ledger(deposit(500), *rows)
-    view = mandate_read(made.book(mandate(approval_above_usdc=usdc(1))))
+    view = mandate_read(made.case(mandate(approval_above_usdc=usdc(1))))
     json.dumps(view, allow_nan=True)
     if made.state.bad:
         assert view["progress"]["data_issue"] is True

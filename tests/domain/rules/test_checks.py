@@ -13,7 +13,7 @@ from domain.facts import BlockStamp, VaultState
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import ClauseKey, Status
 from domain.reads.limits import limits
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.checks import Wanted, action_checks, day_used, remaining
 from domain.rules.exposure import exposure
 from domain.rules.stop_line import at_stop_line
@@ -65,12 +65,12 @@ def vault(at: datetime = NOW, **more: Any) -> VaultState:
     return VaultState(**(plain | more))
 
 
-def funded(*rows: Any, **more: Any) -> Book:
-    return ledger(deposit(500), *rows).book(**more)
+def funded(*rows: Any, **more: Any) -> Case:
+    return ledger(deposit(500), *rows).case(**more)
 
 
-def failing(book: Book, wanted: Wanted | None = None) -> list[str]:
-    return [c.code for c in action_checks(book, wanted or want()) if not c.ok]
+def failing(case: Case, wanted: Wanted | None = None) -> list[str]:
+    return [c.code for c in action_checks(case, wanted or want()) if not c.ok]
 
 
 def hold(amount: str | int, name: str = "h") -> Reservation:
@@ -86,7 +86,7 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
 
 
 @pytest.mark.parametrize(
-    ("code", "book", "wanted"),
+    ("code", "case", "wanted"),
     [
         ("mandate_not_accepted", funded(m=mandate(accepted_at=None)), want()),
         ("mandate_stopped", funded(m=mandate(status=Status.STOPPED)), want()),
@@ -114,7 +114,7 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
         ("over_daily_cap", funded(reservations=(hold(145),)), want("5.000001")),
         ("over_budget", funded(chain=vault(cash=usdc(9), positions=usdc(491))), want("9.000001")),
         ("over_budget", funded(policy=Policy(total_cap_usdc=usdc(9))), want("9.000001")),
-        ("over_budget", ledger(deposit(9)).book(mandate(stop_floor_bps=10000)), want("9.000001")),
+        ("over_budget", ledger(deposit(9)).case(mandate(stop_floor_bps=10000)), want("9.000001")),
         (
             "below_stop_line",
             funded(chain=vault(positions=usdc(0), cash=usdc("399.999999"))),
@@ -123,9 +123,9 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
     ],
 )
 def test_a_failing_check_is_a_refusal_with_its_code_and_numbers(
-    code: str, book: Book, wanted: Wanted
+    code: str, case: Case, wanted: Wanted
 ) -> None:
-    check = next(c for c in action_checks(book, wanted) if c.code == code)
+    check = next(c for c in action_checks(case, wanted) if c.code == code)
     assert not check.ok
     assert check.refusal is not None
     block = check.refusal.as_json()
@@ -134,13 +134,13 @@ def test_a_failing_check_is_a_refusal_with_its_code_and_numbers(
 
 
 def test_equality_passes_every_cap() -> None:
-    book = funded(
+    case = funded(
         executed(50, tx="0x01", at=NOW),
         executed(50, tx="0x02", at=NOW),
         chain=vault(cash=usdc(400), spent_today=usdc(100)),
     )
-    assert failing(book, want(50)) == []
-    asked = replace(book, mandate=mandate(approval_above_usdc=usdc(50)))
+    assert failing(case, want(50)) == []
+    asked = replace(case, mandate=mandate(approval_above_usdc=usdc(50)))
     assert failing(asked, want(50)) == []
     assert failing(asked, want("50.000001")) == [
         "over_per_tx_cap",
@@ -150,8 +150,8 @@ def test_equality_passes_every_cap() -> None:
 
 
 def test_asking_refuses_nothing_by_itself_and_an_approved_item_lets_it_pass() -> None:
-    book = funded(m=mandate(approval_above_usdc=usdc(5)))
-    check = action_checks(book, want(10))[-1]
+    case = funded(m=mandate(approval_above_usdc=usdc(5)))
+    check = action_checks(case, want(10))[-1]
     assert (check.ok, check.refusal) == (False, None)
     item = Approval(
         "ap_1",
@@ -165,15 +165,15 @@ def test_asking_refuses_nothing_by_itself_and_an_approved_item_lets_it_pass() ->
         NOW,
         NOW + timedelta(days=1),
     )
-    assert action_checks(replace(book, approvals=(item,)), want(10))[-1].ok
-    assert not action_checks(replace(book, approvals=(item,)), want(11))[-1].ok
+    assert action_checks(replace(case, approvals=(item,)), want(10))[-1].ok
+    assert not action_checks(replace(case, approvals=(item,)), want(11))[-1].ok
 
 
 def test_the_refusal_of_the_day_names_what_is_left_and_when_it_lifts() -> None:
-    book = funded(
+    case = funded(
         *[executed(50, tx=f"0x{n}", at=NOW) for n in range(2)], executed(30, tx="0x9", at=NOW)
     )
-    refused = next(c.refusal for c in action_checks(book, want(21)) if c.code == "over_daily_cap")
+    refused = next(c.refusal for c in action_checks(case, want(21)) if c.code == "over_daily_cap")
     assert refused is not None
     block = refused.as_json()
     assert block["retry_at"] == "2026-11-03T00:00:00.000Z"
@@ -184,33 +184,33 @@ def test_the_refusal_of_the_day_names_what_is_left_and_when_it_lifts() -> None:
 
 def test_one_action_that_is_reserved_reported_and_mined_counts_once() -> None:
     """Handed out 50, reported 50, mined 50, not yet a ledger row: 50 of 150 are used, not 150."""
-    book = funded(
+    case = funded(
         row("buy", 50, tx="0x01", at=NOW),
         reservations=(hold(50),),
         chain=vault(cash=usdc(450), spent_today=usdc(50)),
     )
-    assert remaining(book).as_json()["value"] == "50.000000"
-    assert failing(book, want(50)) == []
-    two = replace(book, reservations=(hold(50), hold(50, "i")))
+    assert remaining(case).as_json()["value"] == "50.000000"
+    assert failing(case, want(50)) == []
+    two = replace(case, reservations=(hold(50), hold(50, "i")))
     assert failing(two, want(50)) == []
     told = limits(two).used.per_day
     assert (told.value, told.reserved) == (usdc(50), usdc(50))
     assert failing(
-        replace(book, reservations=(hold(50), hold(50, "i"), hold("0.000001", "j"))), want(50)
+        replace(case, reservations=(hold(50), hold(50, "i"), hold("0.000001", "j"))), want(50)
     ) == ["over_daily_cap"]
 
 
 def test_a_claim_of_less_than_was_handed_out_frees_nothing() -> None:
     """Handed out 100, reported 1: 100 are held till the chain tells, 1 of them as the claim."""
-    book = funded(row("buy", 1, tx="0x01", at=NOW), reservations=(hold(100),))
-    assert day_used(book) == usdc(100)
-    told = limits(book).used.per_day
+    case = funded(row("buy", 1, tx="0x01", at=NOW), reservations=(hold(100),))
+    assert day_used(case) == usdc(100)
+    told = limits(case).used.per_day
     assert (told.value, told.reserved) == (usdc(1), usdc(99))
 
 
 def test_two_actions_one_reported_and_one_handed_out_both_count() -> None:
-    book = funded(row("buy", 50, tx="0x01", at=NOW), reservations=(hold(50), hold(50, "i")))
-    assert day_used(book) == usdc(100)
+    case = funded(row("buy", 50, tx="0x01", at=NOW), reservations=(hold(50), hold(50, "i")))
+    assert day_used(case) == usdc(100)
 
 
 def test_more_becomes_possible_when_the_first_hold_or_claim_ends() -> None:
@@ -242,7 +242,7 @@ def test_an_exit_is_possible_below_the_stop_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("book", "value", "key", "retry"),
+    ("case", "value", "key", "retry"),
     [
         (funded(), "50.000000", "per_action", False),
         (
@@ -260,9 +260,9 @@ def test_an_exit_is_possible_below_the_stop_line() -> None:
     ],
 )
 def test_what_remains_names_the_clause_that_binds(
-    book: Book, value: str, key: str, retry: bool
+    case: Case, value: str, key: str, retry: bool
 ) -> None:
-    told = remaining(book).as_json()
+    told = remaining(case).as_json()
     assert (told["value"], told["binding"]["key"], told["retry_at"] is not None) == (
         value,
         key,
@@ -272,7 +272,7 @@ def test_what_remains_names_the_clause_that_binds(
 
 def test_the_exposure_before_funding_is_that_of_the_terms() -> None:
     """Above the floor 500 - 400 = 100, and 2% of 400 = 8: 108 ever; a day 108 (under its 150); one action 50."""
-    told = on_the_wire(exposure(ledger().book(mandate(status=Status.SIGNED))))
+    told = on_the_wire(exposure(ledger().case(mandate(status=Status.SIGNED))))
     assert (told["before_pause"], told["today"], told["ever"]) == (
         "50.000000",
         "108.000000",
@@ -282,8 +282,8 @@ def test_the_exposure_before_funding_is_that_of_the_terms() -> None:
 
 def test_the_live_exposure_follows_the_vault() -> None:
     """Cash 460, position 45, floor 400: 105 above it, and 8: 113 ever. Today min(113, 110 + 45) = 113; at once 50 + 45 = 95."""
-    book = funded(chain=vault(cash=usdc(460), positions=usdc(45), spent_today=usdc(40)))
-    told = on_the_wire(exposure(book))
+    case = funded(chain=vault(cash=usdc(460), positions=usdc(45), spent_today=usdc(40)))
+    told = on_the_wire(exposure(case))
     assert (told["before_pause"], told["today"], told["ever"]) == (
         "95.000000",
         "113.000000",
@@ -298,15 +298,15 @@ def test_the_live_exposure_follows_the_vault() -> None:
 
 
 @pytest.mark.parametrize(
-    "book",
+    "case",
     [
         funded(chain=vault(stopped=True)),
         funded(m=mandate(ends_at=START)),
         funded(chain=vault(settled=True)),
     ],
 )
-def test_a_closed_mandate_exposes_nothing(book: Book) -> None:
-    told = on_the_wire(exposure(book))
+def test_a_closed_mandate_exposes_nothing(case: Case) -> None:
+    told = on_the_wire(exposure(case))
     assert {told[n] for n in ("before_pause", "today", "ever")} == {"0.000000"}
 
 
@@ -329,8 +329,8 @@ def test_past_the_end_only_open_positions_can_still_be_unwound_badly() -> None:
 
 
 def test_yesterday_s_spend_on_chain_does_not_count_today() -> None:
-    book = funded(chain=vault(NOW - timedelta(days=1), spent_today=usdc(150)))
-    assert remaining(book).as_json()["value"] == "50.000000"
+    case = funded(chain=vault(NOW - timedelta(days=1), spent_today=usdc(150)))
+    assert remaining(case).as_json()["value"] == "50.000000"
 
 
 def _mark(cash: str, minutes: int) -> Any:
@@ -356,4 +356,4 @@ def test_the_stop_line_takes_two_fresh_marks_in_a_row(marks: list[Any], reached:
 
 
 def test_an_unfunded_vault_is_not_at_its_stop_line() -> None:
-    assert not at_stop_line(ledger(_mark("0", 2), _mark("0", 1)).book())
+    assert not at_stop_line(ledger(_mark("0", 2), _mark("0", 1)).case())

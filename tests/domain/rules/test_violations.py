@@ -17,7 +17,7 @@ from domain.mandates.targets import Target
 from domain.reads.limits import breaches
 from domain.reads.progress import rules
 from domain.reads.steps import steps
-from domain.rules.case import Book
+from domain.rules.case import Case
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.violations import flagged, violations
 from domain.settings import Switches
@@ -53,12 +53,12 @@ CODES = {
 }
 
 
-def codes(book: Book, event: NewEvent, *same: Any) -> list[str]:
-    return [b.code for b in violations(book, event, same)]
+def codes(case: Case, event: NewEvent, *same: Any) -> list[str]:
+    return [b.code for b in violations(case, event, same)]
 
 
-def funded(*rows: NewEvent, **more: Any) -> Book:
-    return ledger(deposit(500), *rows).book(mandate(**more))
+def funded(*rows: NewEvent, **more: Any) -> Case:
+    return ledger(deposit(500), *rows).case(mandate(**more))
 
 
 def item(amount: int, status: str = "approved", **more: Any) -> Approval:
@@ -77,7 +77,7 @@ def item(amount: int, status: str = "approved", **more: Any) -> Approval:
     return Approval(**(told | more))
 
 
-CASES: dict[str, Callable[[], tuple[Book, NewEvent]]] = {
+CASES: dict[str, Callable[[], tuple[Case, NewEvent]]] = {
     "over_per_tx_cap": lambda: (funded(), row("buy", "50.000001")),
     "over_daily_cap": lambda: (
         funded(*[row("buy", 50, tx=f"0x1{n}") for n in range(3)]),
@@ -114,14 +114,14 @@ def test_every_code_has_a_case_a_clause_and_a_sentence() -> None:
 
 @pytest.mark.parametrize("code", list(CASES))
 def test_a_broken_rule_is_flagged_with_its_clause_and_shows_everywhere(code: str) -> None:
-    book, event = CASES[code]()
+    case, event = CASES[code]()
     same = tuple(ledger(row("buy", 2, tx="0x01")).events) if code == "duplicate_tx" else ()
-    broken = violations(book, event, same)
+    broken = violations(case, event, same)
     assert code in [b.code for b in broken]
     detail = next(b.detail() for b in broken if b.code == code)
     assert set(detail) == {"clause", "allowed", "used", "attempted", "bound_by"}
     kept = ledger(replace(event, payload=flagged(event, broken)))
-    shown = kept.book(book.mandate)
+    shown = kept.case(case.mandate)
     rule = next(r for r in on_the_wire(rules(shown)) if r["code"] == code)
     assert rule == {"code": code, "clause": CODES[code], "text": RULE_TEXT[code], "ok": False}
     assert all(
@@ -135,26 +135,26 @@ def test_a_broken_rule_is_flagged_with_its_clause_and_shows_everywhere(code: str
 
 
 def test_an_amount_equal_to_a_cap_is_inside_it() -> None:
-    book = funded(*[row("buy", 50, tx=f"0x1{n}") for n in range(2)], approval_above_usdc=usdc(50))
-    assert codes(book, row("buy", 50)) == []
+    case = funded(*[row("buy", 50, tx=f"0x1{n}") for n in range(2)], approval_above_usdc=usdc(50))
+    assert codes(case, row("buy", 50)) == []
 
 
 def test_a_floor_that_is_reached_exactly_is_not_crossed() -> None:
-    book = funded(executed(150, tx="0x11"), marked(350, 50))
-    assert codes(book, row("buy", 50, at=START + timedelta(days=1))) == []
+    case = funded(executed(150, tx="0x11"), marked(350, 50))
+    assert codes(case, row("buy", 50, at=START + timedelta(days=1))) == []
 
 
 def test_a_chain_row_is_judged_only_by_what_the_vault_does_not_enforce() -> None:
     """60 above the cap of 50, at another target, past the end, while paused, over the day: the vault let it through."""
     made = ledger(deposit(500), *[executed(50, tx=f"0x{n}") for n in range(3)])
     at = mandate(ends_at=START, paused_at=START)
-    book = made.book(at, now=START + timedelta(days=1))
-    assert codes(book, executed(60, tx="0x09", target=OTHER)) == []
-    assert codes(made.book(), deposit(1)) == []
-    assert codes(made.book(mandate(accepted_at=None)), executed(1, tx="0x09")) == ["not_accepted"]
+    case = made.case(at, now=START + timedelta(days=1))
+    assert codes(case, executed(60, tx="0x09", target=OTHER)) == []
+    assert codes(made.case(), deposit(1)) == []
+    assert codes(made.case(mandate(accepted_at=None)), executed(1, tx="0x09")) == ["not_accepted"]
     late = mandate(accepted_at=START + timedelta(hours=1))
-    assert codes(made.book(late), executed(1, tx="0x09")) == ["not_accepted"]
-    assert codes(made.book(late), executed(1, tx="0x09", at=START + timedelta(hours=1))) == []
+    assert codes(made.case(late), executed(1, tx="0x09")) == ["not_accepted"]
+    assert codes(made.case(late), executed(1, tx="0x09", at=START + timedelta(hours=1))) == []
 
 
 @pytest.mark.parametrize("agent_first", [True, False])
@@ -164,11 +164,11 @@ def test_both_rows_of_a_pair_get_one_verdict_by_the_chain_s_amounts(agent_first:
     rows = [row("buy", 35, tx="0x01"), executed(40, tx="0x01")]
     for new in rows if agent_first else rows[::-1]:
         same = tuple(e for e in made.events if e.tx_hash == "0x01")
-        book = replace(made.book(), policy=Policy(per_tx_cap_usdc=usdc(30)))
-        made.add(replace(new, payload=flagged(new, violations(book, new, same))))
+        case = replace(made.case(), policy=Policy(per_tx_cap_usdc=usdc(30)))
+        made.add(replace(new, payload=flagged(new, violations(case, new, same))))
     assert made.events[-1].violation_codes == ("over_per_tx_cap",)
     assert made.state.violations == {"over_per_tx_cap": 1}
-    assert len(on_the_wire(breaches(made.book()))) == 1
+    assert len(on_the_wire(breaches(made.case()))) == 1
 
 
 def test_a_withdrawal_and_a_stop_after_it_flag_no_clean_call() -> None:
@@ -180,7 +180,7 @@ def test_a_withdrawal_and_a_stop_after_it_flag_no_clean_call() -> None:
         row("resolve", None, "chain", settled=told),
     )
     made.add(row("withdraw", 450, "chain"))
-    closed = made.book(mandate(status=Status.SETTLED, stopped_at=START, settled_at=START))
+    closed = made.case(mandate(status=Status.SETTLED, stopped_at=START, settled_at=START))
     assert codes(closed, executed(50, tx="0x09", at=START)) == []
 
 
@@ -188,16 +188,16 @@ def test_a_second_report_of_one_transaction_flags_nothing_later() -> None:
     made = ledger(deposit(1_060), executed(300, tx="0x01"), row("buy", 300, tx="0x01"))
     m = mandate(budget_usdc=usdc(1_060), per_tx_cap_usdc=usdc(300), daily_cap_usdc=usdc(1_000))
     again = row("buy", 300, tx="0x01")
-    broken = violations(made.book(m), again, tuple(made.events[1:]))
+    broken = violations(made.case(m), again, tuple(made.events[1:]))
     assert [b.code for b in broken] == ["duplicate_tx"]
     made.add(replace(again, payload=flagged(again, broken)))
-    assert codes(made.book(m), row("buy", 100, tx="0x02")) == []
+    assert codes(made.case(m), row("buy", 100, tx="0x02")) == []
 
 
 def test_a_matched_report_does_not_count_twice_against_the_day() -> None:
     made = ledger(deposit(500), *[executed(50, tx=f"0x{n}") for n in range(3)])
     same = tuple(e for e in made.events if e.tx_hash == "0x2")
-    assert codes(made.book(), row("buy", 50, tx="0x2"), *same) == []
+    assert codes(made.case(), row("buy", 50, tx="0x2"), *same) == []
 
 
 def test_per_action_the_approved_amount_counts_where_it_is_larger() -> None:
@@ -209,13 +209,13 @@ def test_per_action_the_approved_amount_counts_where_it_is_larger() -> None:
 
 
 def test_the_stricter_of_policy_and_mandate_binds_and_is_named() -> None:
-    book = replace(funded(), policy=Policy(per_tx_cap_usdc=usdc(30), total_cap_usdc=usdc(35)))
-    broken = violations(book, row("buy", 36))
+    case = replace(funded(), policy=Policy(per_tx_cap_usdc=usdc(30), total_cap_usdc=usdc(35)))
+    broken = violations(case, row("buy", 36))
     assert [(b.code, b.allowed, b.bound_by) for b in broken] == [
         ("over_per_tx_cap", "30.000000", "policy"), ("over_budget", "35.000000", "policy")
     ]  # fmt: skip
     assert (
-        violations(replace(book, policy=Policy(per_tx_cap_usdc=usdc(60))), row("buy", 55))[
+        violations(replace(case, policy=Policy(per_tx_cap_usdc=usdc(60))), row("buy", 55))[
             0
         ].bound_by
         == "mandate"
@@ -225,21 +225,21 @@ def test_the_stricter_of_policy_and_mandate_binds_and_is_named() -> None:
 def test_an_approved_item_covers_its_own_action_once() -> None:
     new = executed(40, tx="0x01")
     new = replace(new, payload={"executed": {**new.payload["executed"], "approved": "40"}})
-    book = funded(approval_above_usdc=usdc(20))
-    assert codes(replace(book, approvals=(item(40),)), new) == []
-    assert codes(replace(book, approvals=(item(40, "used"),)), new) == ["approval_missing"]
-    assert codes(replace(book, approvals=(item(41),)), new) == ["approval_missing"]
-    assert codes(replace(book, approvals=(item(40, target={"address": OTHER}),)), new) == [
+    case = funded(approval_above_usdc=usdc(20))
+    assert codes(replace(case, approvals=(item(40),)), new) == []
+    assert codes(replace(case, approvals=(item(40, "used"),)), new) == ["approval_missing"]
+    assert codes(replace(case, approvals=(item(41),)), new) == ["approval_missing"]
+    assert codes(replace(case, approvals=(item(40, target={"address": OTHER}),)), new) == [
         "approval_missing"
     ]
-    assert codes(replace(book, switches=Switches(approval_gate=False)), new) == []
+    assert codes(replace(case, switches=Switches(approval_gate=False)), new) == []
 
 
 def test_a_report_of_an_approved_execution_is_clean_after_the_item_is_used_up() -> None:
     new = executed(40, tx="0x01")
     made = ledger(deposit(500), new)
-    book = made.book(mandate(approval_above_usdc=usdc(20)))
-    assert codes(book, row("buy", 40, tx="0x01"), made.events[-1]) == []
+    case = made.case(mandate(approval_above_usdc=usdc(20)))
+    assert codes(case, row("buy", 40, tx="0x01"), made.events[-1]) == []
 
 
 def test_what_happened_after_a_stop_of_the_record_is_flagged_and_what_happened_before_it_is_not() -> (
@@ -247,7 +247,7 @@ def test_what_happened_after_a_stop_of_the_record_is_flagged_and_what_happened_b
 ):
     stop = row("stop", None, "owner", at=NOON, reason="owner", record_only=True)
     made = ledger(deposit(500), stop)
-    stopped = made.book(mandate(status=Status.STOPPED, stopped_at=NOON))
+    stopped = made.case(mandate(status=Status.STOPPED, stopped_at=NOON))
     told = made.state.record_stop
     assert told is not None
     assert codes(stopped, executed(10, tx="0x01", at=told)) == []

@@ -90,6 +90,26 @@ async def test_an_inbound_report_waits_in_transit_and_lands_on_idle(both: World)
     assert again is None
 
 
+async def test_what_the_chain_told_of_a_transaction_first_stands_against_its_report(
+    both: World,
+) -> None:
+    owner, agent, wallet = await an_agent(both, proves=True)
+    other, others = await both.agent(owner)
+    await both.prove(other, others)
+    await funded(both, agent, "5")
+    assert (await report(both, agent, 1, "2", "in")).status == 201
+    usdc, now = both.evm.usdc, both.clock.now()
+    found = [(tx(1), TransferLog(usdc, wallet.address, others.address, 1_000_000, 0))]
+    # It left the agent, who said that it came; then the chain mines it anew, with a gain.
+    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, now)) == 2
+    told = Outcome(2_000_000)
+    await both.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(1), told, now))
+    assert await status_of(both, tx(1)) == (agent.user_id, "failed")
+    assert await held(both, agent) == {"idle": "4.000000", "in_transit": "0.000000"}
+    again = await both.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(1), told, now))
+    assert again is None
+
+
 async def test_a_duplicate_is_refused_whoever_reports_it_and_in_any_case(world: World) -> None:
     owner, agent, _ = await an_agent(world)
     rival, _ = await world.agent(owner)
