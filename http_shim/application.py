@@ -30,6 +30,7 @@ from tools.call.wire import encoded
 log = logging.getLogger("wallet.http")
 
 UNCOUNTED: Final = web.AppKey("uncounted", frozenset[str])
+LEAVING: Final = web.AppKey("leaving", asyncio.Event)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SECURITY_HEADERS: Final = {
@@ -71,6 +72,7 @@ def build(
     app[DEPS], app[METRICS] = deps, Metrics()
     # Operations count their own calls, MCP its tools'; health is asked by who runs the service.
     app[UNCOUNTED] = frozenset({op.name for op in operations} | set(MCP_ROUTES) | about.HEALTH)
+    app[LEAVING] = asyncio.Event()
     app.on_response_prepare.append(_dress)
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
@@ -109,6 +111,9 @@ async def _dress(request: web.Request, response: web.StreamResponse) -> None:
     headers["Server"] = "wallet"
     for name, value in SECURITY_HEADERS.items():
         headers.setdefault(name, value)
+    if request.app[LEAVING].is_set():
+        response.force_close()
+        headers["Connection"] = "close"
 
 
 def _request_id(request: web.Request) -> str:
