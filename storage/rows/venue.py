@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from domain.trading.own import AgentKey, KeyKind, KeyStatus, Link, LinkChallenge
+from domain.trading.own import NOBODY, AgentKey, KeyKind, KeyStatus, Link, LinkChallenge
 from domain.trading.venue import Network
 from storage.sql import (
     Row,
@@ -193,9 +193,38 @@ class VenueAccounts:
             "ORDER BY requested_at DESC, approval_id DESC LIMIT 1",
             link=link_id,
             kind=kind,
-            nobody="0x" + "00" * 20,
+            nobody=NOBODY,
         )  # fmt: skip
         return _key(row)
+
+    def last_key(self, link_id: str, kind: KeyKind) -> AgentKey | None:
+        """The newest key of a link that the venue took, whether or not it ended."""
+        row = first(
+            self._sql,
+            "SELECT * FROM venue_agent_keys WHERE link_id = :link AND kind = :kind "
+            "AND status = 'approved' AND agent_lower <> :nobody "
+            "ORDER BY requested_at DESC, approval_id DESC LIMIT 1",
+            link=link_id,
+            kind=kind,
+            nobody=NOBODY,
+        )
+        return _key(row)
+
+    def links_to_check(self, now: datetime, before: datetime, most: int) -> list[Link]:
+        """Links with a keeper key in date that the venue was not asked about since `before`,
+        longest ago first."""
+        rows = self._sql.rows(
+            "SELECT l.* FROM venue_agent_keys k JOIN venue_links l ON l.link_id = k.link_id "
+            "WHERE k.kind = 'keeper' AND k.ended_at IS NULL AND k.status = 'approved' "
+            "AND k.agent_lower <> :nobody AND k.valid_until > :now AND l.ended_at IS NULL "
+            "AND COALESCE(k.checked_at, 0) < :before "
+            "ORDER BY COALESCE(k.checked_at, 0), k.approval_id LIMIT :most",
+            nobody=NOBODY,
+            now=micros(now),
+            before=micros(before),
+            most=most,
+        )
+        return [link for r in rows if (link := _link(r)) is not None]
 
     def names_of(self, link_id: str, kind: KeyKind) -> set[str]:
         """The names that a link's keys were approved under."""

@@ -1424,7 +1424,7 @@ class StepOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    step: Literal["link", "enable", "verify", "fund", "builder_fee"]
+    step: Literal["link", "enable", "verify", "renew", "fund", "builder_fee"]
     text: str
     route: str | None
 

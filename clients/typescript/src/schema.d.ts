@@ -3791,7 +3791,7 @@ export interface components {
         /** @description One thing that is still to do. */
         StepOut: {
             /** @enum {string} */
-            step: "link" | "enable" | "verify" | "fund" | "builder_fee";
+            step: "link" | "enable" | "verify" | "renew" | "fund" | "builder_fee";
             text: string;
             route: string | null;
         };
