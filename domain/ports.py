@@ -388,6 +388,11 @@ class Venues(Protocol):
         """Return the venue. Errors: `not_configured`."""
         ...
 
+    def met(self) -> Mapping[tuple[Network, str, str], int]:
+        """How often the venue said what this service does not know, by network, kind of request
+        and what it was; all three out of lists of this service's own."""
+        ...
+
 
 class OrderSigner(Protocol):
     """The process that holds keeper keys; it decides by itself what it signs (trading 00.10).

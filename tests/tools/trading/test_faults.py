@@ -170,7 +170,11 @@ async def test_unknown_fields_change_no_answer(desk: Desk) -> None:
         assert "unheardOf" not in str(two)
     await desk.enabled(p, order_key(1))
     assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
-    assert desk.networks.get("mainnet").client.met.unknown["unheardOf"] > 0
+    met = desk.networks.met()
+    for kind in ("meta", "spotMeta", "fundingHistory", "userFees"):
+        assert met["mainnet", kind, "field"] > 0
+    assert met["mainnet", "metaAndAssetCtxs", "field"] > 0
+    assert met["testnet", "extraAgents", "field"] > 0
 
 
 @pytest.mark.parametrize(
