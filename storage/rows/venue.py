@@ -267,8 +267,9 @@ class VenueAccounts:
         if listed:
             self.settle_key(approval_id, "approved")
 
-    def counts(self, network: Network, now: datetime, soon: datetime) -> tuple[int, int, int]:
-        """Links; keys that are approved and in date; those of them that end before `soon`."""
+    def counts(self, network: Network, now: datetime, soon: datetime) -> tuple[int, int, int, int]:
+        """Links; keys that are approved and in date; those of them that end before `soon`, and
+        those that the venue did not name when it was asked last."""
         links = first(
             self._sql,
             "SELECT COUNT(*) AS n FROM venue_links WHERE network = :network AND ended_at IS NULL",
@@ -276,7 +277,9 @@ class VenueAccounts:
         )
         keys = first(
             self._sql,
-            "SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN valid_until < :soon THEN 1 ELSE 0 END), 0) AS ending "
+            "SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN valid_until < :soon THEN 1 ELSE 0 END), 0) AS ending, "
+            "COALESCE(SUM(CASE WHEN listed = 0 AND checked_at IS NOT NULL THEN 1 ELSE 0 END), 0) "
+            "AS unnamed "
             "FROM venue_agent_keys WHERE network = :network AND ended_at IS NULL "
             "AND status = 'approved' AND valid_until > :now",
             network=network,
@@ -284,8 +287,8 @@ class VenueAccounts:
             soon=micros(soon),
         )
         if links is None or keys is None:
-            return 0, 0, 0
-        return int(links["n"]), int(keys["n"]), int(keys["ending"])
+            return 0, 0, 0, 0
+        return int(links["n"]), int(keys["n"]), int(keys["ending"]), int(keys["unnamed"])
 
     # -- intents
     # ---------------------------------------------------------------------------------------------
