@@ -385,7 +385,7 @@ class Venues(Protocol):
         ...
 
     def met(self) -> Mapping[tuple[Network, str, str], int]:
-        """How often the venue said what is not known here, by network, kind of request, and what."""
+        """How often the venue said what is not known here, by network, kind and what."""
         ...
 
 
