@@ -47,9 +47,10 @@ READS: list[tuple[str, Caller, dict[str, Any]]] = [
     ("mandate_steps", AS_OWNER, {"public_id": BIG, "limit": 200}),
     ("mandate_approvals", AS_OWNER, {"public_id": BIG, "limit": 200}),
     ("mandate_reconcile", AS_OWNER, {"public_id": BIG, "tx_hash": TX}),
-    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W46"}),
-    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W47"}),
-    ("owner_statement_all", AS_OWNER, {"week": "2026-W46"}),
+    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W45", "limit": 200}),
+    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W46", "limit": 200}),
+    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W47", "limit": 200}),
+    ("owner_statement_all", AS_OWNER, {"week": "2026-W46", "limit": 200}),
     ("mandate_report_event", AS_AGENT, {"public_id": BIG, "kind": "note"}),
 ]
 
