@@ -28,8 +28,8 @@ AS_OWNER = Caller("owner", OWNER, OWNER, ADDRESS)
 AS_AGENT = Caller("agent", AGENT, OWNER, ADDRESS, "Scout", "h")
 TX = "0x" + "ab" * 32
 
-# Reads of a record that grows, as each of those who may make them. Not here: agent_activity and
-# hall_agent, whose work grows with the number of an agent's mandates.
+# Reads of a record that grows, as each of those who may make them. Not here: hall_agent,
+# whose work grows with the number of an agent's mandates.
 READS: list[tuple[str, Caller, dict[str, Any]]] = [
     ("owner_agents", AS_OWNER, {"limit": 200}),
     ("agents_me", AS_AGENT, {}),
@@ -37,6 +37,8 @@ READS: list[tuple[str, Caller, dict[str, Any]]] = [
     ("agent_policy", AS_OWNER, {"agent_id": AGENT}),
     ("agent_balances", AS_OWNER, {"agent_id": AGENT}),
     ("agent_offers", AS_AGENT, {"agent_id": AGENT, "limit": 200}),
+    ("agent_activity", AS_AGENT, {"agent_id": AGENT, "limit": 200}),
+    ("agent_activity", AS_OWNER, {"agent_id": AGENT, "limit": 200}),
     ("hall_list", NOBODY, {"limit": 200}),
     ("hall_proof", NOBODY, {}),
     ("mandate_list", AS_OWNER, {"limit": 200}),

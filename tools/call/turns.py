@@ -12,12 +12,12 @@ B = TypeVar("B")
 ITEMS_A_TURN: Final = 25
 
 
-async def each(items: Iterable[A], of: Callable[[A], B]) -> list[B]:
-    """`of` of every item; the others on the loop have their turn every `ITEMS_A_TURN`."""
+async def each(items: Iterable[A], of: Callable[[A], B], a_turn: int = ITEMS_A_TURN) -> list[B]:
+    """`of` of every item; the others on the loop have their turn every `a_turn` items."""
     told: list[B] = []
     for n, item in enumerate(items, start=1):
         told.append(of(item))
-        if n % ITEMS_A_TURN == 0:
+        if n % a_turn == 0:
             await anyio.lowlevel.checkpoint()
     return told
 

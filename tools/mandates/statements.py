@@ -42,7 +42,7 @@ WEEK_FIELD: Final[Any] = Field(
 )
 
 
-MANDATES_A_TURN: Final = 10
+MANDATES_A_TURN: Final = 5
 
 
 class StatementIn(OneMandate):
@@ -135,7 +135,7 @@ async def walk(deps: Deps, caller: Caller, asked: AllIn) -> Written:
     page = spans[: asked.limit]
     more = after(page[-1].mandate) if len(spans) > len(page) else None
     head = together((), period, sums if asked.cursor is None else None, more)
-    weeks = await each(page, lambda span: told(mandate_week(span), MandateWeek))
+    weeks = await each(page, lambda s: told(mandate_week(s), MandateWeek), MANDATES_A_TURN)
     return Written(told(head, StatementOfAll) | {"mandates": weeks})
 
 
