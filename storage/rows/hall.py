@@ -50,7 +50,8 @@ class HallAgent:
 
     Shapes: `facts` has an integer or None for every name of `SORTS`; `body` is the rest as JSON
     values.
-    Units: `usdc_working_micros` micro-USDC in working mandates.
+    Units: `usdc_working_micros` micro-USDC in working mandates; `mandates` those that it accepted,
+    `calls` what was executed under them.
     """
 
     agent_id: str
@@ -61,6 +62,20 @@ class HallAgent:
     usdc_working_micros: int
     as_of: datetime
     body: Mapping[str, Any]
+    mandates: int = 0
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HallTotals:
+    """All agents together: those with an accepted mandate, their working mandates, micro-USDC in
+    these, and executed calls.
+    """
+
+    agents: int
+    mandates_working: int
+    usdc_working_micros: int
+    calls: int
 
 
 class Hall:
@@ -130,11 +145,6 @@ class Hall:
         )
         return [r["agent_id"] for r in (*new, *behind)][:limit]
 
-    def rows_recorded(self) -> int:
-        """How many ledger rows there are, out of the ledgers' heads."""
-        row = first(self._sql, "SELECT COALESCE(SUM(seq), 0) AS n FROM ledger_heads")
-        return int(row["n"]) if row else 0
-
     def _days(self, where: str, of: str, since: str, until: str) -> list[HallDay]:
         rows = self._sql.rows(
             f"SELECT * FROM hall_days WHERE {where} AND day >= :since AND day < :until "
@@ -155,6 +165,8 @@ class Hall:
             **keys,
             "mandates_working": agent.mandates_working,
             "usdc_working": agent.usdc_working_micros,
+            "mandates": agent.mandates,
+            "calls": agent.calls,
             "as_of": micros(agent.as_of),
             "facts": canonical(dict(agent.facts)),
             "body": canonical(dict(agent.body)),
@@ -199,20 +211,16 @@ class Hall:
         )
         return [_agent(r) for r in rows]
 
-    def totals(self) -> tuple[int, int, int]:
-        """(agents with an accepted mandate, working mandates, micro-USDC working)."""
+    def totals(self) -> HallTotals:
+        """Out of an index that holds nothing else."""
         row = first(
             self._sql,
-            "SELECT COALESCE(SUM(mandates_working), 0) AS working, "
-            "COALESCE(SUM(usdc_working), 0) AS usdc FROM hall_agents",
+            "SELECT COUNT(*) AS agents, COALESCE(SUM(mandates_working), 0) AS working, "
+            "COALESCE(SUM(usdc_working), 0) AS usdc, COALESCE(SUM(calls), 0) AS calls "
+            "FROM hall_agents WHERE mandates > 0",
         )
-        took = first(
-            self._sql,
-            "SELECT COUNT(DISTINCT agent_id) AS agents FROM mandates "
-            "WHERE agent_id IS NOT NULL AND accepted_at IS NOT NULL",
-        )
-        agents = int(took["agents"]) if took else 0
-        return (agents, int(row["working"]), int(row["usdc"])) if row else (agents, 0, 0)
+        told = (int(row[n]) for n in ("agents", "working", "usdc", "calls")) if row else (0,) * 4
+        return HallTotals(*told)
 
 
 def hall_after(sort: str, agent: HallAgent) -> str:
@@ -247,6 +255,8 @@ def _agent(row: Row) -> HallAgent:
         int(row["usdc_working"]),
         moment(row["as_of"]),
         _legible(json.loads(row["body"])),
+        int(row["mandates"]),
+        int(row["calls"]),
     )
 
 

@@ -136,6 +136,8 @@ def computed(uow: UnitOfWork, agent: Agent, known: Sequence[Standing], ask: Aske
         sum(s.worth or 0 for s in working),
         ask.now,
         wire(row),
+        len(known),
+        sum(d.calls for s in known for d in s.days),
     )
 
 

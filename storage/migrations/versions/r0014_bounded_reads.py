@@ -1,4 +1,7 @@
-"""Indexes for reads that would walk a whole ledger, or all mandates of an agent."""
+"""Indexes for reads that would walk a whole ledger, or all mandates; the Hall counts calls.
+
+The Hall's days and rows are dropped, and rolled up again from the ledgers: a day has more figures.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +16,7 @@ _OPEN = sa.text("accepted_at IS NULL")
 
 
 def upgrade() -> None:
-    """Create the indexes."""
+    """Create indexes and columns; drop what is derived."""
     op.create_index(
         "ledger_late",
         "ledger_events",
@@ -27,4 +30,14 @@ def upgrade() -> None:
         ["agent_id", "created_at", "public_id"],
         sqlite_where=_OPEN,
         postgresql_where=_OPEN,
+    )
+    op.execute("DELETE FROM hall_days")
+    op.execute("DELETE FROM hall_agents")
+    big = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    for name in ("mandates", "calls"):
+        op.add_column("hall_agents", sa.Column(name, big, nullable=False, server_default="0"))
+    op.create_index(
+        "hall_agents_totals",
+        "hall_agents",
+        ["mandates", "mandates_working", "usdc_working", "calls"],
     )
