@@ -248,6 +248,7 @@ Table(
     *(_need(f"by_{n}", BIG) for n in _HALL_SORTS), _need("mandates_working", BIG), _need("usdc_working", BIG),
     _need("as_of", BIG), _need("facts", Text), _need("body", Text),
     Column("mandates", BIG, nullable=False, server_default="0"), Column("calls", BIG, nullable=False, server_default="0"),
+    Column("chart", Text, nullable=False, server_default="{}"),
     Index("hall_agents_totals", "mandates", "mandates_working", "usdc_working", "calls"),
     *(Index(f"hall_agents_{n}", f"by_{n}", "agent_id") for n in _HALL_SORTS),
 )  # fmt: skip

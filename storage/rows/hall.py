@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -32,6 +32,12 @@ SORTS: Final[Mapping[str, int]] = {
 }
 
 
+LISTED: Final = (
+    "agent_id, accepts, ranked, facts, mandates_working, usdc_working, as_of, body, mandates, "
+    "calls, '{}' AS chart, " + ", ".join(f"by_{name}" for name in SORTS)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class HallDay:
     """What one UTC day of a mandate adds up to; `day` is its ISO date, `body` its figures as JSON
@@ -51,7 +57,7 @@ class HallAgent:
     Shapes: `facts` has an integer or None for every name of `SORTS`; `body` is the rest as JSON
     values.
     Units: `usdc_working_micros` micro-USDC in working mandates; `mandates` those that it accepted,
-    `calls` what was executed under them.
+    `calls` what was executed under them; `chart` as JSON values, read with one agent only.
     """
 
     agent_id: str
@@ -64,6 +70,7 @@ class HallAgent:
     body: Mapping[str, Any]
     mandates: int = 0
     calls: int = 0
+    chart: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +174,7 @@ class Hall:
             "usdc_working": agent.usdc_working_micros,
             "mandates": agent.mandates,
             "calls": agent.calls,
+            "chart": canonical(dict(agent.chart)),
             "as_of": micros(agent.as_of),
             "facts": canonical(dict(agent.facts)),
             "body": canonical(dict(agent.body)),
@@ -203,7 +211,7 @@ class Hall:
         where = "" if ranked is None else f" AND ranked = {int(ranked)}"
         where += " AND accepts = 1" if accepting else ""
         rows = self._sql.rows(
-            f"SELECT * FROM hall_agents WHERE (by_{sort}, agent_id) > (:key, :last){where} "
+            f"SELECT {LISTED} FROM hall_agents WHERE (by_{sort}, agent_id) > (:key, :last){where} "
             f"ORDER BY by_{sort}, agent_id LIMIT :most",
             key=key,
             last=last,
@@ -257,6 +265,7 @@ def _agent(row: Row) -> HallAgent:
         _legible(json.loads(row["body"])),
         int(row["mandates"]),
         int(row["calls"]),
+        json.loads(row["chart"]),
     )
 
 

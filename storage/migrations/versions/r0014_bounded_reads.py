@@ -36,6 +36,7 @@ def upgrade() -> None:
     big = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     for name in ("mandates", "calls"):
         op.add_column("hall_agents", sa.Column(name, big, nullable=False, server_default="0"))
+    op.add_column("hall_agents", sa.Column("chart", sa.Text(), nullable=False, server_default="{}"))
     op.create_index(
         "hall_agents_totals",
         "hall_agents",
