@@ -115,14 +115,18 @@ async def test_the_keeper_goes_over_many_mandates_without_holding_the_loop(
         closing.push_async_callback(store.close)
         closing.push_async_callback(chains.close)
         deps = Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
+        await anyio.lowlevel.checkpoint()
         watch.forget()
         await refresh(deps, AGENT)
+        await anyio.lowlevel.checkpoint()
         assert watch.longest_ms < HELD_MS, watch.what
         row = await run(BY_NAME["hall_agent"], deps, NOBODY, {"agent_id": AGENT})
         assert row.body["delegators"]["self"]["mandates"] == row.body["mandates_total"] == 1_001
+        await anyio.lowlevel.checkpoint()
         watch.forget()
         put = {"agent_id": AGENT, "accepts_mandates": False}
         changed = await run(BY_NAME["owner_agent_policy_put"], deps, AS_OWNER, put)
+        await anyio.lowlevel.checkpoint()
         assert (changed.status, watch.longest_ms < HELD_MS) == (200, True), watch.what
         page = await run(BY_NAME["hall_list"], deps, NOBODY, {})
         (listed,) = page.body["items"]
