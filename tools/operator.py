@@ -156,11 +156,12 @@ def house_keys(uow: UnitOfWork) -> list[dict[str, Any]]:
 def counted(uow: UnitOfWork, now: datetime) -> dict[str, Any]:
     """How much there is, by bounded queries."""
     working, mandates = uow.mandates.counts()
+    hall = uow.hall.totals()
     return {
-        "agents": uow.hall.totals()[0],
+        "agents": hall.agents,
         "mandates": mandates,
         "mandates_working": working,
-        "actions_recorded": uow.hall.rows_recorded(),
+        "actions_recorded": hall.calls,
         "as_of": timestamp(now),
     }
 

@@ -23,6 +23,11 @@ PAGE: Final = 2_000
 CLOCKS_APART: Final = timedelta(minutes=1)
 
 
+# The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
+WEEK, MONDAY = 604_800_000_000, 259_200_000_000
+LATE: Final = f"(occurred_at + {MONDAY}) / {WEEK} < (created_at + {MONDAY}) / {WEEK}"
+
+
 _AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
 
 
@@ -199,11 +204,18 @@ class Ledger:
             near=near,
         )
         state = self._folded(public_id, int(row["seq"])) if row else EMPTY
+        # Those stored in the rest of the week of the moment, and those that tell in a later week
+        # of one before: the only rows of `ledger_late`, however many others there are. The plus
+        # signs keep SQLite from walking the others by their time or number.
         late = self._sql.rows(
             "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :near "
-            "AND occurred_at < :before AND seq > :seq ORDER BY seq",
+            "AND created_at < :monday AND occurred_at < :before AND +seq > :seq "
+            "UNION ALL SELECT * FROM ledger_events WHERE public_id = :public_id "
+            f"AND {LATE} AND occurred_at < :before AND +created_at >= :monday AND +seq > :seq "
+            "ORDER BY seq",
             public_id=public_id,
             near=near,
+            monday=-(-(micros(moment_) + MONDAY) // WEEK) * WEEK - MONDAY,
             before=micros(moment_),
             seq=state.seq,
         )
@@ -290,7 +302,7 @@ class Ledger:
             seq=seq,
             most=limit,
         )
-        return [event_of(r) for r in rows]
+        return [self._cache.event(r) for r in rows]
 
     def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
         """Rows above a seq (exclusive), oldest first."""

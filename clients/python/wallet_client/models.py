@@ -3376,7 +3376,7 @@ class ProgressSummary(BaseModel):
 
 class Proof(BaseModel):
     """
-    Four live numbers.
+    Four live numbers, measured: agents with an accepted mandate, what works, executed calls.
     """
 
     model_config = ConfigDict(
@@ -3392,7 +3392,7 @@ class Proof(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
-    actions_recorded: int
+    actions_recorded: Annotated[int, Field(description="calls that vaults executed")]
     as_of: AwareDatetime
 
 
