@@ -11,11 +11,13 @@ from domain.facts import (
     Call,
     InnerCall,
     Receipt,
+    Sent,
     SignerCheck,
     Simulation,
     VaultFunction,
     VaultState,
 )
+from domain.mandates.actions import Action
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.venue import (
@@ -149,6 +151,16 @@ class Chain(Protocol):
         """
         ...
 
+    def action(self, vault: str, target: str, data: str, approve_amount: Usdc) -> Action:
+        """The action that this very call is, with its hashes (contract 6)."""
+        ...
+
+    def action_called(self, vault: str, data: str) -> Action | None:
+        """The action that calldata of the vault's execute or executeApproved is; None for any
+        other.
+        """
+        ...
+
     def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
         """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
         terms.
@@ -189,6 +201,12 @@ class Chain(Protocol):
 
     async def waiting(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""
+        ...
+
+    async def sent(self, sender: str, to: str, after_block: int) -> Sent:
+        """Find what an account sent to a contract after a block, the failed calls too, of which no
+        log tells.
+        """
         ...
 
     async def simulate(self, call: Call) -> Simulation:

@@ -1,8 +1,8 @@
-"""What identifies an action: target, calldata, amount."""
+"""What identifies an action: the very call of the vault."""
 
 from __future__ import annotations
 
-import hashlib
+from dataclasses import dataclass
 
 from domain.money import Usdc
 
@@ -14,16 +14,16 @@ def selector_of(data: str) -> str:
     return data[:10].lower()
 
 
-def action_hash_of(target: str, selector: str, amount: Usdc, data: str) -> str:
-    """`target:selector:amount:sha256(data)`, lower case.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One exact call through a vault (contract 6).
 
-    The parts that the vault's log repeats stand in front, so that an executed call finds its
-    reservation.
+    Shapes: `action_hash` = keccak256(abi.encode(vault, target, keccak256(data), approveAmount))
+    and `data_hash` = keccak256(data), 0x and 64 lower-case digits; `target` is lower case.
     """
-    digest = hashlib.sha256(data.lower().encode()).hexdigest()
-    return f"{target.lower()}:{selector.lower()}:{amount.micros}:{digest}"
 
-
-def action_hash(target: str, data: str, amount: Usdc) -> str:
-    """The hash of one call."""
-    return action_hash_of(target, selector_of(data), amount, data)
+    action_hash: str
+    target: str
+    selector: str
+    data_hash: str
+    amount: Usdc
