@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from domain.money import Usdc
 
@@ -27,3 +28,21 @@ class Action:
     selector: str
     data_hash: str
     amount: Usdc
+
+
+class Actions(Protocol):
+    """Names the calls of a vault; pure."""
+
+    def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
+        """keccak256(abi.encode(vault, target, keccak256(data), approveAmount)), 0x hex."""
+        ...
+
+    def action(self, vault: str, target: str, data: str, approve_amount: Usdc) -> Action:
+        """The action that this very call is, with its hashes."""
+        ...
+
+    def action_called(self, vault: str, data: str) -> Action | None:
+        """The action that calldata of the vault's execute or executeApproved is; None for any
+        other.
+        """
+        ...
