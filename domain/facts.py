@@ -118,7 +118,10 @@ class Revert:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A mined transaction."""
+    """A mined transaction.
+
+    `data` is the calldata of one that failed, 0x hex, where the node still knows it.
+    """
 
     tx_hash: str
     ok: bool
@@ -129,6 +132,21 @@ class Receipt:
     logs: tuple[VaultLog, ...]
     transfers: tuple[TransferLog, ...]
     revert: Revert | None = None
+    data: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What an account sent to one contract after a block, oldest first; all with their calldata.
+
+    `waits`: a transaction of the account is known and not mined yet. `unknown` says why it cannot
+    be told, and then nothing follows from the rest.
+    """
+
+    calls: tuple[Receipt, ...] = ()
+    waits: bool = False
+    unknown: str | None = None
+    as_of: BlockStamp | None = None
 
 
 @dataclass(frozen=True, slots=True)

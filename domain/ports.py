@@ -11,11 +11,13 @@ from domain.facts import (
     Call,
     InnerCall,
     Receipt,
+    Sent,
     SignerCheck,
     Simulation,
     VaultFunction,
     VaultState,
 )
+from domain.mandates.actions import Actions
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.venue import (
@@ -59,9 +61,8 @@ class Ids(Protocol):
         ...
 
 
-class Chain(Protocol):
-    """One chain. The synchronous methods are pure; the others read a block and may raise
-    `chain_unavailable`.
+class Chain(Actions, Protocol):
+    """One chain. Methods that are not async are pure; the others may raise `chain_unavailable`.
 
     Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature`
     still answers for an EOA.
@@ -143,12 +144,6 @@ class Chain(Protocol):
         """Calldata of USDC approve."""
         ...
 
-    def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
-        """keccak256(abi.encode(vault, target, keccak256(data), approveAmount)), 0x hex: what names
-        one action (contract 6).
-        """
-        ...
-
     def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
         """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
         terms.
@@ -189,6 +184,10 @@ class Chain(Protocol):
 
     async def waiting(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""
+        ...
+
+    async def sent(self, sender: str, to: str, after_block: int) -> Sent:
+        """What an account sent to a contract after a block, failed calls too."""
         ...
 
     async def simulate(self, call: Call) -> Simulation:

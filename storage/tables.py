@@ -149,9 +149,12 @@ Table(
 )  # fmt: skip
 Table(
     "reservations", metadata,
-    _need("public_id", Text), _need("action_hash", Text), _need("amount_micros", BIG), _need("made_at", BIG),
-    _need("expires_at", BIG), _may("approval_id", Text),
+    _need("public_id", Text), _need("action_hash", Text), _need("target", Text), _need("selector", Text),
+    _need("data_hash", Text), _need("amount_micros", BIG), _need("made_at", BIG), _need("expires_at", BIG),
+    _need("sender", Text), _may("block", BIG), _may("approval_id", Text), _may("outcome", Text), _may("tx_hash", Text),
     PrimaryKeyConstraint("public_id", "action_hash"),
+    Index("reservations_live", "public_id", "expires_at"),
+    Index("reservations_call", "public_id", "data_hash"),
 )  # fmt: skip
 Table(
     "idempotency", metadata,

@@ -91,6 +91,12 @@ class AgreedTerms:
     vault_address: str | None
     status: StatusName
     paused: bool
+    provisional: bool = field(
+        metadata=said(
+            "true while the newest block says another status or pause than the rows that are deep "
+            "enough; status, paused and their times are the newest block's"
+        )
+    )
     proposed_by_agent_id: str | None
     needs_review: bool
     created_at: Timestamp
@@ -151,6 +157,7 @@ class Mandate:
     (spec 2.2).
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
+    `provisional` is never stored: it marks what the ledger does not say yet.
     `from_board` stays true where the agent took the mandate from the open board, which closed it.
     Source: spec 2.2, contract 3.
     """
@@ -192,6 +199,7 @@ class Mandate:
     signed: Signed | None = None
     legacy_caps: Mapping[str, Any] = field(default_factory=dict)
     needs_review: bool = False
+    provisional: bool = False
 
     @property
     def floor(self) -> Usdc:
@@ -273,6 +281,7 @@ class Mandate:
             vault_address=self.vault_address,
             status=self.status.value,
             paused=self.paused,
+            provisional=self.provisional,
             proposed_by_agent_id=self.proposed_by_agent_id,
             needs_review=self.needs_review,
             created_at=self.created_at,

@@ -43,13 +43,14 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The action an agent asks calldata for; `held` is what an own live reservation already
-    counts.
+    counts, `action_hash` what identifies it (None while there is no vault).
     """
 
     target: str
     selector: str
     amount: Usdc
     held: Usdc = ZERO
+    action_hash: str | None = None
 
 
 def action_checks(case: Case, wanted: Wanted) -> list[Check]:
@@ -211,6 +212,7 @@ def _cash(case: Case, wanted: Wanted) -> Check:
         attempted=wanted.amount,
         allowed=left,
         remaining=remaining(case).as_json(),
+        retry_at=_retry_at(case, ClauseKey.BUDGET),
         detail=told | {"clause": 1},
     )
     return Check(ClauseKey.BUDGET, "over_budget", False, told, refused)
@@ -234,10 +236,7 @@ def needs_approval(case: Case, amount: Usdc) -> bool:
 def _asking(case: Case, wanted: Wanted) -> Check:
     told = {"allowed": text(case.mandate.approval_above_usdc), "attempted": str(wanted.amount)}
     approved = any(
-        a.shown(case.now) == "approved"
-        and a.approve_amount_usdc == wanted.amount
-        and str(a.target.get("address")).lower() == wanted.target.lower()
-        and str(a.target.get("selector")).lower() == wanted.selector.lower()
+        a.shown(case.now) == "approved" and a.action_hash == wanted.action_hash
         for a in case.approvals
     )
     return Check(
