@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from alembic import op
 from eth_utils.crypto import keccak
 
-revision = "0012"
-down_revision = "0011"
+revision = "0013"
+down_revision = "0012"
 
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
