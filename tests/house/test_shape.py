@@ -25,13 +25,7 @@ LONGER: Mapping[str, str] = {
 # What is longer and should not be; nothing is added here.
 TO_SPLIT = {
     "chain/evm.py",
-    "domain/ledger/fold.py",
-    "domain/ledger/positions.py",
-    "domain/mandates/purpose/statements.py",
-    "domain/refusals.py",
-    "tools/keeper/intake.py::row_of",
     "tools/mandates/calls.py",
-    "tools/mandates/drafts.py",
 }
 
 # What no line of shipped code names, and why it is there.
@@ -83,7 +77,7 @@ def _longer() -> Iterator[tuple[str, int]]:
 def test_modules_and_functions_are_small() -> None:
     longer = dict(_longer())
     assert {n: lines for n, lines in longer.items() if n not in LONGER.keys() | TO_SPLIT} == {}
-    assert set(LONGER) <= set(longer), "an exception that nothing needs any more"
+    assert set(LONGER) | TO_SPLIT <= set(longer), "an exception that nothing needs any more"
 
 
 def _imports(path: Path, known: set[str]) -> set[str]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from domain.refusals import REFUSALS, Kind
+from domain.refusal_kinds.kind import Kind
+from domain.refusals import REFUSALS
 from tools.call.operation import Operation
 from tools.call.wire import schema_of
 
