@@ -19,8 +19,8 @@ NOTE_MAX: Final = 2_000
 TX_BPS: Final = 1_000
 DAY_BPS: Final = 3_000
 PRESET: Final[Mapping[str, Any]] = MappingProxyType({
-    v.BUDGET: "500.000000", v.FLOOR: 2000, v.DAYS: 30, v.FEE: {"kind": FEE_KIND, "bps": 1000}, v.ASK: None, v.ON_FLOOR: "keep",
-    v.AIM: None,
+    v.BUDGET: "500.000000", v.FLOOR: 2000, v.DAYS: 30, v.FEE: {"kind": FEE_KIND, "bps": 1000},
+    v.ASK: None, v.ON_FLOOR: "keep", v.AIM: None,
 })  # fmt: skip
 _ASSUMED: Final = Usdc.parse(PRESET[v.BUDGET])
 _AMOUNTS: Final = frozenset({v.BUDGET, v.TX, v.DAY})
