@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -316,32 +316,6 @@ class Ledger:
         )
         return [event_of(r) for r in rows]
 
-    def get(self, public_id: str, event_id: str) -> Event | None:
-        """One row by its id."""
-        row = first(
-            self._sql,
-            "SELECT * FROM ledger_events WHERE event_id = :event_id AND public_id = :public_id",
-            event_id=event_id,
-            public_id=public_id,
-        )
-        return event_of(row) if row else None
-
-    def between(self, public_id: str, since: datetime, until: datetime) -> list[Event]:
-        """Rows of what happened from `since`, inclusive, until `until`, exclusive; in the order in
-        which they were stored.
-        """
-        return [
-            event_of(r)
-            for r in self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :near "
-                "AND occurred_at >= :since AND occurred_at < :until ORDER BY seq",
-                public_id=public_id,
-                near=micros(since - CLOCKS_APART),
-                since=micros(since),
-                until=micros(until),
-            )
-        ]
-
     def chain_rows_in(self, chain_id: int, low: int, high: int) -> list[tuple[str, Event]]:
         """Rows by the chain from some blocks, both inclusive: what a reorganisation may have taken
         away.
@@ -354,29 +328,6 @@ class Ledger:
             high=high,
         )
         return [(r["public_id"], event_of(r)) for r in rows]
-
-    def rows_of(self, public_id: str) -> Iterator[Row]:
-        """Every stored row as it is, oldest first: for verification and export."""
-        after = 0
-        while True:
-            rows = self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after "
-                f"ORDER BY seq LIMIT {PAGE}",
-                public_id=public_id,
-                after=after,
-            )
-            yield from rows
-            if len(rows) < PAGE:
-                return
-            after = int(rows[-1]["seq"])
-
-    def checkpoints_of(self, public_id: str) -> dict[int, str]:
-        """Stored checkpoints: seq to state text."""
-        rows = self._sql.rows(
-            "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id",
-            public_id=public_id,
-        )
-        return {int(r["seq"]): r["state"] for r in rows}
 
 
 def _week(created: int) -> tuple[int, int]:

@@ -249,16 +249,6 @@ class Transfers:
         )
         return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
 
-    def summed(self, agent_id: str) -> list[tuple[int, str, str, int]]:
-        """The same out of the append-only rows: what `balances` must equal."""
-        rows = self._sql.rows(
-            "SELECT chain_id, asset, state, SUM(delta) AS amount FROM balance_events "
-            "WHERE agent_id = :id "
-            "GROUP BY chain_id, asset, state ORDER BY chain_id, asset, state",
-            id=agent_id,
-        )
-        return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
-
     def events(
         self, agent_id: str, *, before: int, limit: int, before_n: int = 0
     ) -> list[BalanceEvent]:

@@ -36,6 +36,20 @@ FOR_OTHERS: Mapping[str, str] = {
     "venue.signing.l1_typed_data": "what a wallet shows of an order, for the order routes",
 }
 
+# Methods that no line of shipped code calls by name, and who does.
+CALLED_BY_OTHERS: Mapping[str, str] = {
+    "domain.refusals._Known.get_value": "string.Formatter",
+    "http_shim.listening.Connection.handle_error": "aiohttp",
+    "server.mcp_http.KeyBackend.authenticate": "starlette",
+    "server.settings.Settings.settings_customise_sources": "pydantic-settings",
+    "storage.rows.hall.Hall.days": "tests of the Hall's days, one mandate at a time",
+    "storage.rows.hall.Hall.get": "tests and the bench, one agent's row",
+    "venue.cache.Cache.bytes_held": "tests of the bound on what is held",
+    "venue.devvenue.core.DevVenue.sub_account": "tests that need one on the stage",
+    "domain.ports.Venue.agent_typed_data": "a wallet that is to sign an approval",
+    "venue.networks.VenueNetwork.agent_typed_data": "a wallet that is to sign an approval",
+}
+
 
 def _sources() -> list[Path]:
     return [p for f in PACKAGES for p in sorted((ROOT / f).rglob("*.py"))]
@@ -138,6 +152,43 @@ def test_nothing_is_defined_that_nobody_calls() -> None:
     }
     assert unused - set(FOR_OTHERS) == set()
     assert set(FOR_OTHERS) <= unused, "an exception that nothing needs any more"
+
+
+def _methods(path: Path) -> Iterator[tuple[str, str]]:
+    """(class, method) of what somebody has to name to call it; a decorator of a library calls."""
+    for c in ast.walk(_tree(path)):
+        for n in c.body if isinstance(c, ast.ClassDef) else ():
+            if not isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) or n.name[:2] == "__":
+                continue
+            if not any(isinstance(d, ast.Call) for d in n.decorator_list):
+                yield c.name, n.name
+
+
+def _repositories() -> Mapping[str, str]:
+    """The classes of storage/rows, each with its name in a unit of work."""
+    found: dict[str, str] = {}
+    for n in ast.walk(_tree(ROOT / "storage" / "unit_of_work.py")):
+        if isinstance(n, ast.FunctionDef) and n.decorator_list and isinstance(n.returns, ast.Name):
+            found[n.returns.id] = n.name
+    return found
+
+
+def test_no_method_is_there_that_nobody_calls() -> None:
+    shipped = [p for p in _sources() if "versions" not in p.parts]
+    used = {word for path in shipped for word in _words(path)}
+    whole = "\n".join(path.read_text() for path in shipped)
+    repositories = _repositories()
+    unused: set[str] = set()
+    for path in shipped:
+        of_rows = path.parent.name == "rows"
+        for owner, name in _methods(path):
+            # `get` is a word of many classes: of a repository it has to be said with its name.
+            at = repositories.get(owner) if of_rows else None
+            said = re.search(rf"\b{at}\s*\.\s*{name}\b", whole)
+            if name not in used or (at and not said and f"self.{name}(" not in path.read_text()):
+                unused.add(f"{_module(path)}.{owner}.{name}")
+    assert unused - set(CALLED_BY_OTHERS) == set()
+    assert set(CALLED_BY_OTHERS) <= unused, "an exception that nothing needs any more"
 
 
 @pytest.mark.parametrize("family", ["mandates", "acting", "agents", "public", "trading"])
