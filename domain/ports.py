@@ -33,6 +33,7 @@ from domain.trading.venue import (
     Told,
     UserRole,
 )
+from domain.wire import JsonObject
 
 
 class Clock(Protocol):
@@ -94,9 +95,9 @@ class Chain(Protocol):
     async def paymaster_data(
         self,
         method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
-        user_op: Mapping[str, Any],
+        user_op: JsonObject,
         entry_point: str,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`,
         `chain_unavailable`.
         """
@@ -125,12 +126,12 @@ class Chain(Protocol):
         """keccak256 of the canonical JSON of the entries that are not contract entries, 0x hex."""
         ...
 
-    def digest(self, typed_data: Mapping[str, Any]) -> str:
+    def digest(self, typed_data: JsonObject) -> str:
         """EIP-712 digest of the typed data, 0x hex."""
         ...
 
     def create_call(
-        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+        self, message: Mapping[str, str], targets: Sequence[Target], signature: str
     ) -> Call:
         """Calldata of the factory's create; `message` is the signed typed data's message."""
         ...
@@ -149,7 +150,7 @@ class Chain(Protocol):
         """
         ...
 
-    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
+    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> JsonObject:
         """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
         terms.
 
@@ -161,7 +162,7 @@ class Chain(Protocol):
         """True where the factory's vaults ask for the owner's signature above the amount."""
         ...
 
-    def explain_call(self, data: str) -> Mapping[str, Any]:
+    def explain_call(self, data: str) -> JsonObject:
         """Decode calldata of known functions: `{selector, function?, args?}`; never raises."""
         ...
 
@@ -195,7 +196,7 @@ class Chain(Protocol):
         """Run the call at the newest block without sending it."""
         ...
 
-    async def predict_vault(self, message: Mapping[str, Any], targets: Sequence[Target]) -> str:
+    async def predict_vault(self, message: Mapping[str, str], targets: Sequence[Target]) -> str:
         """Ask the factory for the address that `create` gives."""
         ...
 
@@ -346,21 +347,26 @@ class Venue(Protocol):
         """The venue's own clock, read fresh."""
         ...
 
-    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, Any]:
+    def agent_typed_data(self, approval: AgentApproval) -> JsonObject:
         """What a wallet signs to approve an agent (EIP-712)."""
         ...
 
-    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
+    def agent_signer(self, approval: AgentApproval, signature: JsonObject) -> str | None:
         """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a
         malformed one or a high s."""
         ...
 
-    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> JsonObject:
         """What a wallet signs to approve a builder, its message without the nonce."""
         ...
 
     def builder_signer(
-        self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: Mapping[str, Any]
+        self,
+        builder: str,
+        max_fee_rate: str,
+        nonce: int,
+        chain: str,
+        signature: JsonObject,
     ) -> str | None:
         """EIP-55 address behind `{r, s, v}` over a builder's approval. Errors:
         `invalid_signature`."""
@@ -371,7 +377,7 @@ class Venue(Protocol):
         ...
 
     async def approve_agent(
-        self, approval: AgentApproval, signature: Mapping[str, Any], signer: str
+        self, approval: AgentApproval, signature: JsonObject, signer: str
     ) -> Told:
         """Post exactly this approval; the signer is recovered again before it is sent.
 

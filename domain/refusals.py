@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from string import Formatter
@@ -35,12 +35,18 @@ class Refusal:
 
     kind: Kind
     reason: str
-    remaining: Mapping[str, Any] | None = None
+    remaining: Mapping[str, object] | None = None
     retry_at: datetime | None = None
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, object] = field(default_factory=dict)
     next: tuple[NextStep, ...] = ()
 
-    def as_json(self, role: Role | None = None) -> dict[str, Any]:
+    @property
+    def fields(self) -> Sequence[Mapping[str, str]]:
+        """What `invalid_request` says of each field, as `{loc, msg}`; empty of another refusal."""
+        told = self.detail.get("fields")
+        return told if isinstance(told, list) else ()
+
+    def as_json(self, role: Role | None = None) -> dict[str, object]:
         """Shape: the refusal block of contract 1, with the steps that `role` can take (all of them
         as they are where nobody in particular is told).
         """
@@ -48,7 +54,7 @@ class Refusal:
         steps = [s for s in (*self.next, *self.kind.next) if not (s.needs_rest and nothing_left)]
         if role is not None:
             steps = steps_for(role, steps, timed=self.retry_at is not None)
-        block: dict[str, Any] = {
+        block: dict[str, object] = {
             "error": self.kind.code,
             "reason": self.reason,
             "retry_safe": self.kind.retry_safe,
@@ -98,9 +104,9 @@ def refusal(
     code: str,
     /,
     *,
-    remaining: Mapping[str, Any] | None = None,
+    remaining: Mapping[str, object] | None = None,
     retry_at: datetime | None = None,
-    detail: Mapping[str, Any] | None = None,
+    detail: Mapping[str, object] | None = None,
     next: tuple[NextStep, ...] = (),
     **words: Any,
 ) -> Refusal:

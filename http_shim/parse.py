@@ -95,7 +95,7 @@ def repeated_key(raw: bytes) -> str | None:
     try:
         json.loads(raw, object_pairs_hook=_pairs)
     except Refused as refused:
-        return str(refused.refusal.detail["fields"][0]["loc"])
+        return refused.refusal.fields[0]["loc"]
     except (ValueError, RecursionError):
         return None
     return None

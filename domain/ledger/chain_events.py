@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from domain.facts import Args
 from domain.ledger.kinds import Kind
 from domain.ledger.payloads import (
     AgentPaid,
@@ -21,8 +22,6 @@ from domain.ledger.payloads import (
     Withdrawn,
 )
 from domain.money import Usdc
-
-Args = Mapping[str, Any]
 
 StepKind = Literal[
     "instruction",

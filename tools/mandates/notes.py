@@ -121,7 +121,7 @@ def _closed(config: Config) -> dict[str, str]:
         try:
             resolve([market.id], markets, config.default_chain_id)
         except Refused as no:
-            closed[market.id] = no.refusal.detail["fields"][0]["msg"]
+            closed[market.id] = no.refusal.fields[0]["msg"]
     return closed
 
 
