@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from domain.trading.venue import Network
 from server.settings import Settings
@@ -27,7 +27,7 @@ async def _with_store(settings: Settings, work: Callable[[Store], Awaitable[T]])
         await store.close()
 
 
-async def verify_ledgers(settings: Settings) -> dict[str, Any]:
+async def verify_ledgers(settings: Settings) -> dict[str, object]:
     """Refold and rehash everything."""
     return (await verify(settings.database_url)).as_json()
 
@@ -64,7 +64,7 @@ async def end_link(settings: Settings, wallet: str, network: Network, why: str) 
     return await _with_store(settings, lambda store: store.write(work))
 
 
-async def list_house_keys(settings: Settings) -> list[dict[str, Any]]:
+async def list_house_keys(settings: Settings) -> list[dict[str, object]]:
     """Every house key without its secret."""
     return await _with_store(settings, lambda s: s.read(operator.house_keys))
 
@@ -86,7 +86,7 @@ async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
     return {s["name"]: {"value": s["value"], "from": s["source"]} for s in told}
 
 
-async def count(settings: Settings) -> dict[str, Any]:
+async def count(settings: Settings) -> dict[str, object]:
     """How much there is."""
     now = SystemClock().now()
     return await _with_store(settings, lambda s: s.read(lambda uow: operator.counted(uow, now)))

@@ -8,9 +8,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from domain.text import shown
+from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of, not_a_cursor
 from storage.sql import Row, Sql, canonical, first, micros, moment
 
@@ -41,7 +42,7 @@ class HallDay:
     public_id: str
     day: str
     agent_id: str
-    body: Mapping[str, Any]
+    body: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class HallAgent:
     mandates_working: int
     usdc_working_micros: int
     as_of: datetime
-    body: Mapping[str, Any]
+    body: JsonObject
 
 
 class Hall:
@@ -250,6 +251,7 @@ def _agent(row: Row) -> HallAgent:
     )
 
 
-def _legible(body: dict[str, Any]) -> dict[str, Any]:
+def _legible(body: dict[str, object]) -> dict[str, object]:
     """The body with a name that everybody can read; older names may hold anything."""
-    return body | {"name": shown(body["name"])} if isinstance(body.get("name"), str) else body
+    name = body.get("name")
+    return body | {"name": shown(name)} if isinstance(name, str) else body

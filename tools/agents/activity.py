@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.ledger.events import Event
 from domain.ledger.payloads import PaidFee
@@ -93,7 +93,7 @@ def activity(uow: UnitOfWork, ask: Ask[ActivityIn, None]) -> Reply:
     most = asked.limit + 1
     before, before_n = _below(at, BALANCES)
     changed = uow.transfers.events(agent.agent_id, before=before, before_n=before_n, limit=most)
-    found: list[tuple[Key, dict[str, Any]]] = [
+    found: list[tuple[Key, dict[str, object]]] = [
         ((micros(b.created_at), BALANCES, b.n), of_balance(b)) for b in changed
     ]
     owner = caller.user_id if caller.role == "owner" else None
@@ -129,10 +129,10 @@ def _below(at: Key, source: str) -> tuple[int, int]:
     return stamp, EVER if source < of else -1
 
 
-def of_event(public_id: str, event: Event) -> dict[str, Any]:
+def of_event(public_id: str, event: Event) -> dict[str, object]:
     """A ledger row; a paid read carries its reference."""
     fee = event.told.what
-    told: dict[str, Any] = {
+    told: dict[str, object] = {
         "at": event.created_at,
         "public_id": public_id,
         "event": ledger_row(event),
@@ -142,7 +142,7 @@ def of_event(public_id: str, event: Event) -> dict[str, Any]:
     return {"type": "event", **told}
 
 
-def reference(event: Event, fee: PaidFee) -> dict[str, Any]:
+def reference(event: Event, fee: PaidFee) -> dict[str, object]:
     """What was read, as far as the report says."""
     return {
         "resource": fee.resource,
@@ -151,7 +151,7 @@ def reference(event: Event, fee: PaidFee) -> dict[str, Any]:
     }
 
 
-def of_balance(b: BalanceEvent) -> dict[str, Any]:
+def of_balance(b: BalanceEvent) -> dict[str, object]:
     """A balance change and its cause."""
     d = b.delta
     change = {"chain_id": d.chain_id, "asset": d.asset, "state": d.state, "delta": Usdc(d.delta)}
