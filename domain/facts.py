@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, named
-
-Args: TypeAlias = Mapping[str, Any]
-"""The arguments of a log or an error by their Solidity names, each of the type that its ABI says:
-uint as int, address and bytes as text."""
+from domain.wire import LEFT_OUT, Args, named
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,9 +98,7 @@ class Chain(Protocol):
         user_op: JsonObject,
         entry_point: str,
     ) -> JsonObject:
-        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`,
-        `chain_unavailable`.
-        """
+        """The paymaster's fields (ERC-7677). Errors: `not_configured`, `chain_unavailable`."""
         ...
 
     @property
@@ -270,8 +268,7 @@ class Venue(Protocol):
     """The perpetuals venue on one network, read within its weight budget.
 
     Every read may raise `venue_unavailable`; one whose answer is held gives it as stale instead,
-    unless it says that
-    it reads fresh. The synchronous methods are pure.
+    unless it says that it reads fresh. The synchronous methods are pure.
     """
 
     @property
@@ -291,8 +288,7 @@ class Venue(Protocol):
     async def perps(
         self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
     ) -> Held[tuple[Perp, ...]]:
-        """A dex's perpetuals with their figures. Errors: `not_found` for a dex that the venue does
-        not have."""
+        """A dex's perpetuals with their figures. Errors: `not_found` for an unknown dex."""
         ...
 
     async def categories(self) -> Held[Mapping[str, str]]:
@@ -352,8 +348,7 @@ class Venue(Protocol):
         ...
 
     def agent_signer(self, approval: AgentApproval, signature: JsonObject) -> str | None:
-        """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a
-        malformed one or a high s."""
+        """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature`."""
         ...
 
     def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> JsonObject:
@@ -361,15 +356,9 @@ class Venue(Protocol):
         ...
 
     def builder_signer(
-        self,
-        builder: str,
-        max_fee_rate: str,
-        nonce: int,
-        chain: str,
-        signature: JsonObject,
+        self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: JsonObject
     ) -> str | None:
-        """EIP-55 address behind `{r, s, v}` over a builder's approval. Errors:
-        `invalid_signature`."""
+        """EIP-55 address behind `{r, s, v}` over a builder's. Errors: `invalid_signature`."""
         ...
 
     def text_signer(self, text: str, signature: str) -> str | None:
@@ -392,6 +381,10 @@ class Venues(Protocol):
 
     def get(self, network: Network) -> Venue:
         """Return the venue. Errors: `not_configured`."""
+        ...
+
+    def met(self) -> Mapping[tuple[Network, str, str], int]:
+        """How often the venue said what is not known here, by network, kind and what."""
         ...
 
 

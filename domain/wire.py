@@ -15,6 +15,10 @@ JsonObject: TypeAlias = Mapping[str, Any]
 One function knows its keys and reads it where it comes in; nothing else looks inside. A value whose
 keys nobody here knows is a `Mapping[str, object]`."""
 
+Args: TypeAlias = Mapping[str, Any]
+"""The arguments of a log or an error by their Solidity names, each of the type that its ABI says:
+uint as int, address and bytes as text."""
+
 
 def named(name: str) -> dict[str, object]:
     """The field's name on the wire, where Python does not take it."""

@@ -294,3 +294,10 @@ Table(
     "trade_allowlist", metadata,
     Column("item", Text, primary_key=True), _need("changed_at", BIG), _need("changed_by", Text), _may("removed_at", BIG),
 )  # fmt: skip
+Table(
+    "limit_log", metadata,
+    _need("subject", Text), _need("n", BIG), _need("what", Text), _need("changed_at", BIG), _need("changed_by", Text),
+    _need("changes", Text), _may("why", Text),
+    PrimaryKeyConstraint("subject", "n"),
+    Index("limit_log_newest", "changed_at", "subject", "n"),
+)  # fmt: skip

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from domain.facts import Args
 from domain.ledger.kinds import Kind
 from domain.ledger.payloads import (
     AgentPaid,
@@ -22,6 +21,7 @@ from domain.ledger.payloads import (
     Withdrawn,
 )
 from domain.money import Usdc
+from domain.wire import Args
 
 StepKind = Literal[
     "instruction",

@@ -25,7 +25,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "storage": (10, 3),
     "chain": (53, 0),
     "venue": (158, 0),
-    "tools": (39, 1),
+    "tools": (42, 1),
     "skill": (0, 0),
     "http_shim": (5, 0),
     "server": (6, 17),

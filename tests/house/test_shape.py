@@ -40,6 +40,7 @@ FOR_OTHERS: Mapping[str, str] = {
 CALLED_BY_OTHERS: Mapping[str, str] = {
     "domain.refusals._Known.get_value": "string.Formatter",
     "http_shim.listening.Connection.handle_error": "aiohttp",
+    "http_shim.kept.KeptAnswers.bytes_held": "tests of the bound on what is held",
     "server.mcp_http.KeyBackend.authenticate": "starlette",
     "server.settings.Settings.settings_customise_sources": "pydantic-settings",
     "storage.rows.hall.Hall.days": "tests of the Hall's days, one mandate at a time",
