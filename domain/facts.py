@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, named
+from domain.wire import LEFT_OUT, Args, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class VaultLog:
     name: str
     address: str
     mandate: str | None
-    args: Mapping[str, Any]
+    args: Args
     tx_hash: str
     log_index: int
     block: BlockStamp
@@ -87,7 +86,7 @@ class StagedLog:
     name: str
     address: str
     mandate: str | None
-    args: Mapping[str, Any]
+    args: Args
     at: Timestamp | None
     block: int
     tx_hash: str
@@ -112,7 +111,7 @@ class Revert:
     """
 
     name: str
-    args: Mapping[str, Any]
+    args: Args
     code: str | None
 
 

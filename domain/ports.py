@@ -35,6 +35,7 @@ from domain.trading.venue import (
     Told,
     UserRole,
 )
+from domain.wire import JsonObject
 
 
 class Clock(Protocol):
@@ -95,12 +96,10 @@ class Chain(Actions, Protocol):
     async def paymaster_data(
         self,
         method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
-        user_op: Mapping[str, Any],
+        user_op: JsonObject,
         entry_point: str,
-    ) -> dict[str, Any]:
-        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`,
-        `chain_unavailable`.
-        """
+    ) -> JsonObject:
+        """The paymaster's fields (ERC-7677). Errors: `not_configured`, `chain_unavailable`."""
         ...
 
     @property
@@ -126,12 +125,12 @@ class Chain(Actions, Protocol):
         """keccak256 of the canonical JSON of the entries that are not contract entries, 0x hex."""
         ...
 
-    def digest(self, typed_data: Mapping[str, Any]) -> str:
+    def digest(self, typed_data: JsonObject) -> str:
         """EIP-712 digest of the typed data, 0x hex."""
         ...
 
     def create_call(
-        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+        self, message: Mapping[str, str], targets: Sequence[Target], signature: str
     ) -> Call:
         """Calldata of the factory's create; `message` is the signed typed data's message."""
         ...
@@ -144,7 +143,7 @@ class Chain(Actions, Protocol):
         """Calldata of USDC approve."""
         ...
 
-    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
+    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> JsonObject:
         """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
         terms.
 
@@ -156,7 +155,7 @@ class Chain(Actions, Protocol):
         """True where the factory's vaults ask for the owner's signature above the amount."""
         ...
 
-    def explain_call(self, data: str) -> Mapping[str, Any]:
+    def explain_call(self, data: str) -> JsonObject:
         """Decode calldata of known functions: `{selector, function?, args?}`; never raises."""
         ...
 
@@ -194,7 +193,7 @@ class Chain(Actions, Protocol):
         """Run the call at the newest block without sending it."""
         ...
 
-    async def predict_vault(self, message: Mapping[str, Any], targets: Sequence[Target]) -> str:
+    async def predict_vault(self, message: Mapping[str, str], targets: Sequence[Target]) -> str:
         """Ask the factory for the address that `create` gives."""
         ...
 
@@ -343,20 +342,20 @@ class Venue(Protocol):
         """The venue's own clock, read fresh."""
         ...
 
-    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, Any]:
+    def agent_typed_data(self, approval: AgentApproval) -> JsonObject:
         """What a wallet signs to approve an agent (EIP-712)."""
         ...
 
-    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
+    def agent_signer(self, approval: AgentApproval, signature: JsonObject) -> str | None:
         """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature`."""
         ...
 
-    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> JsonObject:
         """What a wallet signs to approve a builder, its message without the nonce."""
         ...
 
     def builder_signer(
-        self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: Mapping[str, Any]
+        self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: JsonObject
     ) -> str | None:
         """EIP-55 address behind `{r, s, v}` over a builder's. Errors: `invalid_signature`."""
         ...
@@ -366,7 +365,7 @@ class Venue(Protocol):
         ...
 
     async def approve_agent(
-        self, approval: AgentApproval, signature: Mapping[str, Any], signer: str
+        self, approval: AgentApproval, signature: JsonObject, signer: str
     ) -> Told:
         """Post exactly this approval; the signer is recovered again before it is sent.
 

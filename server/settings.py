@@ -24,6 +24,7 @@ from domain.settings import Config, Switches, Trading
 from domain.trading.builder import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue import Network
+from domain.wire import JsonObject
 from tools.call.rates import networks
 from tools.call.switches import is_on
 from venue.addresses import plain_http_is_local
@@ -254,7 +255,7 @@ class Settings(BaseSettings):
         return {"mainnet": self.venue_mainnet_url, "testnet": self.venue_testnet_url}
 
 
-def _data(override: Path | None, shipped: str) -> Mapping[str, Any]:
+def _data(override: Path | None, shipped: str) -> JsonObject:
     text = (
         override.read_text() if override else files("server").joinpath("data", shipped).read_text()
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.mandates.actions import Action
 from domain.money import Usdc
@@ -57,7 +57,7 @@ class Approval:
     approval_id: str
     public_id: str
     status: Status
-    target: Mapping[str, Any]
+    target: Mapping[str, str | None]
     data: str
     action_hash: str
     approve_amount_usdc: Usdc

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.mandates.targets import DEFAULT_TARGETS, ShownTarget, Target
 from domain.money import BPS, ZERO, Usdc
@@ -130,7 +130,7 @@ class Signed:
     """
 
     version: Literal["1", "2"]
-    message: Mapping[str, Any]
+    message: Mapping[str, str]
     chain_id: int
     verifying_contract: str
     signature: str
@@ -197,7 +197,7 @@ class Mandate:
     refreshed_at: datetime | None = None
     frame: TermsFrame | None = None
     signed: Signed | None = None
-    legacy_caps: Mapping[str, Any] = field(default_factory=dict)
+    legacy_caps: Mapping[str, object] = field(default_factory=dict)
     needs_review: bool = False
     provisional: bool = False
 

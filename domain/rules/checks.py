@@ -4,6 +4,7 @@ service's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,10 +33,10 @@ class Check:
     clause: ClauseKey
     code: str
     ok: bool
-    detail: dict[str, Any]
+    detail: Mapping[str, object]
     refusal: Refusal | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Shape `{clause, code, ok, detail}` (contract 6)."""
         return {"clause": int(self.clause), "code": self.code, "ok": self.ok, "detail": self.detail}
 
@@ -73,13 +74,15 @@ def action_checks(case: Case, wanted: Wanted) -> list[Check]:
     ]
 
 
-def _check(clause: ClauseKey, code: str, ok: bool, detail: dict[str, Any], **words: Any) -> Check:
+def _check(
+    clause: ClauseKey, code: str, ok: bool, detail: Mapping[str, object], **words: Any
+) -> Check:
     return Check(
         clause,
         code,
         ok,
         detail,
-        None if ok else refusal(code, detail=detail | {"clause": int(clause)}, **words),
+        None if ok else refusal(code, detail={**detail, "clause": int(clause)}, **words),
     )
 
 
@@ -257,7 +260,7 @@ class Remaining:
     binding: ClauseKey
     retry_at: datetime | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Shape `{value, binding, retry_at}`."""
         return {
             "value": str(self.amount),

@@ -47,7 +47,7 @@ def reverts(
     `would_revert`.
     """
     short = pulls is not None and pulls > approved
-    told: dict[str, Any] = {"revert": _shown(revert)}
+    told: dict[str, object] = {"revert": _shown(revert)}
     if short:
         told["pulls_usdc"] = str(pulls)
     code = revert.code if revert is not None else None
@@ -60,7 +60,7 @@ def reverts(
     return refusal("would_revert", why=why, detail=told, next=next_steps)
 
 
-def _shown(revert: Revert | None) -> dict[str, Any] | None:
+def _shown(revert: Revert | None) -> dict[str, object] | None:
     return None if revert is None else {"name": revert.name, "args": dict(revert.args)}
 
 

@@ -57,7 +57,7 @@ class Broken:
     attempted: Any = None
     bound_by: str = "mandate"
 
-    def detail(self) -> dict[str, Any]:
+    def detail(self) -> dict[str, object]:
         """The numbers, with the clause."""
         return {
             "clause": int(CLAUSE_OF[self.code]),
@@ -339,7 +339,7 @@ def _paid_read(m: Mandate, event: NewEvent) -> list[Broken]:
     return [Broken("target_not_allowed", attempted={"resource": resource[:NAME_CHARS]})]
 
 
-def flagged(event: NewEvent, broken: list[Broken]) -> Mapping[str, Any]:
+def flagged(event: NewEvent, broken: list[Broken]) -> Mapping[str, object]:
     """The payload with its `violation` block (spec 2.4 rule 2)."""
     if not broken:
         return event.payload

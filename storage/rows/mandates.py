@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
+from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
 from storage.sql import (
     Duplicate,
@@ -135,7 +136,7 @@ class Mandates:
         return m
 
     def _page(
-        self, where: str, after: str | None, limit: int, values: Mapping[str, Any]
+        self, where: str, after: str | None, limit: int, values: Mapping[str, object]
     ) -> list[Mandate]:
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
         rows = self._sql.rows(
@@ -212,15 +213,6 @@ class Mandates:
             at=at,
             last=last,
             most=limit,
-        )
-        return [self._mandate(r) for r in rows]
-
-    def of_agent_non_draft(self, agent_id: str) -> list[Mandate]:
-        """An agent's mandates but drafts and cancelled ones, oldest first."""
-        rows = self._sql.rows(
-            f"{_SELECT} WHERE agent_id = :agent AND status NOT IN ('draft', 'cancelled') "
-            "ORDER BY created_at, public_id",
-            agent=agent_id,
         )
         return [self._mandate(r) for r in rows]
 
@@ -319,7 +311,7 @@ def after_offer(m: Mandate) -> str:
     return cursor_of(int(m.agent_id is not None), micros(m.created_at), m.public_id)
 
 
-def _row(m: Mandate, version: int) -> dict[str, Any]:
+def _row(m: Mandate, version: int) -> dict[str, object]:
     return {
         "public_id": m.public_id,
         "owner_id": m.owner_id,
@@ -345,9 +337,9 @@ def _parsed(body: str) -> Mandate:
     return mandate_of(json.loads(body))
 
 
-def body_of(m: Mandate) -> dict[str, Any]:
+def body_of(m: Mandate) -> dict[str, object]:
     """Every attribute as JSON; amounts as micros, times as microseconds."""
-    body: dict[str, Any] = {}
+    body: dict[str, object] = {}
     for f in fields(m):
         value = getattr(m, f.name)
         if f.name == "refreshed_at":
@@ -371,7 +363,7 @@ def body_of(m: Mandate) -> dict[str, Any]:
     return body
 
 
-def mandate_of(body: Mapping[str, Any]) -> Mandate:
+def mandate_of(body: JsonObject) -> Mandate:
     """Read `body_of`'s form back."""
     values = dict(body)
     for name in _MONEY:

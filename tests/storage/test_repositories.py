@@ -479,7 +479,7 @@ async def test_64_outbound_reports_never_overdraw(store: Store) -> None:
     assert went.count(True) == 3
     sums = [(8453, "USDC", "idle", 1), (8453, "USDC", "in_transit", 9)]
     assert await store.read(lambda uow: uow.transfers.balances("u_agent")) == sums
-    assert await store.read(lambda uow: uow.transfers.summed("u_agent")) == sums
+    assert await store.read(lambda uow: m.summed(uow, "u_agent")) == sums
 
 
 async def test_a_cause_is_booked_once(store: Store) -> None:

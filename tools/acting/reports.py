@@ -224,8 +224,7 @@ OPERATIONS: Final = (
         name="mandate_report_event",
         title="Report an event",
         summary="Report one buy, sell, move, fee, resolve or note. A rule break is stored and "
-        "flagged "
-        "(violation: true), never dropped.",
+        "flagged (violation: true), never dropped.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/events"),
         takes=EventIn,
