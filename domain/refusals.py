@@ -341,7 +341,7 @@ REFUSALS: Final = _registry(
         status=409,
         who_fixes="owner",
         retry_safe=False,
-        sentence="Worth {worth} stands at or below the stop line {floor}.",
+        sentence="Worth {worth} stands below the stop line {floor}.",
         next=(_READ_MANDATE,),
     ),
     Kind(

@@ -219,10 +219,12 @@ def _cash(case: Case, wanted: Wanted) -> Check:
 
 
 def _stop_line(case: Case, wanted: Wanted) -> Check:
-    at = case.chain.cash + case.chain.positions if case.chain and case.chain.exists else worth(case)
-    floor = case.chain.floor if case.chain and case.chain.exists else floor_now(case)
+    chain = case.chain if case.chain is not None and case.chain.exists else None
+    at = worth(case) if chain is None else chain.cash + chain.positions if chain.measured else None
+    floor = floor_now(case) if chain is None else chain.floor
     told = {"worth": text(at), "floor": str(floor)}
-    # An exit takes nothing out; the vault lets it pass below the floor.
+    # An exit takes nothing out; the vault lets it pass below the floor. A worth that is unknown is
+    # left to the vault.
     ok = at is None or wanted.amount == ZERO or not case.measured.deposits or at >= floor
     return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, told, worth=text(at), floor=floor)
 
