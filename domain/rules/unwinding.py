@@ -48,7 +48,8 @@ def agent_barred(case: Case) -> Refusal | None:
     if _stopped_by(case) == "floor" and m.on_floor == "keep":
         return refusal("mandate_stopped", detail={"why": "positions are kept for the owner"})
     # The agent that a stop itself takes away is no pause; one before it is.
-    if m.paused or (vault is not None and vault.paused):
+    paused = m.paused or bool(case.measured.paused)
+    if paused or (vault is not None and vault.paused):
         return refusal("mandate_paused")
     if moment(case) >= closed_at(case) + UNWIND_WINDOW:
         action = "unwinding by its agent more than 3 days after the close"
