@@ -257,6 +257,11 @@ class HouseKeeper(Protocol):
     Errors: `not_configured` without a key, `chain_unavailable` when it is not mined in time.
     """
 
+    @property
+    def address(self) -> str:
+        """EIP-55 address of the key."""
+        ...
+
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are
         replaced.
