@@ -353,6 +353,22 @@ REFUSALS: Final = _registry(
         next=(_AGAIN_RIGHT, _READ_MANDATE),
     ),
     Kind(
+        code="signature_needed",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="The vault takes this action with the owner's signature alone: sign "
+        "detail.typed_data (EIP-712) and send it as signature.",
+        next=(
+            NextStep(
+                "Decide again with the signature",
+                None,
+                "POST /wallet/mandates/{public_id}/approvals/{approval_id}",
+                OWNER,
+            ),
+        ),
+    ),
+    Kind(
         code="owner_declined",
         status=409,
         who_fixes="owner",

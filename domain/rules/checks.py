@@ -230,9 +230,13 @@ def _stop_line(case: Case, wanted: Wanted) -> Check:
 
 
 def needs_approval(case: Case, amount: Usdc) -> bool:
-    """True strictly above the approval amount, while the gate is on."""
-    above = case.mandate.approval_above_usdc
-    return case.switches.approval_gate and above is not None and amount > above
+    """True strictly above the approval amount, while the gate is on; a vault that keeps approvals
+    itself has no gate to switch.
+    """
+    m = case.mandate
+    asks = bool(m.approvals_on_chain) or case.switches.approval_gate
+    above = m.approval_above_usdc
+    return asks and above is not None and amount > above
 
 
 def _asking(case: Case, wanted: Wanted) -> Check:

@@ -15,7 +15,7 @@ from tests.tools.mandates.test_unwinding import exit_of
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
 from tools.call.operation import Caller
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture(scope="session")

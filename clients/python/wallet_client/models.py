@@ -1205,6 +1205,7 @@ class Refusal(BaseModel):
         "owner_declined",
         "rate_limited",
         "secret_not_accepted",
+        "signature_needed",
         "target_not_allowed",
         "terms_changed",
         "terms_expired",
@@ -3583,6 +3584,14 @@ class SettledOut(BaseModel):
         str,
         Field(
             description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    fee_owed: Annotated[
+        str,
+        Field(
+            description="what the agent is still owed: paying it would revert now; the keeper tries again",
             examples=["12.500000"],
             pattern="^-?\\d+\\.\\d{6}$",
         ),

@@ -13,7 +13,7 @@ from tests.tools.mandates.test_calls import bought, down, sent_by_owner
 from tests.world import CHAIN_ID, Mandated, World, working
 from tools.call.wire import wire
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def exit_of(m: Mandated) -> dict[str, Any]:
