@@ -83,6 +83,13 @@ address = "{address}"
 """
 
 
+def market_entry(
+    net: Devnet, chain_id: int, market_id: str = "test-market", name: str = "Test Market"
+) -> str:
+    """The entry of a development chain's market in a markets file."""
+    return MARKETS.format(id=market_id, name=name, chain_id=chain_id, address=net.deployed.market)
+
+
 async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, started: float) -> None:
     story.chapter(1, "A chain, contracts, a database and the service")
     async with (
@@ -99,11 +106,9 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
         ):
             story.say(f"{name} at {address}")
         markets = folder / "markets.toml"
-        first = {"id": "test-market", "name": "Test Market", "chain_id": CHAIN_ID}
-        second = {"id": "signed-market", "name": "Signed Market", "chain_id": ASKING_CHAIN_ID}
         markets.write_text(
-            MARKETS.format(**first, address=net.deployed.market)
-            + MARKETS.format(**second, address=asking.deployed.market)
+            market_entry(net, CHAIN_ID)
+            + market_entry(asking, ASKING_CHAIN_ID, "signed-market", "Signed Market")
         )
         story.say(
             f"local trading venue at {both.mainnet_url} (mainnet) and {both.testnet_url} (testnet)"
