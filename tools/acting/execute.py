@@ -277,9 +277,11 @@ def _approval(
     keeper_known(named_chain(ask, case.mandate), case.mandate)
     for item in items:
         shown = item.shown(now)
-        if shown == "approved":
+        # What was approved before it was known that the vault asks for a signature waits for one.
+        unsigned = bool(case.mandate.approvals_on_chain) and item.signature is None
+        if shown == "approved" and not unsigned:
             return item
-        if shown == "pending":
+        if shown in ("pending", "approved"):
             return _waits(item, key, now)
         if shown == "declined" and item.decided_at and now < quiet_until(case, item.decided_at):
             raise Refused(

@@ -159,7 +159,7 @@ def decide(uow: UnitOfWork, ask: Ask[Decision, DecisionFacts]) -> Reply:
     if item is None:
         raise not_found("approval")
     after = decided(item, ask.asked.decision, ask.asked.note, ask.now)
-    if after is not item and ask.facts.kept:
+    if ask.facts.kept and after.status == "approved" and after.signature is None:
         after = _signed(uow, ask, m, after)
     if after is not item:
         uow.approvals.save(after)

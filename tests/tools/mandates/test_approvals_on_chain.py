@@ -193,8 +193,17 @@ async def test_a_mandate_from_before_learns_who_keeps_its_approvals(asking: Worl
 
     await asking.store.write(forget)
     assert (await asked_of(m))[0] == "Service guard"
-    assert (await m.execute("30")).status == 202
+    item = (await m.execute("30")).body["approval"]["approval_id"]
     assert (await asked_of(m))[0] == "Contract"
+
+    def by_the_service_alone(uow: Any) -> None:
+        uow.approvals.save(replace(uow.approvals.get(m.id, item), status="approved"))
+
+    await asking.store.write(by_the_service_alone)
+    assert (await m.execute("30")).status == 202
+    data = await to_sign(m, item)
+    assert (await decides(m, item, signature=m.owner_wallet.sign_typed(data))).status == 200
+    assert (await m.execute("30")).status == 200
 
 
 async def test_nobody_is_asked_while_it_is_unknown_who_keeps_approvals(
