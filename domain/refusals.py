@@ -360,12 +360,8 @@ REFUSALS: Final = _registry(
         sentence="The vault takes this action with the owner's signature alone: sign "
         "detail.typed_data (EIP-712) and send it as signature.",
         next=(
-            NextStep(
-                "Decide again with the signature",
-                None,
-                "POST /wallet/mandates/{public_id}/approvals/{approval_id}",
-                OWNER,
-            ),
+            NextStep("Sign detail.typed_data with the owner's wallet, and decide with signature"),
+            _APPROVALS,
         ),
     ),
     Kind(
