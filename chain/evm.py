@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, Literal
 
 from eth_abi import decode, encode
@@ -81,6 +80,7 @@ class EvmChain:
             Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
         )
         self._highest = 0
+        self._asks: dict[str, bool] = {}
 
     # -- what is known without asking
     # ------------------------------------------------------------------------
@@ -172,12 +172,15 @@ class EvmChain:
         told = codec.execution(data)
         return None if told is None else self.action(vault, *told)
 
-    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
+    def approve_action(
+        self, factory: str, mandate: str, action_hash: str, until: int
+    ) -> dict[str, Any]:
         """The typed data by which the owner approves one action."""
-        factory = self._configured("the vault factory", self.factory)
-        return eip712.approve_action(
-            self.chain_id, factory, mandate, action_hash, int(until.timestamp())
-        )
+        return eip712.approve_action(self.chain_id, factory, mandate, action_hash, until)
+
+    def on_chain_form(self, signature: str) -> str:
+        """An EOA's signature as our contracts take it."""
+        return signatures.on_chain_form(signature)
 
     def explain_call(self, data: str) -> Mapping[str, Any]:
         """Decode calldata of known functions; never raises."""
@@ -471,9 +474,13 @@ class EvmChain:
                 f"the factory does not answer ({type(error).__name__})"
             ) from None
 
-    async def approvals_on_chain(self) -> bool:
-        """Ask the factory whether its vaults keep approvals."""
-        factory = self._configured("the vault factory", self.factory)
+    async def approvals_on_chain(self, factory: str) -> bool:
+        """Ask a factory whether its vaults keep approvals, once."""
+        if factory not in self._asks:
+            self._asks[factory] = await self._asks_on_chain(factory)
+        return self._asks[factory]
+
+    async def _asks_on_chain(self, factory: str) -> bool:
         data = codec.calldata("MandateVaultFactory", "APPROVALS_ON_CHAIN", ())
         try:
             raw = await self.eth_call(factory, data, await self.latest())

@@ -18,6 +18,7 @@ from domain.facts import (
     VaultState,
 )
 from domain.mandates.actions import Actions
+from domain.mandates.approvals import Approves
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.venue import (
@@ -62,7 +63,7 @@ class Ids(Protocol):
         ...
 
 
-class Chain(Actions, Protocol):
+class Chain(Actions, Approves, Protocol):
     """One chain. Methods that are not async are pure; the others may raise `chain_unavailable`.
 
     Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature`
@@ -141,18 +142,6 @@ class Chain(Actions, Protocol):
 
     def approve_call(self, spender: str, amount: Usdc) -> Call:
         """Calldata of USDC approve."""
-        ...
-
-    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> JsonObject:
-        """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
-        terms.
-
-        Errors: `not_configured` without a factory.
-        """
-        ...
-
-    async def approvals_on_chain(self) -> bool:
-        """True where the factory's vaults ask for the owner's signature above the amount."""
         ...
 
     def explain_call(self, data: str) -> JsonObject:
@@ -255,6 +244,11 @@ class HouseKeeper(Protocol):
 
     Errors: `not_configured` without a key, `chain_unavailable` when it is not mined in time.
     """
+
+    @property
+    def address(self) -> str:
+        """EIP-55 address of the key."""
+        ...
 
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are

@@ -130,10 +130,19 @@ class LateKeeper(HouseKeeper):
         self._chains, self._key = chains, key
         self._made: Sender | None = None
 
-    async def send(self, call: Call) -> Receipt:
-        """Sign, send and wait for the receipt."""
+    @property
+    def _real(self) -> Sender:
         if self._made is None:
             from chain.sender import Sender
 
             self._made = Sender(self._chains.made, self._key)
-        return await self._made.send(call)
+        return self._made
+
+    @property
+    def address(self) -> str:
+        """EIP-55 address of the key."""
+        return self._real.address
+
+    async def send(self, call: Call) -> Receipt:
+        """Sign, send and wait for the receipt."""
+        return await self._real.send(call)

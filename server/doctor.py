@@ -122,7 +122,21 @@ async def _chain(chain: EvmChain) -> list[Finding]:
                 "" if there else effect,
             )
         )
+        if there and what == "factory":
+            found.append(await _approvals(chain, name, address))
     return found
+
+
+async def _approvals(chain: EvmChain, name: str, factory: str) -> Finding:
+    """Who keeps approvals: the factory says it, and no setting."""
+    what = f"{name} approvals"
+    try:
+        kept = await chain.approvals_on_chain(factory)
+    except Refused as refused:
+        return Finding(what, False, refused.refusal.reason, "terms with an amount are refused")
+    if kept:
+        return Finding(what, True, "kept by the vaults", "the owner signs each action above it")
+    return Finding(what, True, "kept by the service", "the switch approval_gate decides")
 
 
 def render(findings: list[Finding]) -> None:

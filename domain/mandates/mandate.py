@@ -158,6 +158,8 @@ class Mandate:
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
     `provisional` is never stored: it marks what the ledger does not say yet.
+    `approvals_on_chain` is what the factory of its terms says, None while it was not asked: vaults
+    of such a factory take an action above the approval amount with the owner's signature alone.
     `from_board` stays true where the agent took the mandate from the open board, which closed it.
     Source: spec 2.2, contract 3.
     """
@@ -182,6 +184,7 @@ class Mandate:
     per_tx_cap_usdc: Usdc | None = None
     daily_cap_usdc: Usdc | None = None
     approval_above_usdc: Usdc | None = None
+    approvals_on_chain: bool | None = None
     on_floor: Literal["keep", "close"] = "keep"
     chain_id: int = 84532
     vault_address: str | None = None

@@ -29,7 +29,7 @@ from http_shim.application import build
 from http_shim.listening import listen
 from server.conform.proxy import Proxy
 from server.demo.people import Owner
-from server.demo.play import MARKETS
+from server.demo.play import market_entry
 from server.devnet import Devnet, devnet
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
@@ -246,7 +246,7 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
         folder = Path(name)
         async with devnet("127.0.0.1", 0, CHAIN_ID, clock=clock) as net:
             markets = folder / "markets.toml"
-            markets.write_text(MARKETS.format(chain_id=CHAIN_ID, address=net.deployed.market))
+            markets.write_text(market_entry(net, CHAIN_ID))
             facts = ChainSettings(
                 rpc_url=net.rpc_url,
                 usdc=net.deployed.usdc,

@@ -15,6 +15,7 @@ from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
+from storage.rows.work import UNPAID_FEE
 from storage.sql import (
     Duplicate,
     Row,
@@ -248,13 +249,17 @@ class Mandates:
         return [Busy(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
 
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
-        """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""
+        """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2); of the
+        settled ones those whose agent's fee is not paid.
+        """
         rows = self._sql.rows(
             f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
-            "AND status <> 'settled' "
+            "AND (status <> 'settled' OR EXISTS (SELECT 1 FROM work_claims w "
+            "WHERE w.kind = :unpaid AND w.key = mandates.public_id)) "
             "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id "
             "LIMIT :most",
             chain=chain_id,
+            unpaid=UNPAID_FEE,
             most=limit,
         )
         return [self._mandate(r) for r in rows]

@@ -25,7 +25,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "storage": (10, 4),
     "chain": (55, 0),
     "venue": (158, 0),
-    "tools": (41, 1),
+    "tools": (41, 3),
     "skill": (0, 0),
     "http_shim": (5, 0),
     "server": (6, 17),
