@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 from eth_abi import encode
 from eth_utils import keccak
 
 from chain import answers
+from chain.faults import RpcFault
 from chain.known import ChainFacts, KnownChain
-from chain.rpc import Rpc, RpcFault
+from chain.nodes import Nodes
+from chain.rpc import Rpc
 from domain.facts import BlockStamp
 from domain.refusals import Refused, refusal
 
@@ -21,9 +24,11 @@ _BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
 class Blocks(KnownChain):
     """A chain with a node to ask; every read of state names its block."""
 
-    def __init__(self, facts: ChainFacts):
+    def __init__(self, facts: ChainFacts, nodes: Nodes | None = None):
         super().__init__(facts)
-        self.rpc = Rpc(facts.rpc_url, facts.chain_id) if facts.rpc_url else None
+        if nodes is None and facts.nodes:
+            nodes = Nodes([Rpc(url, facts.chain_id) for url in facts.nodes])
+        self.rpc = nodes
         self._highest = 0
 
     @property
@@ -31,8 +36,8 @@ class Blocks(KnownChain):
         """True where an RPC address is configured."""
         return self.rpc is not None
 
-    def node(self) -> Rpc:
-        """The node of this chain; `not_configured` without an RPC address."""
+    def node(self) -> Nodes:
+        """The nodes of this chain; `not_configured` without an RPC address."""
         if self.rpc is None:
             raise Refused(
                 refusal("not_configured", what=f"an RPC address of chain {self.chain_id}")
@@ -62,8 +67,22 @@ class Blocks(KnownChain):
         by_hash = isinstance(tag, str) and len(tag) == 66
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
         told = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)
-        if told is None:
-            return None
+        return None if told is None else self._header(told, tag)
+
+    async def headers(self, numbers: Iterable[int]) -> dict[int, tuple[BlockStamp, str]]:
+        """Blocks by number with their parents' hashes, asked together, lowest first.
+
+        Errors: `chain_unavailable` where one of them is missing.
+        """
+        wanted = sorted(numbers)
+        told = await self.node().facts(
+            [("eth_getBlockByNumber", [hex(number), False]) for number in wanted]
+        )
+        if None in told:
+            raise self.node().unavailable("a block in the middle of the chain is missing")
+        return {n: self._header(one, n) for n, one in zip(wanted, told, strict=True)}
+
+    def _header(self, told: Any, tag: int | str) -> tuple[BlockStamp, str]:
         try:
             block, parent = answers.stamp(told), answers.block_hash(told["parentHash"])
         except answers.NONSENSE:

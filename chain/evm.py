@@ -12,10 +12,10 @@ from eth_utils import is_checksum_address, keccak, to_checksum_address
 
 from chain import codec, eip712, receipts, signatures, states
 from chain.blocks import CALL_GAS, Blocks, pinned
+from chain.faults import RpcFault
 from chain.known import ChainFacts, terms
 from chain.networks import NETWORKS
 from chain.paymaster import Paymaster, inner_calls
-from chain.rpc import RpcFault
 from chain.sent import sent_to
 from domain.facts import Call, InnerCall, Receipt, Sent, SignerCheck, Simulation, VaultState
 from domain.mandates.targets import Target

@@ -23,7 +23,11 @@ _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
 @dataclass(frozen=True, slots=True)
 class ChainFacts:
-    """What the settings and the network table say of one chain."""
+    """What the settings and the network table say of one chain.
+
+    Shapes: `rpc_urls` are further nodes, asked where `rpc_url` does not answer, and where several
+    must agree.
+    """
 
     chain_id: int
     rpc_url: str | None = None
@@ -34,6 +38,13 @@ class ChainFacts:
     confirmations: int = 24
     start_block: int = 0
     paymaster_url: str | None = None
+    rpc_urls: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Addresses of all nodes, each once, in the order in which they are asked."""
+        first = () if self.rpc_url is None else (self.rpc_url,)
+        return tuple(dict.fromkeys((*first, *self.rpc_urls)))
 
 
 class KnownChain:

@@ -13,7 +13,7 @@ import anyio
 
 from chain import answers, codec
 from chain.evm import EvmChain
-from chain.rpc import RpcFault
+from chain.faults import RpcFault
 from domain.facts import BlockStamp, VaultLog
 from domain.refusals import Refused, refusal
 

@@ -9,7 +9,7 @@ from eth_utils import to_checksum_address
 
 from chain import answers, codec
 from chain.blocks import Blocks
-from chain.rpc import RpcFault
+from chain.faults import RpcFault
 from domain.facts import BlockStamp, Receipt, Revert
 
 

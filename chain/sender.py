@@ -14,7 +14,7 @@ from eth_utils import to_checksum_address
 
 from chain import codec
 from chain.evm import EvmChain, EvmChains
-from chain.rpc import RpcFault
+from chain.faults import RpcFault
 from domain.facts import Call, Receipt
 from domain.refusals import Refused, refusal
 

@@ -9,7 +9,7 @@ from eth_abi.exceptions import DecodingError
 
 from chain import answers, codec
 from chain.blocks import Blocks, pinned
-from chain.rpc import RpcFault
+from chain.faults import RpcFault
 from domain.facts import BlockStamp, VaultState
 
 LENS_BATCH: Final = 200
