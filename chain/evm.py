@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from eth_abi import decode, encode
@@ -15,6 +16,7 @@ from chain.blocks import CALL_GAS, Blocks, pinned
 from chain.faults import RpcFault
 from chain.known import ChainFacts, terms
 from chain.networks import NETWORKS
+from chain.nodes import Nodes
 from chain.paymaster import Paymaster, inner_calls
 from chain.sent import sent_to
 from domain.facts import Call, InnerCall, Receipt, Sent, SignerCheck, Simulation, VaultState
@@ -31,8 +33,9 @@ _REDEEM: Final = "0x" + keccak(text="redeem(uint256,address,address)")[:4].hex()
 class EvmChain(Blocks):
     """One chain, as `domain.ports.Chain` describes it."""
 
-    def __init__(self, facts: ChainFacts):
-        super().__init__(facts)
+    def __init__(self, facts: ChainFacts, nodes: Nodes | None = None):
+        super().__init__(facts, nodes)
+        self._views: tuple[EvmChain, ...] = ()
         self._paymaster = (
             Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
         )
@@ -67,8 +70,25 @@ class EvmChain(Blocks):
             return None
         return SignerCheck(asked.kind, block.number) if answer == "0x01" else None
 
-    async def vault_states(self, vaults: Sequence[str]) -> Mapping[str, VaultState]:
-        """Read many vaults at one block; keys are the addresses as given."""
+    @property
+    def views(self) -> Sequence[EvmChain]:
+        """The same chain through each of its nodes alone."""
+        nodes = self.node().each
+        if len(nodes) == 1:
+            return (self,)
+        if not self._views:
+            alone = replace(self.facts, paymaster_url=None)
+            self._views = tuple(EvmChain(alone, Nodes([rpc])) for rpc in nodes)
+        return self._views
+
+    async def vault_states(
+        self, vaults: Sequence[str], *, agreed: bool = False
+    ) -> Mapping[str, VaultState]:
+        """Read many vaults at one block; keys are the addresses as given. `agreed`: only what more
+        than half of the configured nodes say.
+        """
+        if agreed and len(self.views) > 1:
+            return await states.agreed_states(self, self.views, vaults)
         return await states.vault_states(self, vaults)
 
     async def receipt(self, tx_hash: str) -> Receipt | None:

@@ -170,8 +170,12 @@ class Chain(Actions, Protocol):
         """Return the newest block."""
         ...
 
-    async def vault_states(self, vaults: Sequence[str]) -> Mapping[str, VaultState]:
-        """Read many vaults at one block; keys are the addresses as given."""
+    async def vault_states(
+        self, vaults: Sequence[str], *, agreed: bool = False
+    ) -> Mapping[str, VaultState]:
+        """Read many vaults at one block; keys are the addresses as given, those that do not answer
+        left out. `agreed`: only what more than half of the configured nodes say alike.
+        """
         ...
 
     async def block(self, number: int) -> BlockStamp | None:
@@ -254,7 +258,8 @@ class SignIn(Protocol):
 class HouseKeeper(Protocol):
     """Sends the house's transactions; every method returns the hash of a mined transaction.
 
-    Errors: `not_configured` without a key, `chain_unavailable` when it is not mined in time.
+    Errors: `not_configured` without a key, `would_revert` where nothing was sent for it,
+    `chain_unavailable` when it is not mined in time.
     """
 
     async def send(self, call: Call) -> Receipt:
