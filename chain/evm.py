@@ -19,7 +19,16 @@ from chain.networks import NETWORKS
 from chain.nodes import Nodes
 from chain.paymaster import Paymaster, inner_calls
 from chain.sent import sent_to
-from domain.facts import Call, InnerCall, Receipt, Sent, SignerCheck, Simulation, VaultState
+from domain.facts import (
+    BlockStamp,
+    Call,
+    InnerCall,
+    Receipt,
+    Sent,
+    SignerCheck,
+    Simulation,
+    VaultState,
+)
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
@@ -82,14 +91,18 @@ class EvmChain(Blocks):
         return self._views
 
     async def vault_states(
-        self, vaults: Sequence[str], *, agreed: bool = False
+        self,
+        vaults: Sequence[str],
+        *,
+        agreed: bool = False,
+        block: BlockStamp | None = None,
     ) -> Mapping[str, VaultState]:
-        """Read many vaults at one block; keys are the addresses as given. `agreed`: only what more
-        than half of the configured nodes say.
+        """Read many vaults at one block, the newest unless one is named; keys are the addresses as
+        given. `agreed`: only what more than half of the configured nodes say.
         """
         if agreed and len(self.views) > 1:
             return await states.agreed_states(self, self.views, vaults)
-        return await states.vault_states(self, vaults)
+        return await states.vault_states(self, vaults, block)
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, its revert explained; None where nobody has seen it."""

@@ -10,8 +10,9 @@ from typing import Final
 
 import anyio
 
+from chain.again import WAYS, again
 from chain.evm import EvmChain
-from domain.facts import VaultState
+from domain.facts import VaultLog, VaultState
 from domain.mandates.mandate import Mandate
 from domain.refusals import Refused
 from server.settings import Settings
@@ -24,6 +25,7 @@ from tools.keeper.intake import Desk
 from tools.keeper.marks import DUST, mark_vaults
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
+from tools.keeper.sums import Differing, StillDiffers, brought, compared
 
 log = logging.getLogger("wallet.keeping")
 CLAIM_S: Final = 60
@@ -73,6 +75,7 @@ class Keeping:
         )
         states = {m.public_id: s for m in mandates if (s := told.get(m.vault_address or ""))}
         await self._act(mandates, states, low)
+        await self._compare(mandates)
         await end_claims(self.deps, chain, mandates)
 
     def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
@@ -103,6 +106,50 @@ class Keeping:
                 await self._once("close", m, self._close)
             if due(m, vault):
                 await self._once("settle", m, self._settle)
+
+    async def _compare(self, mandates: Sequence[Mandate]) -> None:
+        """Hold the vaults' own totals against the sums of their rows, where the reader stands; what
+        differs is read again another way, and by another node.
+        """
+        chain = self.chain
+        kept = await self.deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
+        if kept is None or kept.head is None:
+            return
+        at = await chain.block(max(0, min(kept.head - chain.confirmations, kept.block)))
+        if at is None:
+            return
+        vaults = [m.vault_address for m in mandates if m.vault_address]
+        told = await chain.vault_states(vaults, block=at)
+        now, start = self.deps.clock.now(), chain.facts.start_block
+        differing = await self.deps.store.write(
+            lambda uow: compared(uow, self._desk(uow, now), mandates, told, start)
+        )
+        for one in differing:
+            try:
+                await self._read_again(one)
+            except Exception:
+                log.exception("reading %s again failed", one.mandate.public_id)
+
+    async def _read_again(self, one: Differing) -> None:
+        m = one.mandate
+        log.warning("%s: its vault's totals are not those of its rows", m.public_id)
+        for n, view in enumerate(self.chain.views):
+            for way in WAYS:
+                try:
+                    logs = await again(
+                        view, way, m.vault_address or "", one.blocks[0], one.blocks[-1]
+                    )
+                    now = self.deps.clock.now()
+                    await self.deps.store.write(partial(self._brought, now, one, logs))
+                except (StillDiffers, Refused):
+                    continue
+                log.warning("%s: read again whole, by %s from node %s", m.public_id, way, n + 1)
+                return
+
+    def _brought(
+        self, now: datetime, one: Differing, logs: Sequence[VaultLog], uow: UnitOfWork
+    ) -> None:
+        brought(uow, self._desk(uow, now), one, logs)
 
     async def _stop(self, m: Mandate) -> bool:
         """`mark()` stops the vault where the chain itself finds it below the floor; then close, if

@@ -158,6 +158,8 @@ class Mandate:
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
     `provisional` is never stored: it marks what the ledger does not say yet.
+    `differs_at` is since when the vault's own totals are not those of the ledger's rows, None where
+    they are.
     `from_board` stays true where the agent took the mandate from the open board, which closed it.
     Source: spec 2.2, contract 3.
     """
@@ -195,6 +197,7 @@ class Mandate:
     ends_at: datetime | None = None
     proposed_by_agent_id: str | None = None
     refreshed_at: datetime | None = None
+    differs_at: datetime | None = None
     frame: TermsFrame | None = None
     signed: Signed | None = None
     legacy_caps: Mapping[str, Any] = field(default_factory=dict)
@@ -228,8 +231,9 @@ class Mandate:
 
     @property
     def data_issue(self) -> bool:
-        """True where a stored legacy cap is unusable."""
-        return any(v is not None and not _usable(v) for v in self.legacy_caps.values())
+        """True where a stored legacy cap is unusable, or rows of the vault are missing."""
+        unusable = any(v is not None and not _usable(v) for v in self.legacy_caps.values())
+        return unusable or self.differs_at is not None
 
     @property
     def paused(self) -> bool:

@@ -67,7 +67,8 @@ _COLUMNS: Final = (
 PARSED: Final = 4_096
 
 
-_SELECT: Final = "SELECT body, version, refreshed_at FROM mandates"
+_SELECT: Final = "SELECT body, version, refreshed_at, differs_at FROM mandates"
+_POLLED: Final = ("refreshed_at", "differs_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +130,10 @@ class Mandates:
         self._versions[m.public_id] = was + 1
 
     def _mandate(self, row: Row) -> Mandate:
-        m, refreshed_at = _parsed(row["body"]), maybe_moment(row["refreshed_at"])
-        m = m if refreshed_at is None else replace(m, refreshed_at=refreshed_at)
+        m = _parsed(row["body"])
+        read, differs = maybe_moment(row["refreshed_at"]), maybe_moment(row["differs_at"])
+        if read is not None or differs is not None:
+            m = replace(m, refreshed_at=read, differs_at=differs)
         self._versions[m.public_id] = int(row["version"])
         return m
 
@@ -276,6 +279,29 @@ class Mandates:
                 id=public_id,
             )
 
+    def sums_block(self, public_id: str) -> int | None:
+        """The newest block at which the vault's totals were seen to be those of its rows."""
+        row = first(
+            self._sql, "SELECT sums_block FROM mandates WHERE public_id = :id", id=public_id
+        )
+        return None if row is None else row["sums_block"]
+
+    def agreed(self, public_id: str, block: int) -> None:
+        """Note that the vault's totals are those of its rows at a block."""
+        self._sql.run(
+            "UPDATE mandates SET differs_at = NULL, sums_block = :block WHERE public_id = :id",
+            block=block,
+            id=public_id,
+        )
+
+    def differs(self, public_id: str, at: datetime) -> None:
+        """Note that they are not; the first time stays."""
+        self._sql.run(
+            "UPDATE mandates SET differs_at = COALESCE(differs_at, :at) WHERE public_id = :id",
+            at=micros(at),
+            id=public_id,
+        )
+
     def live_vault_naming(self, agent_id: str, chain_id: int) -> bool:
         """True while an open mandate with a vault on the chain names the agent."""
         found = first(
@@ -350,7 +376,7 @@ def body_of(m: Mandate) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for f in fields(m):
         value = getattr(m, f.name)
-        if f.name == "refreshed_at":
+        if f.name in _POLLED:
             continue
         if value is None:
             body[f.name] = None
