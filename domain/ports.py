@@ -173,9 +173,7 @@ class Chain(Actions, Protocol):
     async def vault_states(
         self, vaults: Sequence[str], *, agreed: bool = False
     ) -> Mapping[str, VaultState]:
-        """Read many vaults at one block; keys are the addresses as given, those that do not answer
-        left out. `agreed`: only what more than half of the configured nodes say alike.
-        """
+        """Read many vaults at one block; `agreed`: only what most configured nodes say alike."""
         ...
 
     async def block(self, number: int) -> BlockStamp | None:
@@ -258,8 +256,7 @@ class SignIn(Protocol):
 class HouseKeeper(Protocol):
     """Sends the house's transactions; every method returns the hash of a mined transaction.
 
-    Errors: `not_configured` without a key, `would_revert` where nothing was sent for it,
-    `chain_unavailable` when it is not mined in time.
+    Errors: `not_configured`, `would_revert` (nothing sent), `chain_unavailable` (not mined yet).
     """
 
     async def send(self, call: Call) -> Receipt:

@@ -288,18 +288,16 @@ class Mandates:
 
     def agreed(self, public_id: str, block: int) -> None:
         """Note that the vault's totals are those of its rows at a block."""
+        sets = "differs_at = NULL, sums_block = :block"
         self._sql.run(
-            "UPDATE mandates SET differs_at = NULL, sums_block = :block WHERE public_id = :id",
-            block=block,
-            id=public_id,
+            f"UPDATE mandates SET {sets} WHERE public_id = :id", block=block, id=public_id
         )
 
     def differs(self, public_id: str, at: datetime) -> None:
         """Note that they are not; the first time stays."""
+        sets = "differs_at = COALESCE(differs_at, :at)"
         self._sql.run(
-            "UPDATE mandates SET differs_at = COALESCE(differs_at, :at) WHERE public_id = :id",
-            at=micros(at),
-            id=public_id,
+            f"UPDATE mandates SET {sets} WHERE public_id = :id", at=micros(at), id=public_id
         )
 
     def live_vault_naming(self, agent_id: str, chain_id: int) -> bool:

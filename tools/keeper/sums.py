@@ -14,7 +14,7 @@ from tools.keeper.intake import Desk, ingest
 from tools.keeper.reorgs import compensate
 
 BACK: Final = 128
-"""Blocks before the last agreement that are read again too: a reorganisation may have been there."""
+"""Blocks before the last agreement that are read again too: perhaps a reorganisation was there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
