@@ -98,9 +98,7 @@ class Chain(Actions, Protocol):
         user_op: Mapping[str, Any],
         entry_point: str,
     ) -> dict[str, Any]:
-        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`,
-        `chain_unavailable`.
-        """
+        """The paymaster's fields for a user operation (ERC-7677)."""
         ...
 
     @property

@@ -279,27 +279,6 @@ class Mandates:
                 id=public_id,
             )
 
-    def sums_block(self, public_id: str) -> int | None:
-        """The newest block at which the vault's totals were seen to be those of its rows."""
-        row = first(
-            self._sql, "SELECT sums_block FROM mandates WHERE public_id = :id", id=public_id
-        )
-        return None if row is None else row["sums_block"]
-
-    def agreed(self, public_id: str, block: int) -> None:
-        """Note that the vault's totals are those of its rows at a block."""
-        sets = "differs_at = NULL, sums_block = :block"
-        self._sql.run(
-            f"UPDATE mandates SET {sets} WHERE public_id = :id", block=block, id=public_id
-        )
-
-    def differs(self, public_id: str, at: datetime) -> None:
-        """Note that they are not; the first time stays."""
-        sets = "differs_at = COALESCE(differs_at, :at)"
-        self._sql.run(
-            f"UPDATE mandates SET {sets} WHERE public_id = :id", at=micros(at), id=public_id
-        )
-
     def live_vault_naming(self, agent_id: str, chain_id: int) -> bool:
         """True while an open mandate with a vault on the chain names the agent."""
         found = first(

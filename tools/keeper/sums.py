@@ -54,10 +54,10 @@ def compared(
         if ahead(state.journal, block):
             continue
         if agree(state.measured, vault):
-            uow.mandates.agreed(m.public_id, block)
+            uow.sums.agree(m.public_id, block)
             continue
-        uow.mandates.differs(m.public_id, desk.now)
-        since = uow.mandates.sums_block(m.public_id)
+        uow.sums.differ(m.public_id, desk.now)
+        since = uow.sums.block(m.public_id)
         low = start_block if since is None else max(start_block, min(since, block) - BACK)
         found.append(Differing(mandate=m, vault=vault, low=low))
     return found
@@ -76,4 +76,4 @@ def brought(uow: UnitOfWork, desk: Desk, one: Differing, logs: Sequence[VaultLog
     ingest(uow, desk, m.chain_id, logs)
     if not agree(uow.ledger.state(m.public_id).measured, one.vault):
         raise StillDiffers
-    uow.mandates.agreed(m.public_id, one.vault.block.number)
+    uow.sums.agree(m.public_id, one.vault.block.number)
