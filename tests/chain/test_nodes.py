@@ -17,6 +17,7 @@ from chain.evm import ChainFacts, EvmChain
 from chain.faults import RpcFault
 from chain.rpc import ASKED_EVERY_S, Rpc
 from domain.refusals import Refused
+from server import doctor
 from tests.chain.nodes import CHAIN_ID, distorted, fault, node, result
 from tests.world import Evm
 
@@ -249,3 +250,13 @@ async def test_all_nodes_down_is_unavailable(evm: Evm) -> None:
     with pytest.raises(Refused, match="chain_unavailable"):
         await chain.node().prove()
     await chain.close()
+
+
+async def test_the_doctor_shows_each_node_and_a_quorum_that_is_missing(evm: Evm) -> None:
+    chain = EvmChain(ChainFacts(31337, evm.url, confirmations=0, rpc_urls=(DEAD,)))
+    found = {f.what: f for f in await doctor._chain(chain)}
+    await chain.close()
+    assert found["chain 31337 node 1"].works
+    assert not found["chain 31337 node 2"].works
+    assert found["chain 31337"].works
+    assert found["chain 31337 quorum"].effect == "nothing is marked or settled"
