@@ -158,8 +158,10 @@ class Chain(Actions, Approves, Protocol):
         """Return the newest block."""
         ...
 
-    async def vault_states(self, vaults: Sequence[str]) -> Mapping[str, VaultState]:
-        """Read many vaults at one block; keys are the addresses as given."""
+    async def vault_states(
+        self, vaults: Sequence[str], *, agreed: bool = False
+    ) -> Mapping[str, VaultState]:
+        """Read many vaults at one block; `agreed`: only what most configured nodes say alike."""
         ...
 
     async def block(self, number: int) -> BlockStamp | None:
@@ -242,7 +244,7 @@ class SignIn(Protocol):
 class HouseKeeper(Protocol):
     """Sends the house's transactions; every method returns the hash of a mined transaction.
 
-    Errors: `not_configured` without a key, `chain_unavailable` when it is not mined in time.
+    Errors: `not_configured`, `would_revert` (nothing sent), `chain_unavailable` (not mined yet).
     """
 
     @property

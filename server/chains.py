@@ -43,6 +43,7 @@ def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
         confirmations=confirmations,
         start_block=own.start_block,
         paymaster_url=own.paymaster_url,
+        rpc_urls=tuple(url for url in own.rpc_urls.split(",") if url),
     )
 
 

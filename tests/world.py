@@ -72,7 +72,7 @@ class Evm:
             "lens": self.lens,
             "confirmations": 0,
         } | changes
-        return ChainFacts(CHAIN_ID, self.url, **told)
+        return ChainFacts(CHAIN_ID, **({"rpc_url": self.url} | told))
 
 
 @contextmanager

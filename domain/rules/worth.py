@@ -107,7 +107,9 @@ def agent_mark(books: Books, key: str, p: Position) -> tuple[int, datetime] | No
 
 
 def valuation(case: Case) -> Valued:
-    """What this mandate's vault is worth now."""
+    """What this mandate's vault is worth now; unknown while rows of it are missing."""
+    if case.mandate.differs_at is not None:
+        return Valued(worth=None, cash=None, source="cash", positions={})
     return valued(case.state, case.chain)
 
 
@@ -125,8 +127,8 @@ def at_risk(case: Case) -> Usdc:
 
 
 def cash(case: Case) -> Usdc | None:
-    """Chain cash out of the ledger."""
-    known = case.measured.cash
+    """Chain cash out of the ledger; unknown while its rows are not all there."""
+    known = case.measured.cash if case.mandate.differs_at is None else None
     return None if known is None else Usdc(known)
 
 

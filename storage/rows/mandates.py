@@ -69,7 +69,8 @@ _COLUMNS: Final = (
 PARSED: Final = 4_096
 
 
-_SELECT: Final = "SELECT body, version, refreshed_at FROM mandates"
+_SELECT: Final = "SELECT body, version, refreshed_at, differs_at FROM mandates"
+_POLLED: Final = ("refreshed_at", "differs_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,10 @@ class Mandates:
         self._versions[m.public_id] = was + 1
 
     def _mandate(self, row: Row) -> Mandate:
-        m, refreshed_at = _parsed(row["body"]), maybe_moment(row["refreshed_at"])
-        m = m if refreshed_at is None else replace(m, refreshed_at=refreshed_at)
+        m = _parsed(row["body"])
+        read, differs = maybe_moment(row["refreshed_at"]), maybe_moment(row["differs_at"])
+        if read is not None or differs is not None:
+            m = replace(m, refreshed_at=read, differs_at=differs)
         self._versions[m.public_id] = int(row["version"])
         return m
 
@@ -347,7 +350,7 @@ def body_of(m: Mandate) -> dict[str, object]:
     body: dict[str, object] = {}
     for f in fields(m):
         value = getattr(m, f.name)
-        if f.name == "refreshed_at":
+        if f.name in _POLLED:
             continue
         if value is None:
             body[f.name] = None

@@ -64,7 +64,7 @@ async def settle(deps: Deps, caller: Caller, m: Mandate) -> Sent:
     A refusal between the two frees the key of the call: the vault itself does neither twice.
     """
     chain, at = deps.chains.get(m.chain_id), m.vault_address or ""
-    vault = (await chain.vault_states([at]))[at]
+    vault = (await chain.vault_states([at], agreed=True))[at]
     if not vault.stopped and not (m.ends_at is not None and vault.block.at >= m.ends_at):
         raise Refused(
             refusal(
@@ -175,6 +175,7 @@ OPERATIONS: Final = (
             "not_found",
             "wrong_status",
             "withdraw_locked",
+            "would_revert",
             "not_configured",
             "chain_unavailable",
             "outcome_unknown",

@@ -10643,7 +10643,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured, withdraw_locked, wrong_status */
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured, withdraw_locked, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
