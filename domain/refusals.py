@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from string import Formatter
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from domain.kind import Kind as Kind
 from domain.next_steps import (
     AGENT,
     INDEX,
@@ -21,22 +22,8 @@ from domain.next_steps import (
     Role,
     steps_for,
 )
+from domain.order_refusals import ORDER_KINDS
 from domain.times import timestamp
-
-WhoFixes = Literal["agent", "owner", "keeper", "operator", "venue", "nobody"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """One row of the registry (contract 1)."""
-
-    code: str
-    status: int
-    who_fixes: WhoFixes
-    retry_safe: bool
-    sentence: str
-    next: tuple[NextStep, ...] = ()
-
 
 _READ_MANDATE = NextStep(
     "Read the mandate", "mandate_get", "GET /wallet/mandates/{public_id}", OWNER_OR_AGENT
@@ -549,6 +536,7 @@ REFUSALS: Final = _registry(
         sentence="The venue gives no usable answer: {why}.",
         next=(WAIT,),
     ),
+    *ORDER_KINDS,
 )
 
 
@@ -566,6 +554,7 @@ class Refusal:
     retry_at: datetime | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
     next: tuple[NextStep, ...] = ()
+    retry_safe: bool | None = None
 
     def as_json(self, role: Role | None = None) -> dict[str, Any]:
         """Shape: the refusal block of contract 1, with the steps that `role` can take (all of them
@@ -575,11 +564,12 @@ class Refusal:
         steps = [s for s in (*self.next, *self.kind.next) if not (s.needs_rest and nothing_left)]
         if role is not None:
             steps = steps_for(role, steps, timed=self.retry_at is not None)
+        by_agent = role == "agent" and self.kind.caller_fixes
         block: dict[str, Any] = {
             "error": self.kind.code,
             "reason": self.reason,
-            "retry_safe": self.kind.retry_safe,
-            "who_fixes": self.kind.who_fixes,
+            "retry_safe": self.kind.retry_safe if self.retry_safe is None else self.retry_safe,
+            "who_fixes": "agent" if by_agent else self.kind.who_fixes,
             "next": [n.as_json() for n in steps],
         }
         if self.remaining is not None:
@@ -629,16 +619,23 @@ def refusal(
     retry_at: datetime | None = None,
     detail: Mapping[str, Any] | None = None,
     next: tuple[NextStep, ...] = (),
+    retry_safe: bool | None = None,
     **words: Any,
 ) -> Refusal:
     """Make the refusal `code`; `words` fill its sentence and are repeated in `detail` where they
-    are facts.
+    are facts. `retry_safe` is said where this refusal differs from its kind.
 
     Errors: KeyError for a code that is not in the registry, or a sentence left with a hole.
     """
     kind = REFUSALS[code]
     return Refusal(
-        kind, _Known().format(kind.sentence, **words), remaining, retry_at, detail or {}, next
+        kind,
+        _Known().format(kind.sentence, **words),
+        remaining,
+        retry_at,
+        detail or {},
+        next,
+        retry_safe,
     )
 
 

@@ -16,11 +16,15 @@ from domain.trading.venue import (
     Book,
     DexAccount,
     Level,
+    Leverage,
     MarginMode,
+    OrderSeen,
     Perp,
     Position,
+    SeenAs,
     SpotBalance,
     UserRole,
+    VenueFill,
 )
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -151,6 +155,83 @@ def balances(told: Mapping[str, Any]) -> tuple[SpotBalance, ...]:
     return tuple(
         SpotBalance(b["token"], Decimal(b["total"]), Decimal(b["hold"])) for b in told["balances"]
     )
+
+
+# The venue's words for where an order stands, by what they come to; venue page 1.1.
+_CANCELLED: Final = frozenset(
+    {
+        "canceled", "marginCanceled", "vaultWithdrawalCanceled", "openInterestCapCanceled",
+        "selfTradeCanceled", "reduceOnlyCanceled", "siblingFilledCanceled", "delistedCanceled",
+        "liquidatedCanceled", "outcomeSettledCanceled", "scheduledCancel", "internalCancel",
+    }
+)  # fmt: skip
+_REFUSED: Final = frozenset(
+    {
+        "rejected", "tickRejected", "minTradeNtlRejected", "perpMarginRejected",
+        "reduceOnlyRejected", "badAloPxRejected", "iocCancelRejected", "badTriggerPxRejected",
+        "marketOrderNoLiquidityRejected", "positionIncreaseAtOpenInterestCapRejected",
+        "positionFlipAtOpenInterestCapRejected", "tooAggressiveAtOpenInterestCapRejected",
+        "openInterestIncreaseRejected", "insufficientSpotBalanceRejected", "oracleRejected",
+        "perpMaxPositionRejected", "tooManyOpenOrdersRejected",
+    }
+)  # fmt: skip
+
+
+def seen_as(status: str) -> SeenAs:
+    """What a status comes to; one that is not known is neither an end nor a fill."""
+    if status in ("open", "triggered"):
+        return "open"
+    if status == "filled":
+        return "filled"
+    if status in _CANCELLED:
+        return "cancelled"
+    return "refused" if status in _REFUSED else "unknown"
+
+
+def order_seen(told: Mapping[str, Any]) -> OrderSeen | None:
+    """Where an order stands; None where the venue knows of none."""
+    if told["status"] != "order" or "order" not in told:
+        return None
+    update = told["order"]
+    order = update["order"]
+    return OrderSeen(
+        oid=order["oid"],
+        coin=order["coin"],
+        status=update["status"],
+        seen_as=seen_as(update["status"]),
+        size=decimal(order.get("origSz")),
+        left=decimal(order["sz"]),
+    )
+
+
+def fills(told: Sequence[Mapping[str, Any]]) -> tuple[VenueFill, ...] | None:
+    """Fills, oldest first; None where the time of one cannot be read."""
+    read = []
+    for row in told:
+        at = moment(row["time"])
+        if at is None:
+            return None
+        read.append(
+            VenueFill(
+                coin=row["coin"],
+                px=Decimal(row["px"]),
+                size=Decimal(row["sz"]),
+                is_buy=row["side"] == "B",
+                at=at,
+                oid=row["oid"],
+                tid=row["tid"],
+                fee=Decimal(row["fee"]),
+                builder_fee=Decimal(row.get("builderFee") or 0),
+                closed_pnl=Decimal(row["closedPnl"]),
+                cloid=row.get("cloid"),
+            )
+        )
+    return tuple(sorted(read, key=lambda f: (f.at, f.tid)))
+
+
+def leverage(told: Mapping[str, Any]) -> Leverage:
+    """An account's setting for one product."""
+    return Leverage(told["leverage"]["value"], told["leverage"]["type"] == "cross")
 
 
 def role(told: Mapping[str, Any]) -> UserRole:

@@ -37,9 +37,6 @@ TO_SPLIT = {
 # What no line of shipped code names, and why it is there.
 FOR_OTHERS: Mapping[str, str] = {
     "storage.verify.verify_export": "proves an export offline: for whoever was handed one",
-    "domain.trading.builder.order_fee": "the rule of what an order carries, for the order routes",
-    "venue.actions.cancel_by_cloid": "an action that the signer takes, for the order routes",
-    "venue.signing.l1_typed_data": "what a wallet shows of an order, for the order routes",
 }
 
 
