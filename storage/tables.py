@@ -33,6 +33,7 @@ ON_POSTGRES: Final = {"only_on": "postgresql"}
 TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
 
 _ENDS: Final = text("ended_at IS NULL")
+_ASKED: Final = text("next_check_at IS NOT NULL")
 _WHILE_IT_LASTS: Final[dict[str, Any]] = {"sqlite_where": _ENDS, "postgresql_where": _ENDS}
 _SOMEBODY: Final = "agent_lower <> '0x0000000000000000000000000000000000000000'"
 
@@ -293,4 +294,39 @@ Table(
 Table(
     "trade_allowlist", metadata,
     Column("item", Text, primary_key=True), _need("changed_at", BIG), _need("changed_by", Text), _may("removed_at", BIG),
+)  # fmt: skip
+Table(
+    "orders", metadata,
+    Column("order_id", Text, primary_key=True), _need("owner_id", Text), _may("agent_id", Text), _need("mode", Text),
+    _need("network", Text), _need("status", Text), _need("version", BIG), _need("cloid", Text), _may("mandate_id", Text),
+    _need("counted_micros", BIG), _may("counted_day", Text), _may("confirm_hash", Text), _need("created_at", BIG),
+    _need("expires_at", BIG), _may("next_check_at", BIG), _need("body", Text),
+    UniqueConstraint("cloid", name="one_order_a_cloid"), UniqueConstraint("confirm_hash", name="one_order_a_confirm"),
+    Index("orders_owner", "owner_id", "status", "created_at"), Index("orders_agent", "agent_id", "status"),
+    Index("orders_mandate", "mandate_id", "counted_day"), Index("orders_ends", "status", "expires_at"),
+    Index("orders_to_ask", "next_check_at", sqlite_where=_ASKED, postgresql_where=_ASKED),
+)  # fmt: skip
+Table(
+    "order_fills", metadata,
+    _need("order_id", Text), _need("n", BIG), _may("tid", BIG), _need("body", Text),
+    PrimaryKeyConstraint("order_id", "n"), UniqueConstraint("order_id", "tid", name="one_fill_a_trade"),
+)  # fmt: skip
+Table(
+    "order_counters", metadata,
+    _need("scope", Text), _need("day", Text), _need("used_micros", BIG), _need("reserved_micros", BIG),
+    PrimaryKeyConstraint("scope", "day"),
+)  # fmt: skip
+Table(
+    "own_limits", metadata,
+    _need("user_id", Text), _need("surface", Text), _need("per_order_micros", BIG), _need("per_day_micros", BIG),
+    PrimaryKeyConstraint("user_id", "surface"),
+)  # fmt: skip
+Table(
+    "limit_log", metadata,
+    _need("subject", Text), _need("n", BIG), _need("changed_at", BIG), _need("changed_by", Text), _may("reason", Text),
+    _need("changes", Text), PrimaryKeyConstraint("subject", "n"),
+)  # fmt: skip
+Table(
+    "signer_nonces", metadata,
+    Column("signer", Text, primary_key=True), _need("last", BIG),
 )  # fmt: skip

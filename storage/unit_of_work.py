@@ -11,7 +11,9 @@ from storage.rows.chainlog import ChainLog
 from storage.rows.hall import Hall
 from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
+from storage.rows.limits import LimitLog, OrderCounters, OwnLimits
 from storage.rows.mandates import Mandates
+from storage.rows.orders import Orders, SignerNonces
 from storage.rows.policies import Policies
 from storage.rows.trading import BuilderFees, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers
@@ -110,3 +112,28 @@ class UnitOfWork:
     def allowlist(self) -> TradeAllowlist:
         """Who may trade live."""
         return TradeAllowlist(self.sql)
+
+    @cached_property
+    def orders(self) -> Orders:
+        """Orders and their fills."""
+        return Orders(self.sql)
+
+    @cached_property
+    def signer_nonces(self) -> SignerNonces:
+        """Nonces of what wallets sign for the venue."""
+        return SignerNonces(self.sql)
+
+    @cached_property
+    def order_counters(self) -> OrderCounters:
+        """What is ordered a day."""
+        return OrderCounters(self.sql)
+
+    @cached_property
+    def own_limits(self) -> OwnLimits:
+        """People's own limits of orders."""
+        return OwnLimits(self.sql)
+
+    @cached_property
+    def limit_log(self) -> LimitLog:
+        """The log of limits."""
+        return LimitLog(self.sql)

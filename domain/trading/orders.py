@@ -66,10 +66,6 @@ BECOMES: Final[Mapping[tuple[Status, Happening], Status]] = MappingProxyType({
 })  # fmt: skip
 DONE: Final[frozenset[Status]] = frozenset({"executed", "rejected", "expired", "cancelled"})
 UNSENT: Final[frozenset[Status]] = frozenset({"prepared", "awaiting_owner", "awaiting_signature"})
-# What the venue is asked about until it says what became of it.
-OPEN_QUESTIONS: Final[frozenset[Status]] = frozenset(
-    {"executing", "unknown", "recorded", "resting"}
-)
 PENDING: Final[frozenset[Status]] = frozenset({"awaiting_owner", "awaiting_signature", "unknown"})
 OWNER_HAS: Final = timedelta(hours=24)
 PENDING_AN_AGENT: Final = 10
@@ -174,9 +170,10 @@ class Order:
 
     Shapes: `owner_id` is whose account it is; `agent_id` the agent that prepared it, if one did.
     `action` and `envelope` are what is signed; `cancelling` the envelope of a cancellation that
-    waits for its signature. `former` are cloids of earlier pricings, whose bytes may still be
-    about. `confirm_hash` stands for the id that the owner has to bring. Units: USDC; prices in the
-    dex's collateral, sizes in the coin.
+    waits for its signature. `counted` is what counts against the day `counted_day`: reserved while
+    it is open, traded once it is done. `former` are cloids of earlier pricings, whose bytes may
+    still be about. `confirm_hash` stands for the id that the owner has to bring. Units: USDC;
+    prices in the dex's collateral, sizes in the coin.
     """
 
     order_id: str
@@ -208,8 +205,8 @@ class Order:
     asked: Mapping[str, Any]
     created_at: datetime
     expires_at: datetime
-    reserved: Usdc
-    reserved_day: str | None
+    counted: Usdc
+    counted_day: str | None
     confirm_hash: str | None = None
     former: tuple[str, ...] = ()
     cancelling: Envelope | None = None

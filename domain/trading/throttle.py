@@ -18,21 +18,22 @@ _HOUR: Final = timedelta(hours=1)
 class Throttle:
     """Ten calls a minute and sixty an hour of one wallet, orders and closes together.
 
-    It counts in one process. A call that is refused for it is not counted. `reserve` calls of the
-    hour are kept for closes.
+    It counts in one process. A call that is refused for it is not counted.
     """
 
-    def __init__(self, reserve: int = 0, wallets: int = WALLETS):
-        self._reserve, self._most = reserve, wallets
+    def __init__(self, wallets: int = WALLETS):
+        self._most = wallets
         self._calls: OrderedDict[str, deque[datetime]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def take(self, key: str, now: datetime, *, closing: bool) -> TooMany | None:
-        """Count a call, or say which limit is full and until when."""
+    def take(self, key: str, now: datetime, *, kept: int = 0) -> TooMany | None:
+        """Count a call, or say which limit is full and until when; `kept` calls of the hour are
+        for others than this one.
+        """
         calls = self._live(key, now)
-        full = self._full(calls, now, closing=closing)
+        full = _full(calls, now, AN_HOUR - kept)
         if full is None:
             calls.append(now)
             self._keep(key, calls, now)
@@ -52,15 +53,6 @@ class Throttle:
             calls.popleft()
         return calls
 
-    def _full(self, calls: deque[datetime], now: datetime, *, closing: bool) -> TooMany | None:
-        hour = AN_HOUR if closing else max(0, AN_HOUR - self._reserve)
-        if len(calls) >= hour:
-            until = calls[len(calls) - hour] + _HOUR if calls and hour else now + _HOUR
-            return TooMany(limit=AN_HOUR, span="hour", retry_at=until)
-        if len(calls) >= A_MINUTE and calls[-A_MINUTE] > now - _MINUTE:
-            return TooMany(limit=A_MINUTE, span="minute", retry_at=calls[-A_MINUTE] + _MINUTE)
-        return None
-
     def _keep(self, key: str, calls: deque[datetime], now: datetime) -> None:
         """Keep a log, newest last; those that say nothing any more go, and the oldest beyond the
         bound.
@@ -72,3 +64,13 @@ class Throttle:
             if len(self._calls) <= self._most and times and times[-1] > now - _HOUR:
                 return
             del self._calls[oldest]
+
+
+def _full(calls: deque[datetime], now: datetime, an_hour: int) -> TooMany | None:
+    """Which limit the calls fill, and when the oldest of them that counts is gone."""
+    if len(calls) >= an_hour:
+        until = calls[len(calls) - an_hour] + _HOUR if an_hour > 0 else now + _HOUR
+        return TooMany(limit=AN_HOUR, span="hour", retry_at=until)
+    if len(calls) >= A_MINUTE and calls[-A_MINUTE] > now - _MINUTE:
+        return TooMany(limit=A_MINUTE, span="minute", retry_at=calls[-A_MINUTE] + _MINUTE)
+    return None

@@ -220,7 +220,7 @@ SeenAs = Literal["open", "filled", "cancelled", "refused", "unknown"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderSeen:
-    """Where an order stands at the venue. Units: sizes in the coin; `left` is what did not trade."""
+    """Where an order stands at the venue. Units: sizes in the coin; `left` did not trade."""
 
     oid: int
     coin: str

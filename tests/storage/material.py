@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
+from domain.trading.orders import OrderFill
 from storage.rows.identities import Agent
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
@@ -145,3 +147,8 @@ async def fill(
 async def run_sql(store: Store, text: str, **values: Any) -> int:
     """A statement past the repositories: what somebody with access to the database might do."""
     return await store.write(lambda uow: uow.sql.run(text, **values))
+
+
+def an_order_fill() -> OrderFill:
+    one = Decimal("0.5")
+    return OrderFill(px=one, size=one, fee=one, builder_fee=one, closed_pnl=one, at=NOW, tid=7)

@@ -23,7 +23,14 @@ from storage.tables import metadata
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 
-APPEND_ONLY = ("ledger_events", "policy_changes", "balance_events", "venue_intents")
+APPEND_ONLY = (
+    "ledger_events",
+    "policy_changes",
+    "balance_events",
+    "venue_intents",
+    "order_fills",
+    "limit_log",
+)
 
 
 def _differences(url: str) -> list[object]:
@@ -63,7 +70,7 @@ def _differences(url: str) -> list[object]:
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
     migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == migrate.latest() == "0010"
+    assert migrate.current(empty_url) == migrate.latest() == "0013"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 
@@ -127,6 +134,8 @@ async def _one_row_each(store: Store) -> None:
             m.NOW,
         )
         uow.venue.add_intent("in_1", "u_1", "note", {"text": "x"}, m.NOW, None)
+        uow.orders.add_fills("o_1", [m.an_order_fill()])
+        uow.limit_log.add("u_1", {"per_day_usdc": {"from": "2", "to": "1"}}, "u_1", None, m.NOW)
 
     await store.write(work)
 
@@ -140,6 +149,8 @@ async def test_rows_of_a_record_cannot_be_changed(store: Store, table: str) -> N
         "policy_changes": "changes",
         "balance_events": "ref_id",
         "venue_intents": "body",
+        "order_fills": "body",
+        "limit_log": "changes",
     }[table]
     statements = [f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"]
     if store.url.startswith("postgresql"):

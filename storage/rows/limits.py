@@ -1,0 +1,169 @@
+"""What may be ordered a day: counters, a person's own limits, and the log of their changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from domain.money import Usdc
+from domain.trading.caps import Counter, DayUse, OrderLimits
+from domain.trading.modes import Surface
+from storage.sql import Sql, canonical, columns, first, micros, moment
+
+
+class OrderCounters:
+    """The day's counters. What is reserved is checked by the statement that reserves it."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def reserve(self, counter: Counter, amount: Usdc) -> bool:
+        """Reserve an amount within the counter's limit; False where it does not fit."""
+        self._sql.run(
+            "INSERT INTO order_counters (scope, day, used_micros, reserved_micros) "
+            "VALUES (:scope, :day, 0, 0) ON CONFLICT (scope, day) DO NOTHING",
+            scope=counter.scope,
+            day=counter.day,
+        )
+        done = self._sql.run(
+            "UPDATE order_counters SET reserved_micros = reserved_micros + :n "
+            "WHERE scope = :scope AND day = :day AND used_micros + reserved_micros + :n <= :most",
+            n=amount.micros,
+            scope=counter.scope,
+            day=counter.day,
+            most=counter.limit.micros,
+        )
+        return done == 1
+
+    def settle(self, scope: str, day: str, reserved: Usdc, used: Usdc) -> None:
+        """Give back what was reserved, and count what was traded in its place."""
+        self._sql.run(
+            "UPDATE order_counters SET reserved_micros = reserved_micros - :reserved, "
+            "used_micros = used_micros + :used WHERE scope = :scope AND day = :day",
+            reserved=reserved.micros,
+            used=used.micros,
+            scope=scope,
+            day=day,
+        )
+
+    def use(self, scope: str, day: str) -> DayUse:
+        """What a counter holds."""
+        row = first(
+            self._sql,
+            "SELECT used_micros, reserved_micros FROM order_counters "
+            "WHERE scope = :scope AND day = :day",
+            scope=scope,
+            day=day,
+        )
+        if row is None:
+            return DayUse()
+        return DayUse(used=Usdc(row["used_micros"]), reserved=Usdc(row["reserved_micros"]))
+
+    def uses(self, counters: Iterable[Counter]) -> dict[Counter, DayUse]:
+        """The same of several."""
+        return {c: self.use(c.scope, c.day) for c in counters}
+
+
+class OwnLimits:
+    """Limits of people, each on one surface."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def get(self, user_id: str, surface: Surface) -> OrderLimits | None:
+        """A person's limits; None where they are still the starting ones."""
+        row = first(
+            self._sql,
+            "SELECT per_order_micros, per_day_micros FROM own_limits "
+            "WHERE user_id = :user AND surface = :surface",
+            user=user_id,
+            surface=surface,
+        )
+        if row is None:
+            return None
+        return OrderLimits(
+            per_order=Usdc(row["per_order_micros"]), per_day=Usdc(row["per_day_micros"])
+        )
+
+    def begin(self, user_id: str, surface: Surface, start: OrderLimits) -> None:
+        """Write the starting limits down where nothing is."""
+        self._sql.run(
+            "INSERT INTO own_limits "
+            + columns(("user_id", "surface", "per_order_micros", "per_day_micros"))
+            + " ON CONFLICT (user_id, surface) DO NOTHING",
+            user_id=user_id,
+            surface=surface,
+            per_order_micros=start.per_order.micros,
+            per_day_micros=start.per_day.micros,
+        )
+
+    def lower(self, user_id: str, surface: Surface, to: OrderLimits) -> bool:
+        """Set both limits where neither goes up; False where one would."""
+        done = self._sql.run(
+            "UPDATE own_limits SET per_order_micros = :per_order, per_day_micros = :per_day "
+            "WHERE user_id = :user AND surface = :surface "
+            "AND :per_order <= per_order_micros AND :per_day <= per_day_micros",
+            user=user_id,
+            surface=surface,
+            per_order=to.per_order.micros,
+            per_day=to.per_day.micros,
+        )
+        return done == 1
+
+    def change(self, user_id: str, surface: Surface, was: OrderLimits, to: OrderLimits) -> bool:
+        """Set both limits where they still are what they were; the operator's, and the steps of the
+        terminal.
+        """
+        done = self._sql.run(
+            "UPDATE own_limits SET per_order_micros = :per_order, per_day_micros = :per_day "
+            "WHERE user_id = :user AND surface = :surface "
+            "AND per_order_micros = :was_order AND per_day_micros = :was_day",
+            user=user_id,
+            surface=surface,
+            per_order=to.per_order.micros,
+            per_day=to.per_day.micros,
+            was_order=was.per_order.micros,
+            was_day=was.per_day.micros,
+        )
+        return done == 1
+
+
+class LimitLog:
+    """Who changed a limit, when, and why; nothing in it is ever changed."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def add(
+        self, subject: str, changes: Mapping[str, Any], by: str, reason: str | None, now: datetime
+    ) -> None:
+        """Add an entry."""
+        row = first(
+            self._sql,
+            "SELECT COALESCE(MAX(n), 0) AS n FROM limit_log WHERE subject = :subject",
+            subject=subject,
+        )
+        self._sql.run(
+            "INSERT INTO limit_log "
+            + columns(("subject", "n", "changed_at", "changed_by", "reason", "changes")),
+            subject=subject,
+            n=int(row["n"]) + 1 if row else 1,
+            changed_at=micros(now),
+            changed_by=by,
+            reason=reason,
+            changes=canonical(dict(changes)),
+        )
+
+    def newest(self, subject: str, most: int = 10) -> list[tuple[datetime, str, Mapping[str, Any]]]:
+        """The newest entries of a subject: when, by whom, what."""
+        rows = self._sql.rows(
+            "SELECT changed_at, changed_by, changes FROM limit_log WHERE subject = :subject "
+            "ORDER BY n DESC LIMIT :most",
+            subject=subject,
+            most=most,
+        )
+        return [
+            (moment(r["changed_at"]), str(r["changed_by"]), json.loads(r["changes"])) for r in rows
+        ]
