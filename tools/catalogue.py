@@ -22,6 +22,10 @@ from tools.mandates import (
 )
 from tools.public import deposits, hall, markets
 from tools.trading import builder_fee, enable, intents, own, own_status, products, relay, verify
+from tools.trading.door import desk
+from tools.trading.door import orders as door_orders
+from tools.trading.door import products as door_products
+from tools.trading.orders import changing, reads, routes, status
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
@@ -57,4 +61,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *own_status.OPERATIONS,
     *enable.OPERATIONS,
     *verify.OPERATIONS,
+    *routes.OPERATIONS,
+    *changing.OPERATIONS,
+    *reads.OPERATIONS,
+    *status.OPERATIONS,
+    *door_products.OPERATIONS,
+    *desk.OPERATIONS,
+    *door_orders.OPERATIONS,
 )

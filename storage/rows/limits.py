@@ -72,12 +72,15 @@ class OwnLimits:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def get(self, user_id: str, surface: Surface) -> OrderLimits | None:
-        """A person's limits; None where they are still the starting ones."""
+    def get(self, user_id: str, surface: Surface, *, lock: bool = False) -> OrderLimits | None:
+        """A person's limits; None where they are still the starting ones. `lock` keeps other
+        writers off them.
+        """
+        tail = " FOR UPDATE" if lock and self._sql.dialect == "postgresql" else ""
         row = first(
             self._sql,
             "SELECT per_order_micros, per_day_micros FROM own_limits "
-            "WHERE user_id = :user AND surface = :surface",
+            "WHERE user_id = :user AND surface = :surface" + tail,
             user=user_id,
             surface=surface,
         )

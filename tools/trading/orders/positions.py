@@ -14,9 +14,9 @@ from domain.trading.venue import Position
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position of a linked wallet, as the venue has just shown it."""
+    """A position, as the venue has just shown it, or as a paper book has it (without a link)."""
 
-    link: Link
+    link: Link | None
     position: Position
 
     def told(self) -> dict[str, Any]:
