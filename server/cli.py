@@ -300,6 +300,15 @@ def unlink(wallet: str, network: Network, why: str) -> None:
         raise click.ClickException(f"no link of {wallet} on {network}")
 
 
+@main.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def limits(words: tuple[str, ...]) -> None:
+    """Set the own limits of a person's orders; the one way in which they go up."""
+    from server.limits import limits as command
+
+    command.main(list(words), prog_name="wallet limits")
+
+
 @main.group()
 def switch() -> None:
     """Availability switches; a change acts on the next request of every process."""

@@ -32,9 +32,11 @@ from tools.keeper.rollup import refresh_stale
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
 from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
+from tools.trading.orders.settling import settle_due
 
 log = logging.getLogger("wallet.ticks")
 STEPS_A_ROUND: Final = 200
+ORDERS_S: Final = 1
 CLAIM_S: Final = 60
 KEEPER: Final = Caller("keeper")
 
@@ -65,6 +67,7 @@ class Ticks:
             group.start_soon(
                 self._forever, "failing old transfers", every, self._confirmations.expire
             )
+            group.start_soon(self._forever, "settling orders", ORDERS_S, self.settle_orders)
             for chain in self.parts.chains.with_rpc():
                 name = f"transfers of chain {chain.chain_id}"
                 group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
@@ -90,6 +93,15 @@ class Ticks:
             await self.settle_transfers(chain)
         await self._confirmations.expire()
         await self.roll_up()
+        await self.settle_orders()
+
+    # -- orders
+
+    async def settle_orders(self) -> None:
+        """Ask the venue about orders that nobody knows the end of, and end those whose time is
+        up; every change is conditional, so that processes may share this.
+        """
+        await settle_due(self.deps)
 
     # -- transfers and the Hall
 

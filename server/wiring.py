@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,6 +30,8 @@ class SystemClock:
         return datetime.now(UTC)
 
 
+log = logging.getLogger("wallet.start")
+LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order
 _BASE32: Final = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[n % 32] for n in range(256))
 
 
@@ -79,6 +82,8 @@ async def wired(
     time = clock or SystemClock()
     networks = venues(settings, time, SharedWeights(store))
     config = settings.config(address)
+    if min(config.trading.cap_per_order_micros, config.trading.cap_per_day_micros) < LEAST_MICROS:
+        log.warning("an order cap is below 10 USDC: no order can be placed")
     if config.trading.allowlist:
         await store.write(lambda uow: uow.allowlist.seed(config.trading.allowlist, time.now()))
     deps = Deps(

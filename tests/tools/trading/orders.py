@@ -26,7 +26,9 @@ class Trader:
     def caller(self) -> Caller:
         return self.person.caller
 
-    def sign(self, told: dict[str, Any], *, key: int | None = None, high: bool = False) -> dict[str, Any]:
+    def sign(
+        self, told: dict[str, Any], *, key: int | None = None, high: bool = False
+    ) -> dict[str, Any]:
         """What a browser's order key makes of `to_sign`, from its typed data alone."""
         secret = (0xC000 + (self.key if key is None else key)).to_bytes(32, "big")
         made = Account.from_key(secret).sign_typed_data(full_message=told["typed_data"])
@@ -37,7 +39,9 @@ class Trader:
         return {"r": f"0x{made.r:064x}", "s": f"0x{s:064x}", "v": v}
 
     async def prepare(self, **asked: Any) -> dict[str, Any]:
-        return await self.desk.ok("order_prepare", self.caller, **{**BTC, "mode_seen": "live", **asked})
+        return await self.desk.ok(
+            "order_prepare", self.caller, **{**BTC, "mode_seen": "live", **asked}
+        )
 
     async def execute(self, made: dict[str, Any], **changes: Any) -> Reply:
         body = {
@@ -48,7 +52,9 @@ class Trader:
         return await self.desk.do("order_execute", self.caller, **(body | changes))
 
     async def door(self, **asked: Any) -> dict[str, Any]:
-        return await self.desk.ok("trade_order", self.caller, **{**BTC, "mode_seen": "live", **asked})
+        return await self.desk.ok(
+            "trade_order", self.caller, **{**BTC, "mode_seen": "live", **asked}
+        )
 
     async def bring(self, made: dict[str, Any], name: str = "trade_order", **more: Any) -> Reply:
         """The second step at the door."""
@@ -83,7 +89,9 @@ class Trader:
 
 
 async def allow(desk: Desk, *items: str) -> None:
-    await desk.store.write(lambda uow: uow.allowlist.seed(tuple(i.lower() for i in items), desk.clock.now()))
+    await desk.store.write(
+        lambda uow: uow.allowlist.seed(tuple(i.lower() for i in items), desk.clock.now())
+    )
 
 
 async def trader(desk: Desk, *, listed: bool = True, **more: Any) -> Trader:

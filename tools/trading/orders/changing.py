@@ -13,7 +13,7 @@ from domain.refusals import Refused, refusal
 from domain.trading.form import wanted
 from domain.trading.gate import VenueSaid, rejected
 from domain.trading.orders import DONE, UNSENT, CancelAction, Envelope, Order, becomes
-from domain.trading.own import AgentKey, Link, milliseconds, usable
+from domain.trading.own import AgentKey, Link, milliseconds
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
 from tools.trading.fields import own_write, venue_of
@@ -237,9 +237,7 @@ def _checked(deps: Deps, venue: Venue, begun: Cancelling, signed: Signed) -> Env
     except Refused as refused:
         raise _bad(why_silent(refused)) from None
     by_key = (
-        begun.key is not None
-        and usable(begun.key, None, now)
-        and (signer or "").lower() == begun.key.agent
+        begun.key is not None and begun.key.alive(now) and (signer or "").lower() == begun.key.agent
     )
     if not by_key and (begun.link is None or signer != begun.link.wallet):
         raise _bad("neither the linked wallet nor its order key signed these bytes")

@@ -43,6 +43,11 @@ def signable(
     signer = f"{order.network}:{(order.wallet or '').lower()}"
     nonce = uow.signer_nonces.next(signer, milliseconds(now))
     envelope = Envelope(nonce=nonce, expires_after=milliseconds(until))
-    return replace(
-        order, envelope=envelope, confirm_hash=confirm_hash(told), expires_at=until
-    ), told
+    after = replace(
+        order,
+        envelope=envelope,
+        confirm_hash=confirm_hash(told),
+        expires_at=until,
+        next_check_at=until + LATE,
+    )
+    return after, told
