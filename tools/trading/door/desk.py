@@ -21,6 +21,7 @@ from domain.trading.venue import NETWORKS, DexAccount, Held, Position
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.wire import wire
 from tools.trading.fields import Amount, Figure, Moment, NetworkName, own_write, signed_in, venue_of
 from tools.trading.orders.market import AGENTS_S, FIRST_DEX
 from tools.trading.orders.reads import CapOut, LimitsPair, caps_of, log_limits
@@ -173,7 +174,7 @@ async def me(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
         },
         "books": books,
     }
-    return Reply(200, body)
+    return Reply(200, wire(body))
 
 
 def _fee(uow: UnitOfWork, stand: Standing) -> bool | None:

@@ -16,6 +16,7 @@ from domain.trading.venue import VENUE
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.call.wire import wire
 from tools.trading.fields import NetworkName
 from tools.trading.orders.market import Account, account
 from tools.trading.orders.reads import READS, CapOut, caps_of
@@ -75,7 +76,7 @@ async def status(deps: Deps, caller: Caller, asked: AgentQuery) -> Reply:
         "caps": caps,
         "books": books,
     }
-    return Reply(200, body)
+    return Reply(200, wire(body))
 
 
 async def _whose(deps: Deps, caller: Caller, named: str | None) -> str | None:
