@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from decimal import Decimal, InvalidOperation
+from collections.abc import Mapping
 from typing import Any
-
-import click
 
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.trading.caps import OrderLimits
+from domain.trading.form import limit_of
+from domain.trading.gate import Fault, invalid_order
+from domain.trading.limits import LimitChange
 from domain.trading.modes import Surface
 from server.settings import Settings
 from server.wiring import SystemClock
@@ -19,44 +19,18 @@ from storage.unit_of_work import UnitOfWork
 from tools.trading.orders.standing import first_limits
 
 
-def _amount(ctx: click.Context, param: click.Parameter, told: str | None) -> Usdc | None:
-    if told is None:
-        return None
-    try:
-        amount = Decimal(told)
-        if not amount.is_finite() or amount < 0:
-            raise click.BadParameter("USDC from 0")
-        return Usdc.parse(told)
-    except (InvalidOperation, Refused):
-        raise click.BadParameter("USDC as a plain decimal with at most 6 decimals") from None
-
-
-@click.command("limits")
-@click.argument("user_id")
-@click.option("--surface", type=click.Choice(["door", "terminal"]), required=True)
-@click.option("--per-order", callback=_amount, help="USDC an order.")
-@click.option("--per-day", callback=_amount, help="USDC a UTC day.")
-@click.option("--why", required=True, help="Kept in the log of limits.")
-def limits(
-    user_id: str, surface: Surface, per_order: Usdc | None, per_day: Usdc | None, why: str
-) -> None:
-    """Set the own limits of USER_ID, up or down; the operator's caps stand above them."""
-    try:
-        told = asyncio.run(set_limits(Settings(), user_id, surface, per_order, per_day, why))
-    except Refused as refused:
-        raise click.ClickException(refused.refusal.reason) from None
-    click.echo(f"{told.per_order} an order, {told.per_day} a day")
-
-
 async def set_limits(
     settings: Settings,
     user_id: str,
     surface: Surface,
-    per_order: Usdc | None,
-    per_day: Usdc | None,
+    given: Mapping[str, str | None],
     why: str,
 ) -> OrderLimits:
-    """Set a person's limits, with a row in the log. Errors: `not_found`, `conflict`."""
+    """Set a person's limits, with a row in the log.
+
+    Errors: `not_found`, `conflict`; `wallet_invalid_order` for what is no amount.
+    """
+    per_order, per_day = (_amount(name, given[name]) for name in ("per_order_usdc", "per_day_usdc"))
     start, now = first_limits(settings.trading()), SystemClock().now()
 
     def work(uow: UnitOfWork) -> OrderLimits:
@@ -72,7 +46,16 @@ async def set_limits(
             return was
         if not uow.own_limits.change(user_id, surface, was, to):
             raise Refused(refusal("conflict", why="The limits were changed at the same time."))
-        uow.limit_log.add(f"{user_id}:{surface}", _changes(was, to), "operator", why, now)
+        uow.limit_log.add(
+            LimitChange(
+                what="limits",
+                subject=f"{user_id}:{surface}",
+                changes=_changes(was, to),
+                changed_at=now,
+                changed_by="operator",
+                why=why,
+            )
+        )
         return to
 
     store = await open_store(settings.database_url)
@@ -80,6 +63,13 @@ async def set_limits(
         return await store.write(work)
     finally:
         await store.close()
+
+
+def _amount(name: str, told: str | None) -> Usdc | None:
+    amount = limit_of(name, told)
+    if isinstance(amount, Fault):
+        raise Refused(invalid_order(amount))
+    return amount
 
 
 def _changes(was: OrderLimits, to: OrderLimits) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from tools.keeper.rollup import refresh_stale
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
 from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
+from tools.trading.keys import check_due
 from tools.trading.orders.settling import settle_due
 
 log = logging.getLogger("wallet.ticks")
@@ -67,6 +68,7 @@ class Ticks:
             group.start_soon(
                 self._forever, "failing old transfers", every, self._confirmations.expire
             )
+            group.start_soon(self._forever, "checking approved keys", every, self.check_keys)
             group.start_soon(self._forever, "settling orders", ORDERS_S, self.settle_orders)
             for chain in self.parts.chains.with_rpc():
                 name = f"transfers of chain {chain.chain_id}"
@@ -93,6 +95,12 @@ class Ticks:
             await self.settle_transfers(chain)
         await self._confirmations.expire()
         await self.roll_up()
+        await self.check_keys()
+
+    async def check_keys(self) -> None:
+        """Ask the venue anew about keys that the keeper may use."""
+        if self.deps.venues is not None:
+            await check_due(self.deps, self.holder)
         await self.settle_orders()
 
     # -- orders

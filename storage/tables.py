@@ -296,6 +296,13 @@ Table(
     Column("item", Text, primary_key=True), _need("changed_at", BIG), _need("changed_by", Text), _may("removed_at", BIG),
 )  # fmt: skip
 Table(
+    "limit_log", metadata,
+    _need("subject", Text), _need("n", BIG), _need("what", Text), _need("changed_at", BIG), _need("changed_by", Text),
+    _need("changes", Text), _may("why", Text),
+    PrimaryKeyConstraint("subject", "n"),
+    Index("limit_log_newest", "changed_at", "subject", "n"),
+)  # fmt: skip
+Table(
     "orders", metadata,
     Column("order_id", Text, primary_key=True), _need("owner_id", Text), _may("agent_id", Text), _need("mode", Text),
     _need("network", Text), _need("status", Text), _need("version", BIG), _need("cloid", Text), _may("mandate_id", Text),
@@ -320,11 +327,6 @@ Table(
     "own_limits", metadata,
     _need("user_id", Text), _need("surface", Text), _need("per_order_micros", BIG), _need("per_day_micros", BIG),
     PrimaryKeyConstraint("user_id", "surface"),
-)  # fmt: skip
-Table(
-    "limit_log", metadata,
-    _need("subject", Text), _need("n", BIG), _need("changed_at", BIG), _need("changed_by", Text), _may("reason", Text),
-    _need("changes", Text), PrimaryKeyConstraint("subject", "n"),
 )  # fmt: skip
 Table(
     "signer_nonces", metadata,

@@ -11,11 +11,11 @@ from storage.rows.chainlog import ChainLog
 from storage.rows.hall import Hall
 from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
-from storage.rows.limits import LimitLog, OrderCounters, OwnLimits
+from storage.rows.limits import OrderCounters, OwnLimits
 from storage.rows.mandates import Mandates
 from storage.rows.orders import Orders, SignerNonces
 from storage.rows.policies import Policies
-from storage.rows.trading import BuilderFees, TradeAllowlist, VenueWeights
+from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers
 from storage.rows.venue import VenueAccounts
 from storage.rows.work import Idempotency, SwitchRows, Work
@@ -135,5 +135,5 @@ class UnitOfWork:
 
     @cached_property
     def limit_log(self) -> LimitLog:
-        """The log of limits."""
+        """Changes of who may trade live, and of how much."""
         return LimitLog(self.sql)

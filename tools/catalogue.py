@@ -21,7 +21,17 @@ from tools.mandates import (
     vault,
 )
 from tools.public import deposits, hall, markets
-from tools.trading import builder_fee, enable, intents, own, own_status, products, relay, verify
+from tools.trading import (
+    allowlist,
+    builder_fee,
+    enable,
+    intents,
+    own,
+    own_status,
+    products,
+    relay,
+    verify,
+)
 from tools.trading.door import desk
 from tools.trading.door import orders as door_orders
 from tools.trading.door import products as door_products
@@ -53,6 +63,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *auctions.OPERATIONS,
     *sponsorship.OPERATIONS,
     *operator.OPERATIONS,
+    *allowlist.OPERATIONS,
     *builder_fee.OPERATIONS,
     *products.OPERATIONS,
     *relay.OPERATIONS,

@@ -305,7 +305,10 @@ class VenueNetwork:
     ) -> Placed:
         """Post exactly these bytes, once."""
         body = orders.enveloped(action, envelope, _parsed(signature))
-        return orders.placed(await self.client.send(body, lane=lane))
+        raw = await self.client.send(body, lane=lane)
+        told = orders.placed(raw)
+        self.client.count_answer(raw, told.outcome, told.kind)
+        return told
 
     async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
         """Where an order stands."""
@@ -334,6 +337,14 @@ class Networks:
         if found is None:
             raise Refused(refusal("not_configured", what=f"the venue's {network}"))
         return found
+
+    def met(self) -> Mapping[tuple[Network, str, str], int]:
+        """How often the venue said what is not known here."""
+        return {
+            (network, kind, what): times
+            for network, venue in self._venues.items()
+            for (kind, what), times in venue.client.met.counts.items()
+        }
 
     async def close(self) -> None:
         """Close every session."""

@@ -134,12 +134,20 @@ def of_events(events: Sequence[Event], make: StepOf = step_of) -> list[Step]:
     return [step(e) for e in events]
 
 
-def steps(case: Case, make: StepOf = step_of) -> tuple[Step, ...]:
+def pinned(case: Case) -> list[Step]:
+    """Pending approvals, newest first."""
+    found = [pending_step(a, case.now) for a in case.approvals if a.shown(case.now) == "pending"]
+    return sorted(found, key=lambda s: (s.at, s.id), reverse=True)
+
+
+def recorded(case: Case, make: StepOf = step_of) -> list[Step]:
+    """What the newest rows, and logs that are not deep enough to be rows, tell."""
+    coming = (provisional_step(log, case.now) for log in case.provisional)
+    return grouped([*of_events(case.events, make), *(s for s in coming if s is not None)])
+
+
+def steps(case: Case) -> tuple[Step, ...]:
     """The newest steps: pending approvals pinned on top, groups newest first, the instruction last
     (spec 2.7).
     """
-    pinned = [pending_step(a, case.now) for a in case.approvals if a.shown(case.now) == "pending"]
-    pinned.sort(key=lambda s: (s.at, s.id), reverse=True)
-    coming = (provisional_step(log, case.now) for log in case.provisional)
-    told = grouped([*of_events(case.events, make), *(s for s in coming if s is not None)])
-    return (*pinned, *told, instruction(case.mandate))
+    return (*pinned(case), *recorded(case), instruction(case.mandate))

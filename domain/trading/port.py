@@ -196,6 +196,10 @@ class Venues(Protocol):
         """Return the venue. Errors: `not_configured`."""
         ...
 
+    def met(self) -> Mapping[tuple[Network, str, str], int]:
+        """How often the venue said what is not known here, by network, kind and what."""
+        ...
+
 
 class OrderSigner(Protocol):
     """The process that holds keeper keys; it decides by itself what it signs (trading 00.10).

@@ -107,6 +107,7 @@ class Ledger:
             block_number=new.block_number,
             pairs_with=pair.seq if pair else None,
             payload=new.payload,
+            parsed=new.told,
         )
         row = row_values(public_id, event, prev_hash)
         self._sql.run(_INSERT, **row)
@@ -254,9 +255,16 @@ class Ledger:
                 found[seq] = event_of(row)
         return found
 
-    def newest(self, public_id: str, limit: int = 50) -> list[Event]:
-        """The newest rows, newest first."""
-        return self.page(public_id, before_seq=None, limit=limit)
+    def newest(self, public_id: str, limit: int = 50) -> tuple[Event, ...]:
+        """The newest rows, newest first; the same object again while nothing is added."""
+        head = self.head_row(public_id)
+        if head is None:
+            return ()
+        kept = self._cache.page(head["row_hash"], limit)
+        if kept is None:
+            kept = tuple(self.page(public_id, before_seq=head["seq"] + 1, limit=limit))
+            self._cache.keep_page(head["row_hash"], limit, kept)
+        return kept
 
     def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
         """Rows below a seq (exclusive), newest first."""

@@ -1,16 +1,13 @@
-"""What may be ordered a day: counters, a person's own limits, and the log of their changes."""
+"""What may be ordered a day: counters, and a person's own limits."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable
 
 from domain.money import Usdc
 from domain.trading.caps import Counter, DayUse, OrderLimits
 from domain.trading.modes import Surface
-from storage.sql import Sql, canonical, columns, first, micros, moment
+from storage.sql import Sql, columns, first
 
 
 class OrderCounters:
@@ -131,42 +128,3 @@ class OwnLimits:
             was_day=was.per_day.micros,
         )
         return done == 1
-
-
-class LimitLog:
-    """Who changed a limit, when, and why; nothing in it is ever changed."""
-
-    def __init__(self, sql: Sql):
-        self._sql = sql
-
-    def add(
-        self, subject: str, changes: Mapping[str, Any], by: str, reason: str | None, now: datetime
-    ) -> None:
-        """Add an entry."""
-        row = first(
-            self._sql,
-            "SELECT COALESCE(MAX(n), 0) AS n FROM limit_log WHERE subject = :subject",
-            subject=subject,
-        )
-        self._sql.run(
-            "INSERT INTO limit_log "
-            + columns(("subject", "n", "changed_at", "changed_by", "reason", "changes")),
-            subject=subject,
-            n=int(row["n"]) + 1 if row else 1,
-            changed_at=micros(now),
-            changed_by=by,
-            reason=reason,
-            changes=canonical(dict(changes)),
-        )
-
-    def newest(self, subject: str, most: int = 10) -> list[tuple[datetime, str, Mapping[str, Any]]]:
-        """The newest entries of a subject: when, by whom, what."""
-        rows = self._sql.rows(
-            "SELECT changed_at, changed_by, changes FROM limit_log WHERE subject = :subject "
-            "ORDER BY n DESC LIMIT :most",
-            subject=subject,
-            most=most,
-        )
-        return [
-            (moment(r["changed_at"]), str(r["changed_by"]), json.loads(r["changes"])) for r in rows
-        ]

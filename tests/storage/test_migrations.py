@@ -135,7 +135,7 @@ async def _one_row_each(store: Store) -> None:
         )
         uow.venue.add_intent("in_1", "u_1", "note", {"text": "x"}, m.NOW, None)
         uow.orders.add_fills("o_1", [m.an_order_fill()])
-        uow.limit_log.add("u_1", {"per_day_usdc": {"from": "2", "to": "1"}}, "u_1", None, m.NOW)
+        uow.allowlist.put("u_abcdefgh23", allowed=True, now=m.NOW, by="operator", why="known")
 
     await store.write(work)
 
@@ -150,7 +150,7 @@ async def test_rows_of_a_record_cannot_be_changed(store: Store, table: str) -> N
         "balance_events": "ref_id",
         "venue_intents": "body",
         "order_fills": "body",
-        "limit_log": "changes",
+        "limit_log": "why",
     }[table]
     statements = [f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"]
     if store.url.startswith("postgresql"):

@@ -19,7 +19,7 @@ from domain.reads.progress import Progress, ShownStatus, status_shown
 from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
 from domain.reads.step import Step
-from domain.reads.steps import grouped, instruction, of_events, steps
+from domain.reads.steps import grouped, instruction, of_events, pinned
 from domain.reads.view import PARTS, MandateSummary, summary
 from domain.refusals import invalid
 from domain.rules.case import Case
@@ -219,9 +219,10 @@ def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
 def _part(case: Case, name: str) -> Any:
     """One part in its wire form; rows and steps out of what is kept."""
     if name == "events":
-        return [KEPT.row(e) for e in case.events]
+        return KEPT.rows(case.events)
     if name == "steps":
-        return [KEPT.step(s) for s in steps(case, KEPT.step_of)]
+        own = told([*pinned(case), instruction(case.mandate)], list[Step])
+        return [*own[:-1], *KEPT.recorded(case), own[-1]]
     return told(PARTS[name](case), MandateRead.model_fields[name].annotation)
 
 

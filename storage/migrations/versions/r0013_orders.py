@@ -1,5 +1,5 @@
-"""Orders: each with its life, its fills, the day's counters, own limits and the log of their
-changes, and the last nonce of a wallet."""
+"""Orders: each with its life, its fills, the day's counters, own limits, and the last nonce of a
+wallet."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from alembic import op
 from storage.migrations.versions.r0001_first_schema import postgres_triggers, sqlite_triggers
 
 revision = "0013"
-down_revision = "0010"
+down_revision = "0011"
 
-APPEND_ONLY = ("order_fills", "limit_log")
+APPEND_ONLY = ("order_fills",)
 
 
 def _big() -> Any:
@@ -27,7 +27,7 @@ def _may(name: str, kind: Any) -> sa.Column[object]:
 
 
 def upgrade() -> None:
-    """Create the tables, and the triggers that keep fills and the log as they were written."""
+    """Create the tables, and the triggers that keep fills as they were written."""
     _orders()
     _limits()
     for table in APPEND_ONLY:
@@ -100,16 +100,6 @@ def _limits() -> None:
         _need("per_order_micros", _big()),
         _need("per_day_micros", _big()),
         sa.PrimaryKeyConstraint("user_id", "surface"),
-    )
-    op.create_table(
-        "limit_log",
-        _need("subject", sa.Text()),
-        _need("n", _big()),
-        _need("changed_at", _big()),
-        _need("changed_by", sa.Text()),
-        _may("reason", sa.Text()),
-        _need("changes", sa.Text()),
-        sa.PrimaryKeyConstraint("subject", "n"),
     )
     op.create_table(
         "signer_nonces",

@@ -10,6 +10,7 @@ from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from domain.times import day_of, midnight, timestamp
 from domain.trading.caps import DayUse, OrderLimits
+from domain.trading.limits import LimitChange
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
 from tools.call.operation import Ask, Gives, Operation, Reply
@@ -197,7 +198,16 @@ def log_limits(
     pairs = (("per_order_usdc", was.per_order, after.per_order),
              ("per_day_usdc", was.per_day, after.per_day))  # fmt: skip
     changes = {name: {"from": str(a), "to": str(b)} for name, a, b in pairs if a != b}
-    uow.limit_log.add(f"{stand.owner_id}:{stand.surface}", changes, by, reason, now)
+    uow.limit_log.add(
+        LimitChange(
+            what="limits",
+            subject=f"{stand.owner_id}:{stand.surface}",
+            changes=changes,
+            changed_at=now,
+            changed_by=by,
+            why=reason,
+        )
+    )
 
 
 READS: Final = ("not_found", "not_configured", "secret_not_accepted")
