@@ -269,17 +269,19 @@ class VenueNetwork:
         return told
 
     # -- orders
-    # --------------------------------------------------------------------------------------------
 
     def held_book(self, coin: str, good_for_s: int) -> Book | None:
         """The book of a coin that is held."""
         held = self._own.peek(("book", coin), good_for_s)
         return None if held is None else held.value[0]
 
-    async def leverage(self, user: str, coin: str, *, lane: Lane) -> Leverage:
+    async def leverage(
+        self, user: str, coin: str, *, lane: Lane, good_for_s: int
+    ) -> Held[Leverage]:
         """The account's own setting for a product."""
-        answer = await self.client.ask("activeAssetData", lane, user=user.lower(), coin=coin)
-        return values.leverage(answer.data)
+        kind, made, who = "activeAssetData", values.leverage, user.lower()
+        key = (kind, who, coin)
+        return await self._held(key, good_for_s, lane, kind, made, True, user=who, coin=coin)
 
     def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
         """What an order key signs."""

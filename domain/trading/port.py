@@ -151,8 +151,10 @@ class Venue(Protocol):
         """The book of a coin if one is held that is not older; nothing is asked."""
         ...
 
-    async def leverage(self, user: str, coin: str, *, lane: Lane) -> Leverage:
-        """The account's own setting for a product, read fresh."""
+    async def leverage(
+        self, user: str, coin: str, *, lane: Lane, good_for_s: int
+    ) -> Held[Leverage]:
+        """The account's own setting for a product; never stale."""
         ...
 
     def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:

@@ -79,7 +79,7 @@ def tradable(perp: Perp | None, name: str) -> Perp | Fault:
         return Fault(field="product", rule=f"{name} is none of the products")
     if perp.delisted:
         return Fault(field="product", rule="it is delisted; the venue has settled its positions")
-    if not perp.has_book:
+    if perp.mid_px is None:
         return Fault(field="product", rule="it is halted at the venue")
     return perp
 

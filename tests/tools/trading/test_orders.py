@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ async def test_a_live_order_is_prepared_signed_and_executed(both: Desk) -> None:
     assert reply.status == 200, reply.body
     told = reply.body
     assert told["status"] == "executed"
-    assert (told["filled_size"], told["remaining_size"]) == (order["size"], "0.00000")
+    assert (told["filled_size"], told["remaining_size"]) == (order["size"], "0")
     assert told["verified"] is True
     assert told["fills"][0]["fee_usdc"] == told["fee_usdc"]
     assert t.size() == order["size"]
@@ -43,7 +44,7 @@ async def test_the_fees_are_the_venues_own_to_the_last_digit(desk: Desk) -> None
     t = await trader(desk)
     told = (await t.execute(await t.prepare())).body
     (fill,) = desk.test.account(t.person.wallet.address).fills
-    assert told["fee_usdc"] == format(fill.fee, "f")
+    assert told["fee_usdc"] == format(fill.fee.normalize(), "f")
     assert told["avg_px"] == format(fill.px.normalize(), "f")
     assert told["est"] is False
 
@@ -83,7 +84,7 @@ async def test_a_resting_order_is_cancelled_by_a_signature_with_every_switch_shu
         signature=t.sign(asked["to_sign"]),
     )
     assert done["order"]["status"] == "cancelled"
-    assert done["order"]["filled_size"] == "0.00000"
+    assert done["order"]["filled_size"] == "0"
     assert set((await day_use(desk)).values()) == {(0, 0)}
     assert desk.test.account(t.person.wallet.address).orders == {}
 
@@ -194,7 +195,7 @@ async def test_a_record_is_true_only_by_the_venues_word(both: Desk) -> None:
     await settle_due(both.deps)
     stored = await t.stored(made["order"]["order_id"])
     assert (stored.status, stored.verified) == ("executed", True)
-    assert format(stored.filled_size or 0, "f") == made["order"]["size"]
+    assert format((stored.filled_size or Decimal(0)).normalize(), "f") == made["order"]["size"]
 
 
 async def test_a_record_without_a_trace_keeps_its_reservation_for_ten_minutes(desk: Desk) -> None:

@@ -29,7 +29,7 @@ from tools.trading.orders.confirming import confirm_hash, new_cloid, signable
 from tools.trading.orders.making import known, prepare, ttl
 from tools.trading.orders.market import product, why_silent
 from tools.trading.orders.positions import Place, place_of
-from tools.trading.orders.routes import CITING, WRITES, answered, named, signed_of
+from tools.trading.orders.routes import CITING, WRITES, named, signed_of
 from tools.trading.orders.sending import send_live, send_paper
 from tools.trading.orders.shapes import (
     OrderChecks,
@@ -126,7 +126,7 @@ async def _second(deps: Deps, caller: Caller, sent: Mapping[str, Any], *, closin
             raise Refused(invalid_order(Fault(field=name, rule=rule)))
     if found.status not in UNSENT:
         return _answer(found, deps)
-    return _answer(answered(await send_live(deps, caller, found, signed), deps), deps)
+    return _answer(await send_live(deps, caller, found, signed), deps)
 
 
 def _answer(order: Order, deps: Deps) -> Reply:

@@ -112,7 +112,7 @@ def _row(
 ) -> dict[str, Any]:
     book = venue.held_book(perp.coin, CACHED_S)
     trading = deps.config.trading
-    is_open = perp.has_book and not perp.delisted
+    is_open = perp.mid_px is not None and not perp.delisted
     builder = trading.builder_fee_tenths_bps if trading.builder_address else 0
     mark = perp.mark_px
     return {

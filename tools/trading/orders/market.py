@@ -25,6 +25,7 @@ from tools.trading.orders.standing import Standing
 PERPS_S: Final = 20
 BOOK_S: Final = 1
 AGENTS_S: Final = 60
+LEVERAGE_S: Final = 10
 FIRST_DEX: Final = ""
 _USDC: Final = 0
 _POOLED: Final = frozenset({"unifiedAccount", "portfolioMargin"})
@@ -123,10 +124,10 @@ async def account(deps: Deps, stand: Standing, perp: Perp | None, *, opens: bool
         if not opens or perp is None:
             return Account(agents=told)
         missing = await _unfunded(venue, link, perp)
-        setting = (await venue.leverage(link.wallet, perp.coin, lane="house")).value
+        told_now = await venue.leverage(link.wallet, perp.coin, lane="house", good_for_s=LEVERAGE_S)
     except Refused as refused:
         return Account(silent=why_silent(refused))
-    most = deps.config.trading.max_leverage
+    most, setting = deps.config.trading.max_leverage, told_now.value.value
     fault = None
     if setting > most:
         rule = f"the account's leverage for it is {setting}; set it to {most} or less at the venue"

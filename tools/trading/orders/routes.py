@@ -139,19 +139,7 @@ async def execute(deps: Deps, caller: Caller, begun: Begun) -> Order:
         return await send_paper(deps, caller, order)
     if begun.signed is None:
         raise TypeError("a live order is sent with a signature")
-    return answered(await send_live(deps, caller, order, begun.signed), deps)
-
-
-def answered(order: Order, deps: Deps) -> Order:
-    """The order, if it is known what became of it. Errors: `wallet_outcome_unknown`."""
-    if order.status in ("unknown", "executing"):
-        told = {
-            "order_id": order.order_id,
-            "cloid": order.action.cloid,
-            "order": shown(order, deps.clock.now()),
-        }
-        raise Refused(refusal("wallet_outcome_unknown", detail=told, order_id=order.order_id))
-    return order
+    return await send_live(deps, caller, order, begun.signed)
 
 
 def finish(uow: UnitOfWork, ask: Ask[Any, None], begun: Any, done: Order) -> Reply:

@@ -37,6 +37,7 @@ from tools.trading.orders.policies import still_allowed
 from tools.trading.orders.positions import Place, place_of, shrinks
 from tools.trading.orders.reserving import release, reserve
 from tools.trading.orders.settling import End, end_of, end_order, fees_of, look
+from tools.trading.orders.shapes import shown
 from tools.trading.orders.standing import (
     Standing,
     passed,
@@ -95,7 +96,20 @@ async def send_live(deps: Deps, caller: Caller, order: Order, signed: Signed) ->
     marked = await deps.store.write(mark)
     if marked is None:
         return await again(deps, order)
-    return await _sent(deps, venue, marked, signed.signature)
+    return answered(await _sent(deps, venue, marked, signed.signature), deps)
+
+
+def answered(order: Order, deps: Deps) -> Order:
+    """The order that was sent, if it is known what became of it. Errors:
+    `wallet_outcome_unknown`."""
+    if order.status not in ("unknown", "executing"):
+        return order
+    told = {
+        "order_id": order.order_id,
+        "cloid": order.action.cloid,
+        "order": shown(order, deps.clock.now()),
+    }
+    raise Refused(refusal("wallet_outcome_unknown", detail=told, order_id=order.order_id))
 
 
 async def again(deps: Deps, order: Order) -> Order:

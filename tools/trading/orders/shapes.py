@@ -11,7 +11,6 @@ from pydantic import Field
 from domain.money import Usdc
 from domain.next_steps import NextStep
 from domain.times import timestamp
-from domain.trading.indices import text
 from domain.trading.orders import UNSENT, Envelope, Order, OrderFill
 from domain.trading.port import Venue
 from domain.trading.venue import ToSign
@@ -200,8 +199,8 @@ def shown(order: Order, now: datetime) -> dict[str, Any]:
         **{n: getattr(order, n) for n in _AS_THEY_ARE},
         "asset_id": action.asset_id,
         "tif": action.tif,
-        "size": _plain(action.size),
-        "limit_px": _plain(action.limit_px),
+        "size": plain(action.size),
+        "limit_px": plain(action.limit_px),
         "notional_usdc": order.notional,
         "reduce_only": action.reduce_only,
         "cloid": action.cloid,
@@ -213,9 +212,9 @@ def shown(order: Order, now: datetime) -> dict[str, Any]:
         "created_at": timestamp(order.created_at),
         "sent_at": _maybe(order.sent_at),
         "done_at": _maybe(order.done_at),
-        "filled_size": text(order.filled_size),
-        "remaining_size": text(left),
-        "avg_px": text(order.avg_px),
+        "filled_size": _maybe_plain(order.filled_size),
+        "remaining_size": _maybe_plain(left),
+        "avg_px": _maybe_plain(order.avg_px),
         "fee_usdc": _sum(fills, "fee") if told and whole else None,
         "builder_fee_usdc": _sum(fills, "builder_fee") if told and whole else None,
         "closed_pnl_usdc": _sum(fills, "closed_pnl") if told and whole else None,
@@ -233,8 +232,13 @@ _AS_THEY_ARE = (
 )  # fmt: skip
 
 
-def _plain(figure: Decimal) -> str:
-    return format(figure, "f")
+def plain(figure: Decimal) -> str:
+    """A figure as the venue writes it: without trailing zeros, without an exponent."""
+    return format(figure.normalize() + Decimal(0), "f")
+
+
+def _maybe_plain(figure: Decimal | None) -> str | None:
+    return None if figure is None else plain(figure)
 
 
 def _maybe(at: datetime | None) -> str | None:
@@ -242,7 +246,7 @@ def _maybe(at: datetime | None) -> str | None:
 
 
 def _sum(fills: tuple[OrderFill, ...], name: str) -> str:
-    return format(sum((getattr(f, name) for f in fills), Decimal(0)), "f")
+    return plain(sum((getattr(f, name) for f in fills), Decimal(0)))
 
 
 def _builder(order: Order) -> dict[str, Any] | None:
@@ -261,10 +265,10 @@ def _seen(order: Order) -> dict[str, Any] | None:
 
 def _fill(fill: OrderFill) -> dict[str, Any]:
     return {
-        "px": _plain(fill.px),
-        "size": _plain(fill.size),
-        "fee_usdc": _plain(fill.fee),
-        "builder_fee_usdc": _plain(fill.builder_fee),
+        "px": plain(fill.px),
+        "size": plain(fill.size),
+        "fee_usdc": plain(fill.fee),
+        "builder_fee_usdc": plain(fill.builder_fee),
         "at": timestamp(fill.at),
         "tid": fill.tid,
         "snapshot": fill.snapshot,
