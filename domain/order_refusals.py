@@ -48,7 +48,7 @@ ORDER_KINDS: Final = (
         who_fixes="operator",
         retry_safe=False,
         sentence="Live orders are off here: the {switch} switch is shut.",
-        next=(NextStep("Open the switch", None, "PUT /wallet/admin/switches/{name}", OPERATOR),),
+        next=(NextStep("Read the switches", None, "GET /wallet/admin/switches", OPERATOR),),
     ),
     Kind(
         code="wallet_not_allowlisted",

@@ -32,7 +32,7 @@ from tools.trading import (
     relay,
     verify,
 )
-from tools.trading.door import desk
+from tools.trading.door import closing, desk
 from tools.trading.door import orders as door_orders
 from tools.trading.door import products as door_products
 from tools.trading.orders import changing, reads, routes, status
@@ -79,4 +79,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *door_products.OPERATIONS,
     *desk.OPERATIONS,
     *door_orders.OPERATIONS,
+    *closing.OPERATIONS,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
@@ -23,8 +23,6 @@ Status = Literal[
 Happening = Literal[
     "open", "execute", "record", "fill", "rest", "refuse", "lose", "void", "expire", "cancel"
 ]
-STATUSES: Final[tuple[Status, ...]] = get_args(Status)
-HAPPENINGS: Final[tuple[Happening, ...]] = get_args(Happening)
 Source = Literal["terminal", "door", "keeper"]
 Side = Literal["buy", "sell"]
 OrderType = Literal["market", "limit"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,6 @@ from domain.trading.modes import Mode
 from domain.trading.orders import (
     BECOMES,
     DONE,
-    HAPPENINGS,
-    STATUSES,
     By,
     Happening,
     Status,
@@ -31,6 +30,8 @@ from domain.trading.throttle import Throttle
 from domain.trading.venue import Perp, Position
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+STATUSES: tuple[Status, ...] = get_args(Status)
+HAPPENINGS: tuple[Happening, ...] = get_args(Happening)
 PAIRS = [(s, h) for s in STATUSES for h in HAPPENINGS]
 
 

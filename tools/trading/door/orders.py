@@ -3,79 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import timedelta
-from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from pydantic import Field
-
-from domain.money import ZERO
-from domain.ports import Venue
-from domain.refusals import REFUSALS, Refusal, Refused, refusal
-from domain.trading.form import WantedClose, wanted, wanted_close
-from domain.trading.gate import Fault, Missing, PositionSeen, invalid_order
-from domain.trading.orders import UNSENT, Order, OrderAction
-from domain.trading.own import Link
-from domain.trading.precision import bounded_px, notional
-from domain.trading.pricing import NoPrice, Priced, Quote, closing_size, quote_of
-from domain.trading.venue import Perp, Position
+from domain.trading.form import wanted
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found
 from tools.call.asking import ask_of
-from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
-from tools.trading.fields import own_write, venue_of
-from tools.trading.orders.confirming import confirm_hash, new_cloid, signable
-from tools.trading.orders.making import known, prepare, ttl
-from tools.trading.orders.market import product, why_silent
-from tools.trading.orders.positions import Place, place_of
-from tools.trading.orders.routes import CITING, WRITES, named, signed_of
-from tools.trading.orders.sending import send_live, send_paper
-from tools.trading.orders.shapes import (
-    OrderChecks,
-    OrderOut,
-    OrderStep,
-    ToSignOut,
-    shown,
-    steps,
-)
+from tools.call.operation import Caller, Deps, Effect, Operation, Reply
+from tools.trading.door.steps import HERE, SHARED, begin, finish, first, second
+from tools.trading.fields import own_write
+from tools.trading.orders.making import known, prepare
+from tools.trading.orders.routes import CITING, WRITES
 from tools.trading.orders.standing import (
-    Standing,
     counted_at_door,
-    counted_close,
-    passed,
-    standing,
-    standing_of,
 )
-from tools.trading.orders.takes import STEP_TWO, CloseIn, DoorOrderIn, Sent
-from tools.trading.orders.telling import checks_told, told
-
-
-class DoorOrderOut(Gives):
-    """An order at the door; the first step of a live one carries what is to be signed."""
-
-    order: OrderOut
-    mode: Literal["paper", "live"]
-    mode_seen: Literal["paper", "live"] | None
-    network: Literal["mainnet", "testnet"]
-    confirm_id: str | None = None
-    to_sign: ToSignOut | None = None
-    checks: OrderChecks | None = None
-    next: list[OrderStep] = Field(default_factory=list)
-
-
-ALL_13: Final = tuple(code for code in REFUSALS if code.startswith("wallet_"))
-HERE: Final = tuple(c for c in ALL_13 if c != "wallet_limit_raise")
-
-
-def begin(uow: UnitOfWork, ask: Ask[Sent, None]) -> Mapping[str, Any]:
-    """What was asked; everything else is found out outside of a transaction."""
-    return {"asked": ask.asked}
-
-
-def finish(uow: UnitOfWork, ask: Ask[Any, None], begun: Any, done: Reply) -> Reply:
-    """The answer; what is shown once is left out of what a repeat gets."""
-    return done
+from tools.trading.orders.takes import STEP_TWO, DoorOrderIn
 
 
 async def order(deps: Deps, caller: Caller, begun: Mapping[str, Any]) -> Reply:
@@ -83,7 +24,7 @@ async def order(deps: Deps, caller: Caller, begun: Mapping[str, Any]) -> Reply:
     asked: DoorOrderIn = begun["asked"]
     sent = asked.sent()
     if STEP_TWO & sent.keys():
-        return await _second(deps, caller, sent, closing=False)
+        return await second(deps, caller, sent, closing=False)
     facts = await known(deps, caller, wanted(sent, seen_required=True), "door")
 
     def make(uow: UnitOfWork) -> Reply:
@@ -91,313 +32,8 @@ async def order(deps: Deps, caller: Caller, begun: Mapping[str, Any]) -> Reply:
         return prepare(uow, ask, facts, "door")
 
     made = await deps.store.write(make)
-    return await _first(deps, caller, made)
+    return await first(deps, caller, made)
 
-
-async def _first(deps: Deps, caller: Caller, made: Reply) -> Reply:
-    """The first answer: what is to be signed, or on paper what became of it at once."""
-    told_order = made.body["order"]
-    if told_order["mode"] == "live":
-        body = _with_mode(made.body)
-        kept = None if made.kept is None else _with_mode(made.kept)
-        return Reply(201, body, kept=kept)
-    found = await deps.store.read(lambda uow: uow.orders.get(told_order["order_id"]))
-    if found is None:
-        raise not_found("order")
-    return _answer(await send_paper(deps, caller, found), deps)
-
-
-def _with_mode(body: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("mode", "mode_seen", "network")
-    return {**body, **{n: body["order"][n] for n in names}}
-
-
-async def _second(deps: Deps, caller: Caller, sent: Mapping[str, Any], *, closing: bool) -> Reply:
-    """The signature of a prepared order. What is told besides has to be what was asked before."""
-    signed = signed_of(sent)
-    hashed = confirm_hash(named(sent, "confirm_id"))
-    found = await deps.store.read(lambda uow: uow.orders.of_confirm(hashed))
-    if found is None or found.owner_id != caller.user_id or found.closing is not closing:
-        why = "the confirm_id is none of yours, or void"
-        raise Refused(refusal("wallet_signature_invalid", why=why))
-    for name in sent.keys() - STEP_TWO:
-        if sent[name] != found.asked.get(name):
-            rule = "as it was when the order was prepared"
-            raise Refused(invalid_order(Fault(field=name, rule=rule)))
-    if found.status not in UNSENT:
-        return _answer(found, deps)
-    return _answer(await send_live(deps, caller, found, signed), deps)
-
-
-def _answer(order: Order, deps: Deps) -> Reply:
-    """An order as the door answers it: what came to nothing is a refusal here.
-
-    Errors: the refusal that the order ended with.
-    """
-    now = deps.clock.now()
-    if order.status == "rejected" and order.refusal is not None:
-        raise Refused(_again(order, shown(order, now)))
-    waits = order.status in ("unknown", "executing")
-    body = _with_mode({"order": shown(order, now), "next": steps(order)})
-    empty = {"confirm_id": None, "to_sign": None, "checks": None}
-    return Reply(202 if waits else 200, body | empty)
-
-
-def _again(order: Order, told_order: dict[str, Any]) -> Refusal:
-    """The refusal that an order ended with, as it was."""
-    kept = order.refusal or {}
-    kind = REFUSALS[kept["error"]]
-    remaining = {"venue_kind": kept["venue_kind"]} if "venue_kind" in kept else None
-    safe = kept.get("venue_kind") in ("no_liquidity", "price_band")
-    return Refusal(
-        kind,
-        kept["reason"],
-        remaining,
-        None,
-        {"order": told_order},
-        (),
-        safe if kind.code == "wallet_venue_rejected" else None,
-    )
-
-
-# -- close
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closing:
-    """What the venue says before a close is decided about."""
-
-    wanted: WantedClose | Fault
-    link: Link | None = None
-    place: Place | None = None
-    position: PositionSeen = "unasked"
-    perp: Perp | None = None
-    quote: Quote | None = None
-    size: Decimal | None = None
-    fault: Fault | None = None
-    silent: str | None = None
-    venue: Venue | None = None
-
-
-async def close(deps: Deps, caller: Caller, begun: Mapping[str, Any]) -> Reply:
-    """Close a position, or take the signature of a close that was prepared before.
-
-    A live close asks for no switch, no list and no cap, only for the position that the venue
-    shows. Errors: the 13.
-    """
-    asked: CloseIn = begun["asked"]
-    sent = asked.sent()
-    if STEP_TWO & sent.keys():
-        return await _second(deps, caller, sent, closing=True)
-    most = deps.config.trading.close_slippage_bps
-    want = wanted_close(sent, most)
-    stand = await standing(deps, caller, "door")
-    if isinstance(want, WantedClose) and want.mode_seen == "paper":
-        facts = await _paper_position(deps, stand, want)
-    else:
-        facts = await _live_position(deps, stand, want)
-
-    def make(uow: UnitOfWork) -> Reply:
-        return _prepared(uow, deps, caller, facts, sent)
-
-    return await _first(deps, caller, await deps.store.write(make))
-
-
-async def _live_position(deps: Deps, stand: Standing, want: WantedClose | Fault) -> Closing:
-    """The position on the network where the account is linked, the live one first."""
-    if isinstance(want, Fault):
-        return Closing(wanted=want, fault=want)
-    links = await deps.store.read(
-        lambda uow: [
-            link
-            for n in (stand.network, "testnet" if stand.network == "mainnet" else "mainnet")
-            if (link := uow.venue.link_of(stand.owner_id, n)) is not None
-        ]
-    )
-    found = Closing(wanted=want)
-    for link in links:
-        venue = venue_of(deps, link.network)
-        found = replace(found, link=link, venue=venue)
-        try:
-            place = await place_of(venue, link, want.product)
-        except Refused as refused:
-            return replace(found, position="unreadable", silent=why_silent(refused))
-        if place is not None:
-            return await _sized(deps, venue, replace(found, place=place), want, place.position)
-    return replace(found, position="none") if links else found
-
-
-async def _paper_position(deps: Deps, stand: Standing, want: WantedClose) -> Closing:
-    """The position of a paper book: the named one, else the only one that has it."""
-    if deps.paper is None:
-        raise Refused(refusal("not_configured", what="a desk for paper orders"))
-    desk = deps.paper
-    rows = await deps.store.read(lambda uow: list(desk.positions(uow, stand.owner_id)))
-    fitting = [r for r in rows if r.position.coin == want.product and want.book in (None, r.book)]
-    if not fitting:
-        return Closing(wanted=want, position="none")
-    if len(fitting) > 1:
-        fault = Fault(field="book", rule="several books hold it; name one")
-        return Closing(wanted=want, fault=fault)
-    (row,) = fitting
-    named_book = replace(want, book=row.book)
-    venue = venue_of(deps, stand.network_of("paper"))
-    return await _sized(deps, venue, Closing(wanted=named_book), named_book, row.position)
-
-
-async def _sized(
-    deps: Deps, venue: Venue, found: Closing, want: WantedClose, position: Position
-) -> Closing:
-    """How much is taken off, and at which price."""
-    found = replace(found, position="open")
-    seen = await product(venue, deps, want.product, lane="close")
-    if seen.fault is not None or seen.perp is None:
-        return replace(found, fault=seen.fault, silent=seen.silent or "it names no such product")
-    perp = seen.perp
-    if perp.delisted:
-        fault = Fault(field="product", rule="it is delisted; the venue has settled its positions")
-        return replace(found, fault=fault)
-    try:
-        book = await venue.book(want.product, lane="close", good_for_s=1)
-    except Refused as refused:
-        return replace(found, perp=perp, silent=why_silent(refused))
-    quote = quote_of(book.value, deps.clock.now())
-    if isinstance(quote, NoPrice):
-        return replace(found, perp=perp, silent=quote.why)
-    touch = quote.touch("sell" if position.size > 0 else "buy")
-    size = closing_size(want, position, perp, touch)
-    if isinstance(size, Fault):
-        return replace(found, perp=perp, fault=size)
-    if size is None:
-        return replace(found, perp=perp, position="none")
-    place = found.place or Place(None, position)
-    return replace(found, perp=perp, quote=quote, size=size, place=place)
-
-
-def _prepared(
-    uow: UnitOfWork, deps: Deps, caller: Caller, facts: Closing, sent: Mapping[str, Any]
-) -> Reply:
-    """Decide and store; nothing is reserved for a close."""
-    now = deps.clock.now()
-    ask = ask_of(uow, deps, caller, now)
-    stand = standing_of(uow, ask.switches, ask.config.trading, caller, "door")
-    want = facts.wanted
-    if isinstance(want, Fault):
-        raise Refused(invalid_order(want))
-    live = want.mode_seen == "live"
-    passed(
-        stand.attempt(
-            mode_seen=want.mode_seen,
-            closing=True,
-            names_book=want.book is not None,
-            product=want.product,
-            fault=facts.fault,
-            missing=Missing(step="link") if live and facts.link is None else None,
-            position=facts.position,
-            position_now=facts.place.told() if facts.place else None,
-            silent=facts.silent,
-            retry_at=now + timedelta(seconds=2),
-            action=_unsigned(facts, want),
-        )
-    )
-    order, figures = _close_order(ask, stand, facts, want, sent)
-    if not live:
-        uow.orders.add(order)
-        return told(order, now, None, stand, None, checks_told(order, figures, facts.perp, None))
-    order, confirm = signable(uow, order, ask.ids, now, order.expires_at)
-    uow.orders.add(order)
-    key = uow.venue.key_in_use(facts.link.link_id, "order") if facts.link else None
-    checks = checks_told(order, figures, facts.perp, None)
-    return told(order, now, facts.venue, replace(stand, key=key), confirm, checks)
-
-
-def _unsigned(facts: Closing, want: WantedClose) -> dict[str, Any] | None:
-    """What the owner can do at the venue by himself, as far as it is known."""
-    if facts.place is None:
-        return None
-    position = facts.place.position
-    return {
-        "product": want.product,
-        "side": "sell" if position.size > 0 else "buy",
-        "size": format(facts.size or abs(position.size), "f"),
-        "reduce_only": True,
-        "tif": "ioc",
-    }
-
-
-def _close_order(
-    ask: Ask[Any, Any],
-    stand: Standing,
-    facts: Closing,
-    want: WantedClose,
-    sent: Mapping[str, Any],
-) -> tuple[Order, Priced]:
-    """One reduce-only, immediate order on the other side, which pays nobody."""
-    perp, quote, size, place = facts.perp, facts.quote, facts.size, facts.place
-    if perp is None or quote is None or size is None or place is None:
-        raise TypeError("a close is made of what was read whole")
-    is_buy = place.position.size < 0
-    touch = quote.touch("buy" if is_buy else "sell")
-    limit_px = bounded_px(touch, want.slippage_bps, perp.sz_decimals, is_buy=is_buy)
-    live = want.mode_seen == "live"
-    amount = notional(size, limit_px)
-    order = Order(
-        order_id=ask.ids.short("o_"),
-        owner_id=stand.owner_id,
-        agent_id=None,
-        source="door",
-        closing=True,
-        mode=want.mode_seen,
-        mode_seen=want.mode_seen,
-        network=facts.link.network if live and facts.link else stand.network_of("paper"),
-        wallet=facts.link.wallet if live and facts.link else None,
-        book=want.book,
-        product=want.product,
-        side="buy" if is_buy else "sell",
-        type="market",
-        slippage_bps=want.slippage_bps,
-        leverage=None,
-        notional=amount,
-        action=OrderAction(
-            asset_id=perp.asset_id,
-            is_buy=is_buy,
-            limit_px=limit_px,
-            size=size,
-            reduce_only=True,
-            tif="ioc",
-            cloid=new_cloid(ask.ids),
-        ),
-        envelope=None,
-        sign_mode="client" if live else "none",
-        status="awaiting_signature" if live else "prepared",
-        version=1,
-        attempt=1,
-        by="owner",
-        mandate_id=None,
-        intent_id=None,
-        why=None,
-        asked=sent,
-        created_at=ask.now,
-        expires_at=ask.now + ttl(stand),
-        counted=ZERO,
-        counted_day=None,
-    )
-    return order, Priced(size=size, limit_px=limit_px, notional=amount, quote=quote)
-
-
-_SHARED: Final[dict[str, Any]] = {
-    "auth": "owner",
-    "gives": DoorOrderOut,
-    "writes": True,
-    "sessions_only": True,
-    "open_world": True,
-    "family": "trade door",
-    "statuses": {
-        200: "How it stands",
-        201: "To be signed",
-        202: "Sent; nobody knows yet what became of it",
-    },
-}
 
 OPERATIONS: Final = (
     Operation(
@@ -410,18 +46,6 @@ OPERATIONS: Final = (
         counts=counted_at_door,
         idempotency=own_write("/app/trade/order"),
         refusals=(*HERE, *CITING, *WRITES, "outcome_unknown"),
-        **_SHARED,
-    ),
-    Operation(
-        name="trade_close",
-        title="Close a position",
-        summary="Close a position, all or a part; a live close works with every lock shut.",
-        route=("POST", "/app/trade/close"),
-        takes=CloseIn,
-        effect=Effect(begin=begin, act=close, finish=finish),
-        counts=counted_close,
-        idempotency=own_write("/app/trade/close"),
-        refusals=(*HERE, *WRITES, "outcome_unknown"),
-        **_SHARED,
+        **SHARED,
     ),
 )
