@@ -16,18 +16,21 @@ from chain import answers, codec, eip712, signatures
 from chain.networks import NETWORKS
 from chain.paymaster import Paymaster, inner_calls
 from chain.rpc import Rpc, RpcFault
+from chain.sent import sent_to
 from domain.facts import (
     BlockStamp,
     Call,
     InnerCall,
     Receipt,
     Revert,
+    Sent,
     SignerCheck,
     Simulation,
     VaultFunction,
     VaultLog,
     VaultState,
 )
+from domain.mandates.actions import Action, selector_of
 from domain.mandates.targets import Target
 from domain.mandates.terms import FIELDS
 from domain.money import Usdc
@@ -153,6 +156,21 @@ class EvmChain:
     def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
         """What names one action, 0x hex."""
         return eip712.action_hash(vault, target, data, approve_amount.micros)
+
+    def action(self, vault: str, target: str, data: str, approve_amount: Usdc) -> Action:
+        """The action that this very call is, with its hashes."""
+        return Action(
+            action_hash=self.action_hash(vault, target, data, approve_amount),
+            target=target.lower(),
+            selector=selector_of(data),
+            data_hash="0x" + keccak(hexstr=data).hex(),
+            amount=approve_amount,
+        )
+
+    def action_called(self, vault: str, data: str) -> Action | None:
+        """The action that calldata of the vault's execute or executeApproved is."""
+        told = codec.execution(data)
+        return None if told is None else self.action(vault, *told)
 
     def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
         """The typed data by which the owner approves one action."""
@@ -365,6 +383,7 @@ class EvmChain:
     async def _receipt(self, told: Mapping[str, Any], block: BlockStamp) -> Receipt:
         newest = await self.latest()
         ok = int(told["status"], 16) == 1
+        sent = None if ok else await self._sent(str(told["transactionHash"]))
         transfers = (
             codec.transfer_log(
                 g["address"], answers.topics(g), answers.raw(g["data"]), int(g["logIndex"], 16)
@@ -380,7 +399,8 @@ class EvmChain:
             depth=max(0, newest.number - block.number),
             logs=tuple(log for g in told["logs"] if (log := self.vault_log(g, block)) is not None),
             transfers=tuple(t for t in transfers if t is not None),
-            revert=None if ok else await self._why_reverted(told, block),
+            revert=None if sent is None else await self._why_reverted(sent, block),
+            data=None if sent is None else str(sent["input"]),
         )
 
     async def waiting(self, tx_hash: str) -> bool:
@@ -388,20 +408,26 @@ class EvmChain:
         told = await self.node().ask("eth_getTransactionByHash", tx_hash)
         return told is not None and told.get("blockNumber") is None
 
-    async def _why_reverted(self, told: Mapping[str, Any], block: BlockStamp) -> Revert | None:
+    async def _sent(self, tx_hash: str) -> Mapping[str, Any] | None:
+        """A transaction as it was sent, where the node still knows it."""
+        told = await self.node().fact("eth_getTransactionByHash", tx_hash)
+        return told if told and told.get("to") else None
+
+    async def _why_reverted(self, sent: Mapping[str, Any], block: BlockStamp) -> Revert | None:
         """Replay the transaction on its parent block: the receipt itself does not keep the reason.
 
         None where the replay does not fail, or the node no longer keeps the state of that block.
         """
-        sent = await self.node().fact("eth_getTransactionByHash", told["transactionHash"])
-        if not sent or not sent.get("to"):
-            return None
         call = {n: sent[n] for n in ("from", "to", "gas", "value", "input")}
         try:
             await self.node().ask("eth_call", call, hex(max(0, block.number - 1)))
         except RpcFault as fault:
             return _revert(fault) if fault.reverted else None
         return None
+
+    async def sent(self, sender: str, to: str, after_block: int) -> Sent:
+        """What an account sent to a contract after a block, told by its nonces."""
+        return await sent_to(self, sender, to, after_block)
 
     def vault_log(self, raw: Mapping[str, Any], block: BlockStamp) -> VaultLog | None:
         """Decode one JSON-RPC log of a vault or of our factory; None for any other."""

@@ -11,16 +11,19 @@ from domain.facts import (
     Call,
     InnerCall,
     Receipt,
+    Sent,
     SignerCheck,
     Simulation,
     VaultFunction,
     VaultState,
 )
+from domain.mandates.actions import Actions
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.port import OrderSigner as OrderSigner
 from domain.trading.port import Venue as Venue
 from domain.trading.port import Venues as Venues
+from domain.wire import JsonObject
 
 
 class Clock(Protocol):
@@ -47,9 +50,8 @@ class Ids(Protocol):
         ...
 
 
-class Chain(Protocol):
-    """One chain. The synchronous methods are pure; the others read a block and may raise
-    `chain_unavailable`.
+class Chain(Actions, Protocol):
+    """One chain. Methods that are not async are pure; the others may raise `chain_unavailable`.
 
     Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature`
     still answers for an EOA.
@@ -82,12 +84,10 @@ class Chain(Protocol):
     async def paymaster_data(
         self,
         method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
-        user_op: Mapping[str, Any],
+        user_op: JsonObject,
         entry_point: str,
-    ) -> dict[str, Any]:
-        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`,
-        `chain_unavailable`.
-        """
+    ) -> JsonObject:
+        """The paymaster's fields (ERC-7677). Errors: `not_configured`, `chain_unavailable`."""
         ...
 
     @property
@@ -113,12 +113,12 @@ class Chain(Protocol):
         """keccak256 of the canonical JSON of the entries that are not contract entries, 0x hex."""
         ...
 
-    def digest(self, typed_data: Mapping[str, Any]) -> str:
+    def digest(self, typed_data: JsonObject) -> str:
         """EIP-712 digest of the typed data, 0x hex."""
         ...
 
     def create_call(
-        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+        self, message: Mapping[str, str], targets: Sequence[Target], signature: str
     ) -> Call:
         """Calldata of the factory's create; `message` is the signed typed data's message."""
         ...
@@ -131,13 +131,7 @@ class Chain(Protocol):
         """Calldata of USDC approve."""
         ...
 
-    def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
-        """keccak256(abi.encode(vault, target, keccak256(data), approveAmount)), 0x hex: what names
-        one action (contract 6).
-        """
-        ...
-
-    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
+    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> JsonObject:
         """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
         terms.
 
@@ -149,7 +143,7 @@ class Chain(Protocol):
         """True where the factory's vaults ask for the owner's signature above the amount."""
         ...
 
-    def explain_call(self, data: str) -> Mapping[str, Any]:
+    def explain_call(self, data: str) -> JsonObject:
         """Decode calldata of known functions: `{selector, function?, args?}`; never raises."""
         ...
 
@@ -179,11 +173,15 @@ class Chain(Protocol):
         """True for a transaction that the node knows and no block holds yet."""
         ...
 
+    async def sent(self, sender: str, to: str, after_block: int) -> Sent:
+        """What an account sent to a contract after a block, failed calls too."""
+        ...
+
     async def simulate(self, call: Call) -> Simulation:
         """Run the call at the newest block without sending it."""
         ...
 
-    async def predict_vault(self, message: Mapping[str, Any], targets: Sequence[Target]) -> str:
+    async def predict_vault(self, message: Mapping[str, str], targets: Sequence[Target]) -> str:
         """Ask the factory for the address that `create` gives."""
         ...
 

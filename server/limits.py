@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
@@ -72,7 +71,7 @@ def _amount(name: str, told: str | None) -> Usdc | None:
     return amount
 
 
-def _changes(was: OrderLimits, to: OrderLimits) -> dict[str, Any]:
+def _changes(was: OrderLimits, to: OrderLimits) -> dict[str, object]:
     pairs = {
         "per_order_usdc": (was.per_order, to.per_order),
         "per_day_usdc": (was.per_day, to.per_day),

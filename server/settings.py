@@ -25,6 +25,7 @@ from domain.settings import Config, Switches, Trading
 from domain.trading.builder import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue import Network
+from domain.wire import JsonObject
 from tools.call.rates import networks
 from tools.call.switches import is_on
 from venue.addresses import plain_http_is_local
@@ -286,7 +287,7 @@ def _micros(amount: Decimal) -> int:
     return int(amount.scaleb(6))
 
 
-def _data(override: Path | None, shipped: str) -> Mapping[str, Any]:
+def _data(override: Path | None, shipped: str) -> JsonObject:
     text = (
         override.read_text() if override else files("server").joinpath("data", shipped).read_text()
     )

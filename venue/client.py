@@ -188,7 +188,7 @@ class Client:
         if kind == OTHER:
             self.met.count(EXCHANGE, "words")
 
-    async def send(self, envelope: Mapping[str, Any], *, lane: Lane) -> bytes | None:
+    async def send(self, envelope: Mapping[str, object], *, lane: Lane) -> bytes | None:
         """Post a signed envelope once, weight 1; None where it was sent and not answered.
 
         Errors: `venue_unavailable` where nothing can have been sent.

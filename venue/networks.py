@@ -291,7 +291,7 @@ class VenueNetwork:
         self,
         action: OrderAction | CancelAction,
         envelope: Envelope,
-        signature: Mapping[str, Any],
+        signature: Mapping[str, object],
     ) -> str | None:
         """Who signed an action for this network."""
         digest = signing.l1_digest(self._network, orders.hash_of(action, envelope))
@@ -301,7 +301,7 @@ class VenueNetwork:
         self,
         action: OrderAction | CancelAction,
         envelope: Envelope,
-        signature: Mapping[str, Any],
+        signature: Mapping[str, object],
         *,
         lane: Lane,
     ) -> Placed:

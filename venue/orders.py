@@ -59,7 +59,7 @@ def to_sign(network: Network, wanted: OrderAction | CancelAction, envelope: Enve
 
 def enveloped(
     wanted: OrderAction | CancelAction, envelope: Envelope, signature: signing.Signature
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The body of `/exchange`."""
     return {
         "action": action_of(wanted),

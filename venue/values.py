@@ -188,7 +188,7 @@ def seen_as(status: str) -> SeenAs:
     return "refused" if status in _REFUSED else "unknown"
 
 
-def order_seen(told: Mapping[str, Any]) -> OrderSeen | None:
+def order_seen(told: Any) -> OrderSeen | None:
     """Where an order stands; None where the venue knows of none."""
     if told["status"] != "order" or "order" not in told:
         return None
@@ -204,7 +204,7 @@ def order_seen(told: Mapping[str, Any]) -> OrderSeen | None:
     )
 
 
-def fills(told: Sequence[Mapping[str, Any]]) -> tuple[VenueFill, ...] | None:
+def fills(told: Sequence[Any]) -> tuple[VenueFill, ...] | None:
     """Fills, oldest first; None where the time of one cannot be read."""
     read = []
     for row in told:
@@ -229,7 +229,7 @@ def fills(told: Sequence[Mapping[str, Any]]) -> tuple[VenueFill, ...] | None:
     return tuple(sorted(read, key=lambda f: (f.at, f.tid)))
 
 
-def leverage(told: Mapping[str, Any]) -> Leverage:
+def leverage(told: Any) -> Leverage:
     """An account's setting for one product."""
     return Leverage(told["leverage"]["value"], told["leverage"]["type"] == "cross")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -16,6 +16,7 @@ from domain.ledger.measured_json import to_json as measured_json
 from domain.ledger.payloads import Marked, Payload, Reverses
 from domain.ledger.stored import read
 from domain.ledger.written import written
+from domain.wire import JsonObject
 
 KEPT: Final = 48
 """Rows that a later one may still come before, or a reorganisation take away, one by one."""
@@ -157,7 +158,7 @@ def _without(journal: Journal, gone: Reverses) -> Journal:
     return _told(undone(journal.base, row), journal.recent, kept)
 
 
-def to_json(journal: Journal) -> dict[str, Any]:
+def to_json(journal: Journal) -> dict[str, object]:
     """An exact JSON form."""
     return {
         "base": measured_json(journal.base),
@@ -166,7 +167,7 @@ def to_json(journal: Journal) -> dict[str, Any]:
     }
 
 
-def from_json(told: Mapping[str, Any]) -> Journal:
+def from_json(told: JsonObject) -> Journal:
     """Read `to_json`'s form back."""
     recent = tuple(_row_from(row) for row in told["recent"])
     return _told(measured_from(told["base"]), recent, tuple(told["undone"]))

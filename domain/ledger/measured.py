@@ -206,13 +206,15 @@ def undone(m: Measured, row: Row) -> Measured:
     return m
 
 
-_FLOWS: Final = {Deposited: "deposits", Withdrawn: "withdrawals", AgentPaid: "payouts"}
-
-
 def _flowed(m: Measured, row: Row, *, sign: int = 1) -> Measured:
-    name = _FLOWS[type(row.what)]
-    changed: dict[str, Any] = {name: getattr(m, name) + sign * row.amount, "rows": m.rows + sign}
-    return replace(m, **changed)
+    amount, rows = sign * row.amount, m.rows + sign
+    match row.what:
+        case Deposited():
+            return replace(m, rows=rows, deposits=m.deposits + amount)
+        case Withdrawn():
+            return replace(m, rows=rows, withdrawals=m.withdrawals + amount)
+        case _:
+            return replace(m, rows=rows, payouts=m.payouts + amount)
 
 
 def _withdrawn(m: Measured, row: Row, what: Withdrawn) -> Measured:

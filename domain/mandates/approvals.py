@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from domain.mandates.actions import Action
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
@@ -49,14 +50,14 @@ class ApprovalItem:
 class Approval:
     """One item (contract 6). `status` is as stored; `shown` turns a timed-out one into `expired`.
 
-    Shapes: `target` is `{market, address, selector}`; `data` 0x hex; `action_hash` identifies
-    (target, data, amount).
+    Shapes: `target` is `{market, address, selector}`; `data` 0x hex; `action_hash` and `data_hash`
+    are those of the very call (`domain.mandates.actions`).
     """
 
     approval_id: str
     public_id: str
     status: Status
-    target: Mapping[str, Any]
+    target: Mapping[str, str | None]
     data: str
     action_hash: str
     approve_amount_usdc: Usdc
@@ -65,6 +66,7 @@ class Approval:
     expires_at: datetime
     decided_at: datetime | None = None
     note: str | None = None
+    data_hash: str | None = None
 
     def shown(self, now: datetime) -> Status:
         """The status at `now`: a pending or approved item is no longer good from `expires_at` on
@@ -112,15 +114,30 @@ def decided(
     return replace(item, status=wanted, decided_at=now, note=note)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """Calldata that was handed out and may still be sent (contract 5): `amount` counts until
-    `expires_at`.
+    """Calldata that was handed out, the newest time for this action; its amount counts until
+    `expires_at`, or until it is known what became of it (contract 5).
+
+    Shapes: `sender` is who was to send it; `block` the newest block when it was handed out, None
+    where the chain could not be asked; `outcome` with its `tx_hash` is what became of it.
     """
 
     public_id: str
-    action_hash: str
-    amount: Usdc
+    action: Action
     made_at: datetime
     expires_at: datetime
+    sender: str
+    block: int | None = None
     approval_id: str | None = None
+    outcome: Literal["landed", "reverted"] | None = None
+    tx_hash: str | None = None
+
+    @property
+    def amount(self) -> Usdc:
+        """What it may take out."""
+        return self.action.amount
+
+    def before(self, block: int, at: datetime) -> bool:
+        """True where it was handed out before this block, which was made at `at`."""
+        return block > self.block if self.block is not None else at >= self.made_at

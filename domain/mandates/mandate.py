@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.mandates.targets import DEFAULT_TARGETS, ShownTarget, Target
 from domain.money import BPS, ZERO, Usdc
@@ -91,6 +91,12 @@ class AgreedTerms:
     vault_address: str | None
     status: StatusName
     paused: bool
+    provisional: bool = field(
+        metadata=said(
+            "true while the newest block says another status or pause than the rows that are deep "
+            "enough; status, paused and their times are the newest block's"
+        )
+    )
     proposed_by_agent_id: str | None
     needs_review: bool
     created_at: Timestamp
@@ -124,7 +130,7 @@ class Signed:
     """
 
     version: Literal["1", "2"]
-    message: Mapping[str, Any]
+    message: Mapping[str, str]
     chain_id: int
     verifying_contract: str
     signature: str
@@ -151,6 +157,7 @@ class Mandate:
     (spec 2.2).
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
+    `provisional` is never stored: it marks what the ledger does not say yet.
     `from_board` stays true where the agent took the mandate from the open board, which closed it.
     Source: spec 2.2, contract 3.
     """
@@ -190,8 +197,9 @@ class Mandate:
     refreshed_at: datetime | None = None
     frame: TermsFrame | None = None
     signed: Signed | None = None
-    legacy_caps: Mapping[str, Any] = field(default_factory=dict)
+    legacy_caps: Mapping[str, object] = field(default_factory=dict)
     needs_review: bool = False
+    provisional: bool = False
 
     @property
     def floor(self) -> Usdc:
@@ -273,6 +281,7 @@ class Mandate:
             vault_address=self.vault_address,
             status=self.status.value,
             paused=self.paused,
+            provisional=self.provisional,
             proposed_by_agent_id=self.proposed_by_agent_id,
             needs_review=self.needs_review,
             created_at=self.created_at,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -120,18 +120,20 @@ class StepOf(Protocol):
         ...
 
 
-def of_events(events: Sequence[Event], make: StepOf = step_of) -> list[Step]:
-    """The steps of some rows; a pair is matched where both rows, or the link of one, are among
-    them.
+def each_step(events: Sequence[Event], make: StepOf = step_of) -> Iterator[Step]:
+    """The steps of some rows, one at a time; a pair is matched where both rows, or the link of
+    one, are among them.
     """
     by_seq = {e.seq: e for e in events}
     later = {e.pairs_with: e for e in events if e.pairs_with is not None}
-
-    def step(e: Event) -> Step:
+    for e in events:
         twin = later.get(e.seq) or (by_seq.get(e.pairs_with) if e.pairs_with else None)
-        return make(e, matched=e.pairs_with is not None or twin is not None, twin=twin)
+        yield make(e, matched=e.pairs_with is not None or twin is not None, twin=twin)
 
-    return [step(e) for e in events]
+
+def of_events(events: Sequence[Event], make: StepOf = step_of) -> list[Step]:
+    """The same at once."""
+    return list(each_step(events, make))
 
 
 def pinned(case: Case) -> list[Step]:

@@ -4,6 +4,7 @@ service's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,10 +33,10 @@ class Check:
     clause: ClauseKey
     code: str
     ok: bool
-    detail: dict[str, Any]
+    detail: Mapping[str, object]
     refusal: Refusal | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Shape `{clause, code, ok, detail}` (contract 6)."""
         return {"clause": int(self.clause), "code": self.code, "ok": self.ok, "detail": self.detail}
 
@@ -43,13 +44,14 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The action an agent asks calldata for; `held` is what an own live reservation already
-    counts.
+    counts, `action_hash` what identifies it (None while there is no vault).
     """
 
     target: str
     selector: str
     amount: Usdc
     held: Usdc = ZERO
+    action_hash: str | None = None
 
 
 def action_checks(case: Case, wanted: Wanted) -> list[Check]:
@@ -72,13 +74,15 @@ def action_checks(case: Case, wanted: Wanted) -> list[Check]:
     ]
 
 
-def _check(clause: ClauseKey, code: str, ok: bool, detail: dict[str, Any], **words: Any) -> Check:
+def _check(
+    clause: ClauseKey, code: str, ok: bool, detail: Mapping[str, object], **words: Any
+) -> Check:
     return Check(
         clause,
         code,
         ok,
         detail,
-        None if ok else refusal(code, detail=detail | {"clause": int(clause)}, **words),
+        None if ok else refusal(code, detail={**detail, "clause": int(clause)}, **words),
     )
 
 
@@ -211,6 +215,7 @@ def _cash(case: Case, wanted: Wanted) -> Check:
         attempted=wanted.amount,
         allowed=left,
         remaining=remaining(case).as_json(),
+        retry_at=_retry_at(case, ClauseKey.BUDGET),
         detail=told | {"clause": 1},
     )
     return Check(ClauseKey.BUDGET, "over_budget", False, told, refused)
@@ -234,10 +239,7 @@ def needs_approval(case: Case, amount: Usdc) -> bool:
 def _asking(case: Case, wanted: Wanted) -> Check:
     told = {"allowed": text(case.mandate.approval_above_usdc), "attempted": str(wanted.amount)}
     approved = any(
-        a.shown(case.now) == "approved"
-        and a.approve_amount_usdc == wanted.amount
-        and str(a.target.get("address")).lower() == wanted.target.lower()
-        and str(a.target.get("selector")).lower() == wanted.selector.lower()
+        a.shown(case.now) == "approved" and a.action_hash == wanted.action_hash
         for a in case.approvals
     )
     return Check(
@@ -258,7 +260,7 @@ class Remaining:
     binding: ClauseKey
     retry_at: datetime | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Shape `{value, binding, retry_at}`."""
         return {
             "value": str(self.amount),

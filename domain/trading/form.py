@@ -65,7 +65,7 @@ class _Wrong(Exception):
         self.fault = Fault(field=name, rule=rule)
 
 
-def wanted(asked: Mapping[str, Any], *, seen_required: bool) -> Wanted | Fault:
+def wanted(asked: Mapping[str, object], *, seen_required: bool) -> Wanted | Fault:
     """Read an order; the first wrong field in their order where several are."""
     try:
         return _wanted(asked, seen_required)
@@ -73,7 +73,7 @@ def wanted(asked: Mapping[str, Any], *, seen_required: bool) -> Wanted | Fault:
         return wrong.fault
 
 
-def wanted_close(asked: Mapping[str, Any], slippage_bps: int) -> WantedClose | Fault:
+def wanted_close(asked: Mapping[str, object], slippage_bps: int) -> WantedClose | Fault:
     """Read a close; `slippage_bps` is what is taken where none is told, and the most."""
     try:
         mode = cast("Mode", _one_of(asked, "mode_seen", ("paper", "live")))
@@ -95,7 +95,7 @@ def wanted_close(asked: Mapping[str, Any], slippage_bps: int) -> WantedClose | F
         return wrong.fault
 
 
-def _wanted(asked: Mapping[str, Any], seen_required: bool) -> Wanted:
+def _wanted(asked: Mapping[str, object], seen_required: bool) -> Wanted:
     product = _product(asked)
     side = cast("Side", _one_of(asked, "side", ("buy", "sell")))
     kind = cast("OrderType", _one_of(asked, "type", ("market", "limit")))
@@ -128,7 +128,7 @@ def _wanted(asked: Mapping[str, Any], seen_required: bool) -> Wanted:
     )
 
 
-def _limits(asked: Mapping[str, Any], kind: OrderType) -> tuple[Decimal | None, Tif, int | None]:
+def _limits(asked: Mapping[str, object], kind: OrderType) -> tuple[Decimal | None, Tif, int | None]:
     """Limit price, time in force and slippage, as the type of the order has them."""
     limit_px = _figure(asked, "limit_px")
     tif = cast("Tif", _may_be(asked, "tif", ("ioc", "gtc", "alo")) or "ioc")
@@ -146,28 +146,28 @@ def _limits(asked: Mapping[str, Any], kind: OrderType) -> tuple[Decimal | None, 
     return None, tif, SLIPPAGE_BPS if bps is None else bps
 
 
-def _product(asked: Mapping[str, Any]) -> str:
+def _product(asked: Mapping[str, object]) -> str:
     told = asked.get("product")
     if not isinstance(told, str) or not _PRODUCT.fullmatch(told):
         raise _Wrong("product", "a name of the products")
     return told
 
 
-def _one_of(asked: Mapping[str, Any], name: str, words: tuple[str, ...]) -> str:
+def _one_of(asked: Mapping[str, object], name: str, words: tuple[str, ...]) -> str:
     told = _may_be(asked, name, words)
     if told is None:
         raise _Wrong(name, " or ".join(words))
     return told
 
 
-def _may_be(asked: Mapping[str, Any], name: str, words: tuple[str, ...]) -> str | None:
+def _may_be(asked: Mapping[str, object], name: str, words: tuple[str, ...]) -> str | None:
     told = asked.get(name)
     if told is not None and told not in words:
         raise _Wrong(name, " or ".join(words))
     return told
 
 
-def _figure(asked: Mapping[str, Any], name: str) -> Decimal | None:
+def _figure(asked: Mapping[str, object], name: str) -> Decimal | None:
     told = asked.get(name)
     if told is None:
         return None
@@ -176,7 +176,7 @@ def _figure(asked: Mapping[str, Any], name: str) -> Decimal | None:
     return Decimal(told)
 
 
-def _usdc(asked: Mapping[str, Any], name: str) -> Usdc | None:
+def _usdc(asked: Mapping[str, object], name: str) -> Usdc | None:
     told = asked.get(name)
     if told is None:
         return None
@@ -197,7 +197,7 @@ def limit_of(name: str, told: Any) -> Usdc | Fault | None:
     return Fault(field=name, rule="USDC as a plain decimal string from 0, at most 6 decimals")
 
 
-def _part(asked: Mapping[str, Any]) -> Decimal | None:
+def _part(asked: Mapping[str, object]) -> Decimal | None:
     told = asked.get("fraction")
     if told is None:
         return None
@@ -207,7 +207,7 @@ def _part(asked: Mapping[str, Any]) -> Decimal | None:
     return Decimal(text)
 
 
-def _whole(asked: Mapping[str, Any], name: str, most: int) -> int | None:
+def _whole(asked: Mapping[str, object], name: str, most: int) -> int | None:
     told = asked.get(name)
     if told is None:
         return None
@@ -216,21 +216,21 @@ def _whole(asked: Mapping[str, Any], name: str, most: int) -> int | None:
     return told
 
 
-def _flag(asked: Mapping[str, Any], name: str) -> bool:
+def _flag(asked: Mapping[str, object], name: str) -> bool:
     told = asked.get(name)
     if told is not None and not isinstance(told, bool):
         raise _Wrong(name, "true or false")
     return bool(told)
 
 
-def _id(asked: Mapping[str, Any], name: str) -> str | None:
+def _id(asked: Mapping[str, object], name: str) -> str | None:
     told = asked.get(name)
     if told is not None and (not isinstance(told, str) or not _ID.fullmatch(told)):
         raise _Wrong(name, "an id that was given out here")
     return told
 
 
-def _words(asked: Mapping[str, Any]) -> str | None:
+def _words(asked: Mapping[str, object]) -> str | None:
     told = asked.get("why")
     if told is None:
         return None

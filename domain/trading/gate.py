@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.next_steps import NextStep
 from domain.refusals import Refusal, refusal
@@ -50,7 +50,7 @@ class Missing:
     """What an account lacks to trade live."""
 
     step: Step
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +94,13 @@ class Attempt:
     caps: tuple[CapCheck, ...] = ()
     raised: Raise | None = None
     position: PositionSeen = "unasked"
-    position_now: Mapping[str, Any] | None = None
+    position_now: Mapping[str, object] | None = None
     bad_signature: str | None = None
     said: VenueSaid | None = None
     silent: str | None = None
     retry_at: datetime | None = None
     unknown: Mapping[str, str] | None = None
-    action: Mapping[str, Any] | None = None
+    action: Mapping[str, object] | None = None
 
 
 def gate(a: Attempt) -> Mode | Refusal:

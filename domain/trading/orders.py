@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
@@ -200,7 +200,7 @@ class Order:
     mandate_id: str | None
     intent_id: str | None
     why: str | None
-    asked: Mapping[str, Any]
+    asked: Mapping[str, object]
     created_at: datetime
     expires_at: datetime
     counted: Usdc
@@ -215,8 +215,8 @@ class Order:
     avg_px: Decimal | None = None
     seen: SeenAtVenue | None = None
     verified: bool = False
-    refusal: Mapping[str, Any] | None = None
-    claimed: Mapping[str, Any] | None = None
+    refusal: Mapping[str, str] | None = None
+    claimed: Mapping[str, object] | None = None
     fills_whole: bool = False
     next_check_at: datetime | None = None
     tries: int = 0

@@ -111,21 +111,28 @@ class Venue(Protocol):
         """The venue's own clock, read fresh."""
         ...
 
-    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, Any]:
+    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, object]:
         """What a wallet signs to approve an agent (EIP-712)."""
         ...
 
-    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
+    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, object]) -> str | None:
         """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a
         malformed one or a high s."""
         ...
 
-    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+    def builder_typed_data(
+        self, builder: str, max_fee_rate: str, chain: str
+    ) -> Mapping[str, object]:
         """What a wallet signs to approve a builder, its message without the nonce."""
         ...
 
     def builder_signer(
-        self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: Mapping[str, Any]
+        self,
+        builder: str,
+        max_fee_rate: str,
+        nonce: int,
+        chain: str,
+        signature: Mapping[str, object],
     ) -> str | None:
         """EIP-55 address behind `{r, s, v}` over a builder's approval. Errors:
         `invalid_signature`."""
@@ -136,7 +143,7 @@ class Venue(Protocol):
         ...
 
     async def approve_agent(
-        self, approval: AgentApproval, signature: Mapping[str, Any], signer: str
+        self, approval: AgentApproval, signature: Mapping[str, object], signer: str
     ) -> Told:
         """Post exactly this approval; the signer is recovered again before it is sent.
 
@@ -165,7 +172,7 @@ class Venue(Protocol):
         self,
         action: OrderAction | CancelAction,
         envelope: Envelope,
-        signature: Mapping[str, Any],
+        signature: Mapping[str, object],
     ) -> str | None:
         """EIP-55 address behind `{r, s, v}` over an action. Errors: `invalid_signature` for a
         malformed one or a high s."""
@@ -175,7 +182,7 @@ class Venue(Protocol):
         self,
         action: OrderAction | CancelAction,
         envelope: Envelope,
-        signature: Mapping[str, Any],
+        signature: Mapping[str, object],
         *,
         lane: Lane,
     ) -> Placed:

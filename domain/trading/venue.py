@@ -191,7 +191,7 @@ class ToSign:
     action_json: str
     action_msgpack: str
     action_hash: str
-    typed_data: Mapping[str, Any]
+    typed_data: Mapping[str, object]
 
 
 # `done`: a cancellation that the venue took.

@@ -24,6 +24,7 @@ from chain import codec
 from chain.local_wallet import LocalWallet
 from domain.facts import Call
 from domain.money import Usdc
+from domain.wire import JsonObject
 from http_shim.application import build
 from http_shim.listening import listen
 from server.conform.proxy import Proxy
@@ -194,7 +195,7 @@ class Case:
         blocks = self.stage.net.chain.blocks[self.since + 1 :]
         return [tx.status == 1 for block in blocks for tx in block.txs if tx.sender == sender]
 
-    async def events(self) -> list[dict[str, Any]]:
+    async def events(self) -> list[JsonObject]:
         """The ledger, newest first."""
         told = await self.stage.owner.ask("GET", self.path + "/events", limit=200)
         return list(told["items"])
@@ -208,7 +209,7 @@ class Case:
             if "executed" in e["payload"]
         ]
 
-    async def reports(self) -> list[dict[str, Any]]:
+    async def reports(self) -> list[JsonObject]:
         """What the agent reported as done."""
         return [
             e

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from domain.text import shown
+from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of, not_a_cursor
 from storage.sql import Row, Sql, canonical, first, micros, moment
 
@@ -32,6 +33,12 @@ SORTS: Final[Mapping[str, int]] = {
 }
 
 
+LISTED: Final = (
+    "agent_id, accepts, ranked, facts, mandates_working, usdc_working, as_of, body, mandates, "
+    "calls, '{}' AS chart, " + ", ".join(f"by_{name}" for name in SORTS)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class HallDay:
     """What one UTC day of a mandate adds up to; `day` is its ISO date, `body` its figures as JSON
@@ -41,7 +48,7 @@ class HallDay:
     public_id: str
     day: str
     agent_id: str
-    body: Mapping[str, Any]
+    body: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,8 @@ class HallAgent:
 
     Shapes: `facts` has an integer or None for every name of `SORTS`; `body` is the rest as JSON
     values.
-    Units: `usdc_working_micros` micro-USDC in working mandates.
+    Units: `usdc_working_micros` micro-USDC in working mandates; `mandates` those that it accepted,
+    `calls` what was executed under them; `chart` as JSON values, read with one agent only.
     """
 
     agent_id: str
@@ -60,7 +68,22 @@ class HallAgent:
     mandates_working: int
     usdc_working_micros: int
     as_of: datetime
-    body: Mapping[str, Any]
+    body: JsonObject
+    mandates: int = 0
+    calls: int = 0
+    chart: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HallTotals:
+    """All agents together: those with an accepted mandate, their working mandates, micro-USDC in
+    these, and executed calls.
+    """
+
+    agents: int
+    mandates_working: int
+    usdc_working_micros: int
+    calls: int
 
 
 class Hall:
@@ -92,11 +115,14 @@ class Hall:
 
     def days(self, public_id: str, since: str, until: str) -> list[HallDay]:
         """A mandate's days from `since`, inclusive, until `until`, exclusive; oldest first."""
-        return self._days("public_id = :id", public_id, since, until)
-
-    def days_of_agent(self, agent_id: str, since: str, until: str) -> list[HallDay]:
-        """The days of all of an agent's mandates, in the same bounds; oldest first."""
-        return self._days("agent_id = :id", agent_id, since, until)
+        rows = self._sql.rows(
+            "SELECT * FROM hall_days WHERE public_id = :id AND day >= :since AND day < :until "
+            "ORDER BY day",
+            id=public_id,
+            since=since,
+            until=until,
+        )
+        return [_day(row) for row in rows]
 
     def last_day(self, public_id: str) -> HallDay | None:
         """A mandate's newest day."""
@@ -130,21 +156,6 @@ class Hall:
         )
         return [r["agent_id"] for r in (*new, *behind)][:limit]
 
-    def rows_recorded(self) -> int:
-        """How many ledger rows there are, out of the ledgers' heads."""
-        row = first(self._sql, "SELECT COALESCE(SUM(seq), 0) AS n FROM ledger_heads")
-        return int(row["n"]) if row else 0
-
-    def _days(self, where: str, of: str, since: str, until: str) -> list[HallDay]:
-        rows = self._sql.rows(
-            f"SELECT * FROM hall_days WHERE {where} AND day >= :since AND day < :until "
-            "ORDER BY day, public_id",
-            id=of,
-            since=since,
-            until=until,
-        )
-        return [_day(r) for r in rows]
-
     def put(self, agent: HallAgent) -> None:
         """Store an agent's row, in place of what was there."""
         keys = {f"by_{name}": _key(name, agent.facts[name]) for name in SORTS}
@@ -155,6 +166,9 @@ class Hall:
             **keys,
             "mandates_working": agent.mandates_working,
             "usdc_working": agent.usdc_working_micros,
+            "mandates": agent.mandates,
+            "calls": agent.calls,
+            "chart": canonical(dict(agent.chart)),
             "as_of": micros(agent.as_of),
             "facts": canonical(dict(agent.facts)),
             "body": canonical(dict(agent.body)),
@@ -191,7 +205,7 @@ class Hall:
         where = "" if ranked is None else f" AND ranked = {int(ranked)}"
         where += " AND accepts = 1" if accepting else ""
         rows = self._sql.rows(
-            f"SELECT * FROM hall_agents WHERE (by_{sort}, agent_id) > (:key, :last){where} "
+            f"SELECT {LISTED} FROM hall_agents WHERE (by_{sort}, agent_id) > (:key, :last){where} "
             f"ORDER BY by_{sort}, agent_id LIMIT :most",
             key=key,
             last=last,
@@ -199,20 +213,16 @@ class Hall:
         )
         return [_agent(r) for r in rows]
 
-    def totals(self) -> tuple[int, int, int]:
-        """(agents with an accepted mandate, working mandates, micro-USDC working)."""
+    def totals(self) -> HallTotals:
+        """Out of an index that holds nothing else."""
         row = first(
             self._sql,
-            "SELECT COALESCE(SUM(mandates_working), 0) AS working, "
-            "COALESCE(SUM(usdc_working), 0) AS usdc FROM hall_agents",
+            "SELECT COUNT(*) AS agents, COALESCE(SUM(mandates_working), 0) AS working, "
+            "COALESCE(SUM(usdc_working), 0) AS usdc, COALESCE(SUM(calls), 0) AS calls "
+            "FROM hall_agents WHERE mandates > 0",
         )
-        took = first(
-            self._sql,
-            "SELECT COUNT(DISTINCT agent_id) AS agents FROM mandates "
-            "WHERE agent_id IS NOT NULL AND accepted_at IS NOT NULL",
-        )
-        agents = int(took["agents"]) if took else 0
-        return (agents, int(row["working"]), int(row["usdc"])) if row else (agents, 0, 0)
+        told = (int(row[n]) for n in ("agents", "working", "usdc", "calls")) if row else (0,) * 4
+        return HallTotals(*told)
 
 
 def hall_after(sort: str, agent: HallAgent) -> str:
@@ -247,9 +257,13 @@ def _agent(row: Row) -> HallAgent:
         int(row["usdc_working"]),
         moment(row["as_of"]),
         _legible(json.loads(row["body"])),
+        int(row["mandates"]),
+        int(row["calls"]),
+        json.loads(row["chart"]),
     )
 
 
-def _legible(body: dict[str, Any]) -> dict[str, Any]:
+def _legible(body: dict[str, object]) -> dict[str, object]:
     """The body with a name that everybody can read; older names may hold anything."""
-    return body | {"name": shown(body["name"])} if isinstance(body.get("name"), str) else body
+    name = body.get("name")
+    return body | {"name": shown(name)} if isinstance(name, str) else body

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -21,6 +21,11 @@ PAGE: Final = 2_000
 
 
 CLOCKS_APART: Final = timedelta(minutes=1)
+
+
+# The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
+WEEK, MONDAY = 604_800_000_000, 259_200_000_000
+LATE: Final = f"(occurred_at + {MONDAY}) / {WEEK} < (created_at + {MONDAY}) / {WEEK}"
 
 
 _AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
@@ -61,7 +66,8 @@ class Ledger:
     def head_row(self, public_id: str) -> Row | None:
         """The stored head: seq, row_hash, created_at."""
         row = first(self._sql, HEAD, public_id=public_id)
-        if not self._lock:  # on SQLite nobody else writes in this transaction, so the head that was read stays the head
+        # On SQLite nobody else writes in this transaction: the head that was read stays the head.
+        if not self._lock:
             self._heads[public_id] = row
         return row
 
@@ -70,7 +76,8 @@ class Ledger:
         row = self._heads.pop(public_id, None) or first(self._sql, query, public_id=public_id)
         if row is None:
             self._sql.run(
-                "INSERT INTO ledger_heads (public_id, seq, row_hash, created_at) VALUES (:public_id, 0, '', 0) "
+                "INSERT INTO ledger_heads (public_id, seq, row_hash, created_at) "
+                "VALUES (:public_id, 0, '', 0) "
                 "ON CONFLICT (public_id) DO NOTHING",
                 public_id=public_id,
             )
@@ -112,7 +119,8 @@ class Ledger:
         row = row_values(public_id, event, prev_hash)
         self._sql.run(_INSERT, **row)
         self._sql.run(
-            "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at WHERE public_id = :public_id",
+            "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at "
+            "WHERE public_id = :public_id",
             public_id=public_id,
             seq=event.seq,
             row_hash=row["row_hash"],
@@ -129,7 +137,8 @@ class Ledger:
     def _has_log(self, public_id: str, tx_hash: str | None, new: NewEvent) -> bool:
         found = first(
             self._sql,
-            "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash "
+            "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id "
+            "AND tx_hash = :tx_hash "
             "AND log_index = :log_index AND reported_by = 'chain'",
             public_id=public_id,
             tx_hash=tx_hash,
@@ -148,8 +157,10 @@ class Ledger:
         # An agent may name one transaction any number of times: the rows of its own side are never
         # walked.
         rows = self._sql.rows(
-            "SELECT * FROM ledger_events e WHERE public_id = :public_id AND tx_hash = :tx_hash AND reported_by = :other "
-            f"AND kind IN ({kinds}) AND pairs_with IS NULL AND NOT EXISTS (SELECT 1 FROM ledger_events p "
+            "SELECT * FROM ledger_events e WHERE public_id = :public_id AND tx_hash = :tx_hash "
+            "AND reported_by = :other "
+            f"AND kind IN ({kinds}) AND pairs_with IS NULL AND NOT EXISTS (SELECT 1 "
+            "FROM ledger_events p "
             "WHERE p.public_id = e.public_id AND p.pairs_with = e.seq) ORDER BY seq LIMIT :most",
             public_id=public_id,
             tx_hash=tx_hash,
@@ -163,7 +174,8 @@ class Ledger:
     ) -> None:
         self._sql.run(
             "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
-            "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) DO NOTHING",
+            "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) "
+            "DO NOTHING",
             public_id=public_id,
             seq=seq,
             created_at=created,
@@ -199,11 +211,18 @@ class Ledger:
             near=near,
         )
         state = self._folded(public_id, int(row["seq"])) if row else EMPTY
+        # Those stored in the rest of the week of the moment, and those that tell in a later week
+        # of one before: the only rows of `ledger_late`, however many others there are. The plus
+        # signs keep SQLite from walking the others by their time or number.
         late = self._sql.rows(
             "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :near "
-            "AND occurred_at < :before AND seq > :seq ORDER BY seq",
+            "AND created_at < :monday AND occurred_at < :before AND +seq > :seq "
+            "UNION ALL SELECT * FROM ledger_events WHERE public_id = :public_id "
+            f"AND {LATE} AND occurred_at < :before AND +created_at >= :monday AND +seq > :seq "
+            "ORDER BY seq",
             public_id=public_id,
             near=near,
+            monday=-(-(micros(moment_) + MONDAY) // WEEK) * WEEK - MONDAY,
             before=micros(moment_),
             seq=state.seq,
         )
@@ -226,7 +245,8 @@ class Ledger:
     def _fold_on(self, public_id: str, state: Books, last: int) -> Books:
         while True:
             rows = self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq <= :last "
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after "
+                "AND seq <= :last "
                 f"ORDER BY seq LIMIT {PAGE}",
                 public_id=public_id,
                 after=state.seq,
@@ -271,7 +291,8 @@ class Ledger:
         return [
             self._cache.event(r)
             for r in self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before ORDER BY seq DESC LIMIT :most",
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before "
+                "ORDER BY seq DESC LIMIT :most",
                 public_id=public_id,
                 before=before_seq if before_seq is not None else 2**62,
                 most=limit,
@@ -283,19 +304,21 @@ class Ledger:
         first.
         """
         rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND (created_at, seq) < (:at, :seq) "
+            "SELECT * FROM ledger_events WHERE public_id = :public_id "
+            "AND (created_at, seq) < (:at, :seq) "
             "ORDER BY created_at DESC, seq DESC LIMIT :most",
             public_id=public_id,
             at=at,
             seq=seq,
             most=limit,
         )
-        return [event_of(r) for r in rows]
+        return [self._cache.event(r) for r in rows]
 
     def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
         """Rows above a seq (exclusive), oldest first."""
         rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq ORDER BY seq LIMIT :most",
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq "
+            "ORDER BY seq LIMIT :most",
             public_id=public_id,
             seq=seq,
             most=limit,
@@ -313,32 +336,6 @@ class Ledger:
         )
         return [event_of(r) for r in rows]
 
-    def get(self, public_id: str, event_id: str) -> Event | None:
-        """One row by its id."""
-        row = first(
-            self._sql,
-            "SELECT * FROM ledger_events WHERE event_id = :event_id AND public_id = :public_id",
-            event_id=event_id,
-            public_id=public_id,
-        )
-        return event_of(row) if row else None
-
-    def between(self, public_id: str, since: datetime, until: datetime) -> list[Event]:
-        """Rows of what happened from `since`, inclusive, until `until`, exclusive; in the order in
-        which they were stored.
-        """
-        return [
-            event_of(r)
-            for r in self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :near "
-                "AND occurred_at >= :since AND occurred_at < :until ORDER BY seq",
-                public_id=public_id,
-                near=micros(since - CLOCKS_APART),
-                since=micros(since),
-                until=micros(until),
-            )
-        ]
-
     def chain_rows_in(self, chain_id: int, low: int, high: int) -> list[tuple[str, Event]]:
         """Rows by the chain from some blocks, both inclusive: what a reorganisation may have taken
         away.
@@ -351,28 +348,6 @@ class Ledger:
             high=high,
         )
         return [(r["public_id"], event_of(r)) for r in rows]
-
-    def rows_of(self, public_id: str) -> Iterator[Row]:
-        """Every stored row as it is, oldest first: for verification and export."""
-        after = 0
-        while True:
-            rows = self._sql.rows(
-                f"SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after ORDER BY seq LIMIT {PAGE}",
-                public_id=public_id,
-                after=after,
-            )
-            yield from rows
-            if len(rows) < PAGE:
-                return
-            after = int(rows[-1]["seq"])
-
-    def checkpoints_of(self, public_id: str) -> dict[int, str]:
-        """Stored checkpoints: seq to state text."""
-        rows = self._sql.rows(
-            "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id",
-            public_id=public_id,
-        )
-        return {int(r["seq"]): r["state"] for r in rows}
 
 
 def _week(created: int) -> tuple[int, int]:

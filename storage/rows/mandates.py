@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
+from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
 from storage.sql import (
     Duplicate,
@@ -68,6 +69,15 @@ PARSED: Final = 4_096
 
 
 _SELECT: Final = "SELECT body, version, refreshed_at FROM mandates"
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A mandate that has rows: when it was made, and when its newest row was, in micros."""
+
+    public_id: str
+    made: int
+    newest: int
 
 
 class Mandates:
@@ -126,7 +136,7 @@ class Mandates:
         return m
 
     def _page(
-        self, where: str, after: str | None, limit: int, values: Mapping[str, Any]
+        self, where: str, after: str | None, limit: int, values: Mapping[str, object]
     ) -> list[Mandate]:
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
         rows = self._sql.rows(
@@ -206,15 +216,6 @@ class Mandates:
         )
         return [self._mandate(r) for r in rows]
 
-    def of_agent_non_draft(self, agent_id: str) -> list[Mandate]:
-        """An agent's mandates but drafts and cancelled ones, oldest first."""
-        rows = self._sql.rows(
-            f"{_SELECT} WHERE agent_id = :agent AND status NOT IN ('draft', 'cancelled') "
-            "ORDER BY created_at, public_id",
-            agent=agent_id,
-        )
-        return [self._mandate(r) for r in rows]
-
     def ids_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[str]:
         """Ids of an agent's mandates; those of one owner where it is named."""
         rows = self._sql.rows(
@@ -227,24 +228,24 @@ class Mandates:
 
     def busy_of_agent(
         self, agent_id: str, owner_id: str | None, *, behind: tuple[int, str], limit: int
-    ) -> list[tuple[str, int]]:
-        """(id, time of the newest row in micros) of an agent's mandates that have rows, the newest
-        first; a page behind a (time, id).
+    ) -> list[Busy]:
+        """An agent's mandates that have rows, the oldest first; a page behind a (time made, id).
+        Those of one owner where it is named.
         """
-        at, last = behind
+        made, last = behind
         rows = self._sql.rows(
-            "SELECT m.public_id, l.created_at FROM mandates m "
+            "SELECT m.public_id, m.created_at AS made, l.created_at AS newest FROM mandates m "
             "JOIN ledger_heads l ON l.public_id = m.public_id "
             "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) "
-            "AND (l.created_at, m.public_id) < (:at, :last) "
-            "ORDER BY l.created_at DESC, m.public_id DESC LIMIT :most",
+            "AND (m.created_at, m.public_id) > (:made, :last) "
+            "ORDER BY m.created_at, m.public_id LIMIT :most",
             agent=agent_id,
             owner=owner_id or "",
-            at=at,
+            made=made,
             last=last,
             most=limit,
         )
-        return [(r["public_id"], int(r["created_at"])) for r in rows]
+        return [Busy(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
 
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
         """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""
@@ -310,7 +311,7 @@ def after_offer(m: Mandate) -> str:
     return cursor_of(int(m.agent_id is not None), micros(m.created_at), m.public_id)
 
 
-def _row(m: Mandate, version: int) -> dict[str, Any]:
+def _row(m: Mandate, version: int) -> dict[str, object]:
     return {
         "public_id": m.public_id,
         "owner_id": m.owner_id,
@@ -336,9 +337,9 @@ def _parsed(body: str) -> Mandate:
     return mandate_of(json.loads(body))
 
 
-def body_of(m: Mandate) -> dict[str, Any]:
+def body_of(m: Mandate) -> dict[str, object]:
     """Every attribute as JSON; amounts as micros, times as microseconds."""
-    body: dict[str, Any] = {}
+    body: dict[str, object] = {}
     for f in fields(m):
         value = getattr(m, f.name)
         if f.name == "refreshed_at":
@@ -362,7 +363,7 @@ def body_of(m: Mandate) -> dict[str, Any]:
     return body
 
 
-def mandate_of(body: Mapping[str, Any]) -> Mandate:
+def mandate_of(body: JsonObject) -> Mandate:
     """Read `body_of`'s form back."""
     values = dict(body)
     for name in _MONEY:

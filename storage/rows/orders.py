@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -215,7 +215,7 @@ class SignerNonces:
         return int(rows[0]["last"])
 
 
-def _row(order: Order) -> dict[str, Any]:
+def _row(order: Order) -> dict[str, object]:
     body = {name: getattr(order, name) for name in _PLAIN}
     body |= {
         "notional": order.notional.micros,
@@ -302,7 +302,7 @@ def _envelope(told: Sequence[int] | None) -> Envelope | None:
     return None if told is None else Envelope(nonce=told[0], expires_after=told[1])
 
 
-def _action_body(action: OrderAction) -> dict[str, Any]:
+def _action_body(action: OrderAction) -> dict[str, object]:
     paid = action.builder
     return {
         "asset_id": action.asset_id,
@@ -315,7 +315,7 @@ def _action_body(action: OrderAction) -> dict[str, Any]:
     }
 
 
-def _action(told: Mapping[str, Any], cloid: str) -> OrderAction:
+def _action(told: Any, cloid: str) -> OrderAction:
     paid = told["builder"]
     return OrderAction(
         asset_id=told["asset_id"],
@@ -329,7 +329,7 @@ def _action(told: Mapping[str, Any], cloid: str) -> OrderAction:
     )
 
 
-def _fill_body(fill: OrderFill) -> dict[str, Any]:
+def _fill_body(fill: OrderFill) -> dict[str, object]:
     figures = ("px", "size", "fee", "builder_fee", "closed_pnl")
     return {n: _text(getattr(fill, n)) for n in figures} | {
         "at": micros(fill.at),
@@ -338,7 +338,7 @@ def _fill_body(fill: OrderFill) -> dict[str, Any]:
     }
 
 
-def _fill(told: Mapping[str, Any]) -> OrderFill:
+def _fill(told: Any) -> OrderFill:
     figures = ("px", "size", "fee", "builder_fee", "closed_pnl")
     return OrderFill(
         **{n: Decimal(told[n]) for n in figures},

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
 
@@ -22,7 +21,7 @@ class Claim:
     new: bool
     request_hash: str
     status: int | None = None
-    response: Mapping[str, Any] | None = None
+    response: Mapping[str, object] | None = None
     until: datetime | None = None
 
 
@@ -71,7 +70,7 @@ class Idempotency:
         until = maybe_moment(row["until_at"])
         return Claim(False, row["request_hash"], row["status"], response, until)
 
-    def complete(self, scope: str, key: str, status: int, response: Mapping[str, Any]) -> None:
+    def complete(self, scope: str, key: str, status: int, response: Mapping[str, object]) -> None:
         """Store the first answer, so that a repeat is identical."""
         text = json.dumps(response, separators=(",", ":"))
         self._sql.run(

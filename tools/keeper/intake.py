@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from domain.facts import Receipt, VaultLog
 from domain.ledger.chain_events import BY_LOG
@@ -13,9 +13,8 @@ from domain.ledger.events import Event, NewEvent, Reporter
 from domain.ledger.pairing import stands
 from domain.ledger.payloads import Executed, Place, Restates, Told, Unwound
 from domain.ledger.written import write
-from domain.mandates.actions import action_hash_of
+from domain.mandates.approvals import Reservation
 from domain.mandates.mandate import Mandate
-from domain.money import Usdc
 from domain.ports import Chain, Ids
 from domain.rules.case import Case
 from domain.rules.standing import standing
@@ -23,6 +22,9 @@ from domain.rules.violations import flagged, violations
 from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask
+from tools.keeper.handed import executed_of
+
+APPROVAL_MISSING: Final = "approval_missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,10 @@ def take_log(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Event | 
     if new is None:
         return None
     rows = uow.ledger.by_tx(m.public_id, log.tx_hash)
-    if isinstance(new.told.what, Executed):
-        new = _judged(uow, desk, m, new, rows)
     first = next((e for e in rows if _same_log(e, log)), None)
+    held = executed_of(uow, m, log) if log.name == "Executed" and first is None else None
+    if isinstance(new.told.what, Executed):
+        new = _judged(uow, desk, new, rows, first, m, held)
     if first is not None:
         now = stands(rows, first.event_id)
         if now is not None and now.block_number == log.block.number:
@@ -84,8 +87,8 @@ def take_log(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Event | 
     event = uow.ledger.append(m.public_id, new, event_id=desk.ids.short("ev_"), now=desk.now)
     if event is None:
         return None
-    if isinstance(event.told.what, Executed) and first is None:
-        _released(uow, m, log)
+    if held is not None:
+        _released(uow, m, held, log)
     follow(uow, m)
     return event
 
@@ -108,49 +111,36 @@ def follow(uow: UnitOfWork, m: Mandate) -> None:
 
 
 def _judged(
-    uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent, rows: Sequence[Event]
+    uow: UnitOfWork,
+    desk: Desk,
+    new: NewEvent,
+    rows: Sequence[Event],
+    first: Event | None,
+    m: Mandate,
+    held: Reservation | None,
 ) -> NewEvent:
-    what = new.told.what
-    target = (what.place.address or "") if isinstance(what, Executed) else ""
+    """The row with the rules that it breaks; a log that only moved keeps the item that it used."""
+    item = uow.approvals.get(m.public_id, held.approval_id) if held and held.approval_id else None
     case = Case(
         m,
         uow.ledger.state(m.public_id),
         desk.now,
         desk.config,
         desk.switches,
-        approvals=tuple(uow.approvals.of_target(m.public_id, target)),
+        approvals=() if item is None else (item,),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
     )
-    return replace(new, payload=flagged(new, violations(case, new, rows)))
+    broken = violations(case, new, rows)
+    if first is not None and APPROVAL_MISSING not in first.violation_codes:
+        broken = [b for b in broken if b.code != APPROVAL_MISSING]
+    return replace(new, payload=flagged(new, broken))
 
 
-def _released(uow: UnitOfWork, m: Mandate, log: VaultLog) -> None:
-    """An execution ends its reservation and uses its approval up; the log names target, selector
-    and approved amount.
-    """
-    told = log.args
-    same = [
-        r
-        for r in uow.reservations.of_mandate(m.public_id)
-        if r.action_hash.startswith(_prefix(told))
-    ]
-    # One that still counts comes before one that ran out unsent, else it would count twice till it
-    # runs out too.
-    for held in sorted(same, key=lambda r: r.expires_at <= log.block.at)[:1]:
-        uow.reservations.release(m.public_id, held.action_hash)
-        if held.approval_id:
-            _use(uow, m, held.approval_id)
-        return
-    for item in uow.approvals.of_target(m.public_id, str(told["target"])):
-        if item.status == "approved" and item.approve_amount_usdc.micros == told["approved"]:
-            _use(uow, m, item.approval_id)
-            return
-
-
-def _prefix(told: Mapping[str, Any]) -> str:
-    return action_hash_of(
-        str(told["target"]), str(told["selector"]), Usdc(told["approved"]), ""
-    ).rpartition(":")[0]
+def _released(uow: UnitOfWork, m: Mandate, held: Reservation, log: VaultLog) -> None:
+    """An execution ends the reservation of its very call and uses its approval up."""
+    uow.reservations.end(m.public_id, held.action.action_hash, "landed", log.tx_hash.lower())
+    if held.approval_id:
+        _use(uow, m, held.approval_id)
 
 
 def _use(uow: UnitOfWork, m: Mandate, approval_id: str) -> None:

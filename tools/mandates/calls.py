@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from domain.facts import Call, VaultState
+from pydantic import Field
+
+from domain.facts import Call, Receipt, Simulation, StagedLog, VaultState
 from domain.ledger.chain_events import LOG_OF
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.payloads import Stopped
@@ -14,17 +16,31 @@ from domain.mandates.actions import selector_of
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.mandates.states import Action, moved
 from domain.money import Usdc
+from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.reads.lock import Lock, lock
 from domain.reads.progress import exit_cost, leave_now
 from domain.refusals import Refused, refusal
 from domain.rules.case import Case, moment
+from domain.rules.reverts import reverts
+from domain.rules.standing import as_read
 from domain.rules.worth import valuation
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import own_agent_mandate, seen_mandate
-from tools.call.case import Facts, chain_if_named_here, gather_mandate, load_case, named_chain
+from tools.call.access import own_agent_mandate, peek, seen_mandate
+from tools.call.case import (
+    Facts,
+    chain_if_named,
+    chain_if_named_here,
+    coming,
+    gather_mandate,
+    load_case,
+    named_chain,
+    simulation_if_readable,
+    vault_if_readable,
+)
 from tools.call.fields import Address, HexData, OneMandate
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.shapes import Simulated, simulated
 from tools.call.wire import wire
 from tools.keeper.intake import take_receipt
 from tools.mandates.terms import MandateOnly
@@ -38,6 +54,10 @@ class VaultCallOut(Gives):
     message: str
     lock: Lock | None = None
     chain_live: bool | None = None
+    simulation: Simulated | None = Field(
+        default=None,
+        description="what the chain said of an unwind; null where it was not or could not be asked",
+    )
 
 
 class Unwind(OneMandate):
@@ -144,8 +164,7 @@ def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     vault = _vault(m, "resuming it")
     case = load_case(uow, ask, m, ask.facts, events=0)
     _open(case, "resuming it")
-    paused = case.chain.paused if case.chain is not None and case.chain.exists else m.paused
-    if not paused:
+    if not case.mandate.paused:
         raise Refused(refusal("not_paused"))
     if m.ended(moment(case)):
         raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
@@ -175,12 +194,37 @@ def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     return Reply(200, {"call": _for(m, call), "lock": state, "message": message})
 
 
-def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnwindFacts:
+    """The vault now, and what the call would do."""
+
+    facts: Facts
+    simulation: Simulation | None
+
+
+async def gather_unwind(deps: Deps, caller: Caller, asked: Unwind) -> UnwindFacts:
+    """Read the vault and simulate the call as the caller would send it."""
+    target = deps.chains.address(asked.target)
+    m = await peek(deps, caller, asked.public_id)
+    chain = chain_if_named(deps, m)
+    vault = await vault_if_readable(chain, m)
+    sender, told = _unwinder(m, caller), None
+    if chain is not None and vault is not None and vault.exists and sender is not None:
+        call = chain.vault_call(vault.address, "unwind", target, asked.data)
+        told = await simulation_if_readable(chain, replace(call, sender=sender))
+    return UnwindFacts(facts=Facts(vault=vault), simulation=told)
+
+
+def _unwinder(m: Mandate, caller: Caller) -> str | None:
+    return m.owner_address if caller.role == "owner" else m.agent_address
+
+
+def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, UnwindFacts]) -> Reply:
     """Calldata of `unwind(target, data)` on a closed mandate; the caller signs."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     vault = _vault(m, "unwinding")
     target = ask.chains.address(ask.asked.target)
-    case = load_case(uow, ask, m, ask.facts, events=0)
+    case = load_case(uow, ask, m, ask.facts.facts, events=0)
     if not _closed(case):
         raise Refused(
             refusal(
@@ -191,21 +235,25 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
         # A stop revokes the agent; past the end it may still close what it opened.
         if m.status in (Status.STOPPED, Status.SETTLED) or _over(m, case.chain):
             raise Refused(refusal("mandate_stopped"))
-        if m.paused or bool(case.chain and case.chain.exists and case.chain.paused):
+        if case.mandate.paused:
             raise Refused(refusal("mandate_paused"))
     settled = m.status is Status.SETTLED or bool(case.chain and case.chain.settled)
     selector = selector_of(ask.asked.data)
     if m.contract_target(target, selector) is None and not (settled and ask.caller.role == "owner"):
         raise Refused(refusal("target_not_allowed", target=target, selector=selector))
-    sender = m.owner_address if ask.caller.role == "owner" else m.agent_address
+    told = ask.facts.simulation
+    if told is not None and not told.ok:
+        raise Refused(reverts(told.revert, next_steps=(_OTHER_EXIT,)))
     call = replace(
-        named_chain(ask, m).vault_call(vault, "unwind", target, ask.asked.data), sender=sender
+        named_chain(ask, m).vault_call(vault, "unwind", target, ask.asked.data),
+        sender=_unwinder(m, ask.caller),
     )
     return Reply(
         200,
         {
             "call": call,
             "message": "Closes a position; no USDC may leave the vault in it.",
+            "simulation": simulated(told),
         },
     )
 
@@ -342,12 +390,34 @@ def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
         raise Refused(refusal("vault_mismatch", why=f"it is no {ask.asked.kind}"))
     chain = named_chain(ask, m)
     m = take_receipt(uow, ask, chain, m, receipt)
+    deep = receipt.depth >= chain.confirmations
     told = {
-        "recorded": receipt.depth >= chain.confirmations,
+        "mandate": (m if deep else _as_of(uow, m, receipt)).attributes(),
+        "recorded": deep,
         "depth": receipt.depth,
         "confirmations": chain.confirmations,
     }
-    return Reply(200, {"mandate": m.attributes(), **told})
+    return Reply(200, told)
+
+
+def _as_of(uow: UnitOfWork, m: Mandate, receipt: Receipt) -> Mandate:
+    """The mandate as a transaction that is too young to be recorded leaves it."""
+    known = coming(uow, m)
+    young = [
+        StagedLog(
+            name=g.name,
+            address=g.address,
+            mandate=g.mandate,
+            args=g.args,
+            at=g.block.at,
+            block=g.block.number,
+            tx_hash=g.tx_hash,
+        )
+        for g in receipt.logs
+        if g.address.lower() == (m.vault_address or "").lower()
+        and all(k.tx_hash != g.tx_hash for k in known)
+    ]
+    return as_read(m, None, sorted((*known, *young), key=lambda g: g.block))
 
 
 class VaultTxOut(MandateOnly):
@@ -360,6 +430,12 @@ class VaultTxOut(MandateOnly):
     confirmations: int
 
 
+_OTHER_EXIT: Final = NextStep(
+    "Ask again with the exit call of the position's market, as detail.revert mends it",
+    "mandate_unwind_call",
+    "GET /wallet/mandates/{public_id}/unwind-call",
+    OWNER_OR_AGENT,
+)
 _READS: Final = ("not_found", "wrong_status", "not_configured")
 
 
@@ -367,13 +443,15 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_unwind_call",
         title="Get calldata to unwind",
-        summary="Calldata of unwind(target, data) on a closed mandate; you sign it.",
+        summary="Calldata of unwind(target, data) on a closed mandate; you sign it. What would "
+        "revert is refused.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/unwind-call"),
         takes=Unwind,
         gives=VaultCallOut,
         handler=unwind_call,
-        gather=gather_mandate,
+        gather=gather_unwind,
+        weight=HEAVY,
         on_mcp=True,
         refusals=(
             *_READS,
@@ -381,6 +459,7 @@ OPERATIONS: Final = (
             "target_not_allowed",
             "mandate_stopped",
             "mandate_paused",
+            "would_revert",
         ),
     ),
     Operation(

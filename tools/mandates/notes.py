@@ -20,7 +20,8 @@ from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Lines
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply, Takes
-from tools.mandates.drafts import NOTE_MAX, Terms, applied, blank, new_draft
+from tools.mandates.drafts import new_draft
+from tools.mandates.typed_fields import NOTE_MAX, Terms, applied, blank
 
 if TYPE_CHECKING:
     from domain.mandates.purpose.draft import Draft
@@ -120,7 +121,7 @@ def _closed(config: Config) -> dict[str, str]:
         try:
             resolve([market.id], markets, config.default_chain_id)
         except Refused as no:
-            closed[market.id] = no.refusal.detail["fields"][0]["msg"]
+            closed[market.id] = no.refusal.fields[0]["msg"]
     return closed
 
 

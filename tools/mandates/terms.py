@@ -32,7 +32,7 @@ from tools.call.access import peek, seen_mandate
 from tools.call.case import load_case, named_chain
 from tools.call.fields import OneMandate, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
-from tools.mandates.drafts import address_on_file
+from tools.mandates.typed_fields import address_on_file
 
 MAX_FEE_BPS_ON_CHAIN: Final = 3000
 

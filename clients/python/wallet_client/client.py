@@ -576,7 +576,7 @@ class WalletClient(Transport):
         return await self.ask("GET", f"/wallet/mandates/{public_id}/close-all-plan", models.PlanOut)
 
     async def owner_create_call(self, *, public_id: str) -> models.CallOut:
-        """Calldata that creates the vault; simulated before you sign it."""
+        """Calldata that creates the vault; simulated before you sign it, and refused where it would revert."""
         return await self.ask("GET", f"/wallet/mandates/{public_id}/create-call", models.CallOut)
 
     async def mandate_events(
@@ -670,7 +670,7 @@ class WalletClient(Transport):
         idempotency_key: str | None = None,
         action_hash: str | None = None,
     ) -> models.ReconcileOut:
-        """After a lost answer: was the transaction, key or action landed, reverted, pending, or not seen? Ask this instead of sending again."""
+        """After a lost answer: was the transaction, key or action landed, reverted, pending, not seen, or can it not be told? Ask this instead of sending again."""
         return await self.ask(
             "GET",
             f"/wallet/mandates/{public_id}/reconcile",
@@ -774,7 +774,7 @@ class WalletClient(Transport):
     async def mandate_unwind_call(
         self, *, public_id: str, target: str, data: str
     ) -> models.VaultCallOut:
-        """Calldata of unwind(target, data) on a closed mandate; you sign it."""
+        """Calldata of unwind(target, data) on a closed mandate; you sign it. What would revert is refused."""
         return await self.ask(
             "GET",
             f"/wallet/mandates/{public_id}/unwind-call",

@@ -2024,6 +2024,12 @@ class VaultCallOut(BaseModel):
     message: str
     lock: Lock | None = None
     chain_live: bool | None = None
+    simulation: Annotated[
+        Simulated | None,
+        Field(
+            description="what the chain said of an unwind; null where it was not or could not be asked"
+        ),
+    ] = None
 
 
 class VaultTarget(BaseModel):
@@ -2965,6 +2971,12 @@ class DraftAttributes(BaseModel):
     vault_address: str | None
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
     paused: bool
+    provisional: Annotated[
+        bool,
+        Field(
+            description="true while the newest block says another status or pause than the rows that are deep enough; status, paused and their times are the newest block's"
+        ),
+    ]
     proposed_by_agent_id: str | None
     needs_review: bool
     created_at: AwareDatetime
@@ -3378,6 +3390,12 @@ class MandateAttributes(BaseModel):
     vault_address: str | None
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
     paused: bool
+    provisional: Annotated[
+        bool,
+        Field(
+            description="true while the newest block says another status or pause than the rows that are deep enough; status, paused and their times are the newest block's"
+        ),
+    ]
     proposed_by_agent_id: str | None
     needs_review: bool
     created_at: AwareDatetime
@@ -3960,7 +3978,7 @@ class ProgressSummary(BaseModel):
 
 class Proof(BaseModel):
     """
-    Four live numbers.
+    Four live numbers, measured: agents with an accepted mandate, what works, executed calls.
     """
 
     model_config = ConfigDict(
@@ -3976,7 +3994,7 @@ class Proof(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
-    actions_recorded: int
+    actions_recorded: Annotated[int, Field(description="calls that vaults executed")]
     as_of: AwareDatetime
 
 
@@ -4644,7 +4662,10 @@ class ExecuteOut(BaseModel):
     ] = None
     approval_id: str | None = None
     action_hash: Annotated[
-        str | None, Field(description="names this action to mandate_reconcile")
+        str | None,
+        Field(
+            description="names this very call to mandate_reconcile: keccak256(abi.encode(vault, target, keccak256(data), approveAmount)); null while there is no vault"
+        ),
     ] = None
     status: Literal["pending_approval"] | None = None
     approval: ApprovalItem | None = None
@@ -5381,9 +5402,17 @@ class ReconcileOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    outcome: Literal["landed", "reverted", "pending", "not_seen"]
+    outcome: Annotated[
+        Literal["landed", "reverted", "pending", "not_seen", "unknown"],
+        Field(
+            description="landed and reverted are proven; unknown: it cannot be told, why says for what reason"
+        ),
+    ]
     block: BlockTold | None
     events: list[LedgerRow]
+    tx_hash: Annotated[str | None, Field(description="the transaction that proves it")] = None
+    retry_safe: Annotated[bool, Field(description="true only where nothing can have been sent")]
+    why: Annotated[str | None, Field(description="what the outcome rests on")] = None
     response: FirstAnswer | None = None
     reserved_until: AwareDatetime | None = None
 

@@ -1121,7 +1121,7 @@ export interface paths {
         };
         /**
          * Get the factory call
-         * @description Calldata that creates the vault; simulated before you sign it.
+         * @description Calldata that creates the vault; simulated before you sign it, and refused where it would revert.
          */
         get: operations["owner_create_call"];
         put?: never;
@@ -1265,7 +1265,7 @@ export interface paths {
         };
         /**
          * Ask what happened
-         * @description After a lost answer: was the transaction, key or action landed, reverted, pending, or not seen? Ask this instead of sending again.
+         * @description After a lost answer: was the transaction, key or action landed, reverted, pending, not seen, or can it not be told? Ask this instead of sending again.
          */
         get: operations["mandate_reconcile"];
         put?: never;
@@ -1465,7 +1465,7 @@ export interface paths {
         };
         /**
          * Get calldata to unwind
-         * @description Calldata of unwind(target, data) on a closed mandate; you sign it.
+         * @description Calldata of unwind(target, data) on a closed mandate; you sign it. What would revert is refused.
          */
         get: operations["mandate_unwind_call"];
         put?: never;
@@ -2800,6 +2800,8 @@ export interface components {
             /** @enum {string} */
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled";
             paused: boolean;
+            /** @description true while the newest block says another status or pause than the rows that are deep enough; status, paused and their times are the newest block's */
+            provisional: boolean;
             proposed_by_agent_id: string | null;
             needs_review: boolean;
             /** Format: date-time */
@@ -2918,7 +2920,7 @@ export interface components {
             /** @description a gas limit to send it with; null where it is not known */
             gas?: number | null;
             approval_id?: string | null;
-            /** @description names this action to mandate_reconcile */
+            /** @description names this very call to mandate_reconcile: keccak256(abi.encode(vault, target, keccak256(data), approveAmount)); null while there is no vault */
             action_hash?: string | null;
             status?: "pending_approval" | null;
             approval?: components["schemas"]["ApprovalItem"] | null;
@@ -3424,6 +3426,8 @@ export interface components {
             /** @enum {string} */
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled";
             paused: boolean;
+            /** @description true while the newest block says another status or pause than the rows that are deep enough; status, paused and their times are the newest block's */
+            provisional: boolean;
             proposed_by_agent_id: string | null;
             needs_review: boolean;
             /** Format: date-time */
@@ -4153,10 +4157,19 @@ export interface components {
         };
         /** @description What is known of a transaction, a key or an action. */
         ReconcileOut: {
-            /** @enum {string} */
-            outcome: "landed" | "reverted" | "pending" | "not_seen";
+            /**
+             * @description landed and reverted are proven; unknown: it cannot be told, why says for what reason
+             * @enum {string}
+             */
+            outcome: "landed" | "reverted" | "pending" | "not_seen" | "unknown";
             block: components["schemas"]["BlockTold"] | null;
             events: components["schemas"]["LedgerRow"][];
+            /** @description the transaction that proves it */
+            tx_hash?: string | null;
+            /** @description true only where nothing can have been sent */
+            retry_safe: boolean;
+            /** @description what the outcome rests on */
+            why?: string | null;
             response?: components["schemas"]["FirstAnswer"] | null;
             reserved_until?: string | null;
         };
@@ -4834,6 +4847,8 @@ export interface components {
             message: string;
             lock?: components["schemas"]["Lock"] | null;
             chain_live?: boolean | null;
+            /** @description what the chain said of an unwind; null where it was not or could not be asked */
+            simulation?: components["schemas"]["Simulated"] | null;
         };
         /** @description The mandate's own vault. */
         VaultTarget: {
@@ -11022,7 +11037,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: not_configured, wrong_status */
+            /** @description Refused: not_configured, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11806,7 +11821,7 @@ export interface operations {
                 tx_hash?: string | null;
                 /** @description the key of a report */
                 idempotency_key?: string | null;
-                /** @description the action_hash that came with calldata */
+                /** @description the action_hash that came with calldata: this very call, the newest time it was handed out */
                 action_hash?: string | null;
             };
             header?: never;
@@ -11883,17 +11898,6 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Refusal"];
-                };
-            };
-            /** @description Refused: chain_unavailable */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12933,7 +12937,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: mandate_paused, mandate_stopped, not_configured, target_not_allowed, wrong_status */
+            /** @description Refused: mandate_paused, mandate_stopped, not_configured, target_not_allowed, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

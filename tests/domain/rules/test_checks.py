@@ -10,6 +10,7 @@ import pytest
 
 from domain.agents.policy import Policy
 from domain.facts import BlockStamp, VaultState
+from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import ClauseKey, Status
 from domain.reads.limits import limits
@@ -48,9 +49,13 @@ ORDER = [
 
 
 def want(
-    amount: str | int = 10, target: str = MARKET, selector: str = SELECTOR, held: str | int = 0
+    amount: str | int = 10,
+    target: str = MARKET,
+    selector: str = SELECTOR,
+    held: str | int = 0,
+    name: str | None = None,
 ) -> Wanted:
-    return Wanted(target, selector, usdc(amount), usdc(held))
+    return Wanted(target, selector, usdc(amount), usdc(held), name)
 
 
 def vault(at: datetime = NOW, **more: Any) -> VaultState:
@@ -74,8 +79,20 @@ def failing(case: Case, wanted: Wanted | None = None) -> list[str]:
 
 
 def hold(amount: str | int, name: str = "h") -> Reservation:
-    key = f"{MARKET}:{SELECTOR}:{usdc(amount).micros}:{name}"
-    return Reservation("m_1", key, usdc(amount), NOW, NOW + timedelta(minutes=10))
+    action = Action(
+        action_hash=f"{amount}:{name}",
+        target=MARKET,
+        selector=SELECTOR,
+        data_hash=name,
+        amount=usdc(amount),
+    )
+    return Reservation(
+        public_id="m_1",
+        action=action,
+        made_at=NOW,
+        expires_at=NOW + timedelta(minutes=10),
+        sender="0x" + "bb" * 20,
+    )
 
 
 def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() -> None:
@@ -165,8 +182,10 @@ def test_asking_refuses_nothing_by_itself_and_an_approved_item_lets_it_pass() ->
         NOW,
         NOW + timedelta(days=1),
     )
-    assert action_checks(replace(case, approvals=(item,)), want(10))[-1].ok
-    assert not action_checks(replace(case, approvals=(item,)), want(11))[-1].ok
+    asked = replace(case, approvals=(item,))
+    assert action_checks(asked, want(10, name="h"))[-1].ok
+    assert not action_checks(asked, want(10, name="another call, alike in all but its data"))[-1].ok
+    assert not action_checks(asked, want(10))[-1].ok
 
 
 def test_the_refusal_of_the_day_names_what_is_left_and_when_it_lifts() -> None:

@@ -73,6 +73,7 @@ def item(amount: int, status: str = "approved", **more: Any) -> Approval:
         "why": None,
         "requested_at": START,
         "expires_at": START + timedelta(days=1),
+        "data_hash": "0x" + "da" * 32,
     }
     return Approval(**(told | more))
 
@@ -224,9 +225,12 @@ def test_the_stricter_of_policy_and_mandate_binds_and_is_named() -> None:
 
 def test_an_approved_item_covers_its_own_action_once() -> None:
     new = executed(40, tx="0x01")
-    new = replace(new, payload={"executed": {**new.payload["executed"], "approved": "40"}})
+    ran = {**new.payload["executed"], "approved": "40", "data_hash": "0x" + "da" * 32}
+    new = replace(new, payload={"executed": ran})
     case = funded(approval_above_usdc=usdc(20))
     assert codes(replace(case, approvals=(item(40),)), new) == []
+    alike = replace(case, approvals=(item(40, data_hash="0x" + "db" * 32),))
+    assert codes(alike, new) == ["approval_missing"]
     assert codes(replace(case, approvals=(item(40, "used"),)), new) == ["approval_missing"]
     assert codes(replace(case, approvals=(item(41),)), new) == ["approval_missing"]
     assert codes(replace(case, approvals=(item(40, target={"address": OTHER}),)), new) == [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.money import Usdc
-from domain.order_refusals import ORDER_KINDS
+from domain.refusal_kinds import orders
 from domain.refusals import Refusal
 from domain.settings import Switches
 from domain.trading.caps import CapCheck
@@ -79,7 +79,7 @@ attempts = st.builds(
 
 
 def test_the_codes_are_the_13_in_their_order() -> None:
-    assert [kind.code for kind in ORDER_KINDS] == CODES
+    assert [kind.code for kind in orders.KINDS] == CODES
 
 
 @pytest.mark.parametrize(("code", "known"), FAULTS, ids=CODES)

@@ -20,8 +20,8 @@ from domain.trading.pricing import NoPrice, Priced, Quote, closing_size, quote_o
 from domain.trading.venue import Perp, Position
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
-from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
-from tools.trading.door.steps import HERE, SHARED, begin, finish, first, second
+from tools.call.operation import Ask, Caller, Deps, Effect, Reply
+from tools.trading.door.steps import HERE, begin, door_operation, finish, first, second
 from tools.trading.fields import own_write, venue_of
 from tools.trading.orders.confirming import new_cloid, signable
 from tools.trading.orders.making import ttl
@@ -55,13 +55,12 @@ class Closing:
     venue: Venue | None = None
 
 
-async def close(deps: Deps, caller: Caller, begun: Mapping[str, Any]) -> Reply:
+async def close(deps: Deps, caller: Caller, asked: CloseIn) -> Reply:
     """Close a position, or take the signature of a close that was prepared before.
 
     A live close asks for no switch, no list and no cap, only for the position that the venue
     shows. Errors: the 13.
     """
-    asked: CloseIn = begun["asked"]
     sent = asked.sent()
     if STEP_TWO & sent.keys():
         return await second(deps, caller, sent, closing=True)
@@ -151,7 +150,7 @@ async def _sized(
 
 
 def _prepared(
-    uow: UnitOfWork, deps: Deps, caller: Caller, facts: Closing, sent: Mapping[str, Any]
+    uow: UnitOfWork, deps: Deps, caller: Caller, facts: Closing, sent: Mapping[str, object]
 ) -> Reply:
     """Decide and store; nothing is reserved for a close."""
     now = deps.clock.now()
@@ -187,7 +186,7 @@ def _prepared(
     return told(order, now, facts.venue, replace(stand, key=key), confirm, checks)
 
 
-def _unsigned(facts: Closing, want: WantedClose) -> dict[str, Any] | None:
+def _unsigned(facts: Closing, want: WantedClose) -> dict[str, object] | None:
     """What the owner can do at the venue by himself, as far as it is known."""
     if facts.place is None:
         return None
@@ -206,7 +205,7 @@ def _close_order(
     stand: Standing,
     facts: Closing,
     want: WantedClose,
-    sent: Mapping[str, Any],
+    sent: Mapping[str, object],
 ) -> tuple[Order, Priced]:
     """One reduce-only, immediate order on the other side, which pays nobody."""
     perp, quote, size, place = facts.perp, facts.quote, facts.size, facts.place
@@ -262,7 +261,7 @@ def _close_order(
 
 
 OPERATIONS: Final = (
-    Operation(
+    door_operation(
         name="trade_close",
         title="Close a position",
         summary="Close a position, all or a part; a live close works with every lock shut.",
@@ -272,6 +271,5 @@ OPERATIONS: Final = (
         counts=counted_close,
         idempotency=own_write("/app/trade/close"),
         refusals=(*HERE, *WRITES, "outcome_unknown"),
-        **SHARED,
     ),
 )

@@ -143,7 +143,7 @@ async def me(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
     if stand.link is not None:
         key = None if told is None else usable(stand.key, told.value, now)
 
-    def read(uow: UnitOfWork) -> tuple[dict[str, Any], list[str], bool | None]:
+    def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], bool | None]:
         books = list(deps.paper.books(uow, stand.owner_id)) if deps.paper else []
         return caps_of(uow, stand, now), books, _fee(uow, stand)
 
@@ -197,7 +197,7 @@ async def positions(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
     """Positions of every linked account, shown whether or not live orders are on, and of paper."""
     user, now = signed_in(caller), deps.clock.now()
 
-    def read(uow: UnitOfWork) -> tuple[list[Link], list[dict[str, Any]]]:
+    def read(uow: UnitOfWork) -> tuple[list[Link], list[dict[str, object]]]:
         found = [link for n in NETWORKS if (link := uow.venue.link_of(user, n)) is not None]
         held = deps.paper.positions(uow, user) if deps.paper else []
         return found, [_paper(p.book, p.position) for p in held]
@@ -231,15 +231,15 @@ async def _account(deps: Deps, link: Link, dex: str) -> Held[DexAccount] | None:
         return None
 
 
-def _live(link: Link, position: Position) -> dict[str, Any]:
+def _live(link: Link, position: Position) -> dict[str, object]:
     return _shown(position) | {"mode": "live", "network": link.network, "book": None, "est": False}
 
 
-def _paper(book: str, position: Position) -> dict[str, Any]:
+def _paper(book: str, position: Position) -> dict[str, object]:
     return _shown(position) | {"mode": "paper", "network": "mainnet", "book": book, "est": True}
 
 
-def _shown(position: Position) -> dict[str, Any]:
+def _shown(position: Position) -> dict[str, object]:
     size, value = abs(position.size), position.value
     return {
         "product": position.coin,
@@ -298,7 +298,7 @@ def _raised(was: OrderLimits, after: OrderLimits) -> Raise | None:
     return Raise(field=up[0], limit=str(up[1]), limits=stands)
 
 
-def _limits_told(stand: Standing, *, changed: bool) -> dict[str, Any]:
+def _limits_told(stand: Standing, *, changed: bool) -> dict[str, object]:
     return {
         "own": _pair(stand.own),
         "operator": _pair(stand.operator),

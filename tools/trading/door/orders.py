@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from domain.trading.form import wanted
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
-from tools.call.operation import Caller, Deps, Effect, Operation, Reply
-from tools.trading.door.steps import HERE, SHARED, begin, finish, first, second
+from tools.call.operation import Caller, Deps, Effect, Reply
+from tools.trading.door.steps import HERE, begin, door_operation, finish, first, second
 from tools.trading.fields import own_write
 from tools.trading.orders.making import known, prepare
 from tools.trading.orders.routes import CITING, WRITES
@@ -19,9 +18,8 @@ from tools.trading.orders.standing import (
 from tools.trading.orders.takes import STEP_TWO, DoorOrderIn
 
 
-async def order(deps: Deps, caller: Caller, begun: Mapping[str, Any]) -> Reply:
+async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
     """Take an order, or the signature of one that was prepared here before. Errors: the 13."""
-    asked: DoorOrderIn = begun["asked"]
     sent = asked.sent()
     if STEP_TWO & sent.keys():
         return await second(deps, caller, sent, closing=False)
@@ -36,7 +34,7 @@ async def order(deps: Deps, caller: Caller, begun: Mapping[str, Any]) -> Reply:
 
 
 OPERATIONS: Final = (
-    Operation(
+    door_operation(
         name="trade_order",
         title="Order",
         summary="Order: on paper at once, live with your signature in a second step.",
@@ -46,6 +44,5 @@ OPERATIONS: Final = (
         counts=counted_at_door,
         idempotency=own_write("/app/trade/order"),
         refusals=(*HERE, *CITING, *WRITES, "outcome_unknown"),
-        **SHARED,
     ),
 )

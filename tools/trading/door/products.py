@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -109,7 +109,7 @@ async def _indices(venue: Venue) -> frozenset[str]:
 
 def _row(
     deps: Deps, venue: Venue, perp: Perp, indices: frozenset[str], *, live: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     book = venue.held_book(perp.coin, CACHED_S)
     trading = deps.config.trading
     is_open = perp.mid_px is not None and not perp.delisted

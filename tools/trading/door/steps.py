@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import Field
 
@@ -12,7 +13,7 @@ from domain.trading.gate import Fault, invalid_order
 from domain.trading.orders import UNSENT, Order
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
-from tools.call.operation import Ask, Caller, Deps, Gives, Reply
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.trading.orders.confirming import confirm_hash
 from tools.trading.orders.routes import named, signed_of
 from tools.trading.orders.sending import send_live, send_paper
@@ -25,6 +26,8 @@ from tools.trading.orders.shapes import (
     steps,
 )
 from tools.trading.orders.takes import STEP_TWO, Sent
+
+S = TypeVar("S", bound=Sent)
 
 
 class DoorOrderOut(Gives):
@@ -44,9 +47,9 @@ ALL_13: Final = tuple(code for code in REFUSALS if code.startswith("wallet_"))
 HERE: Final = tuple(c for c in ALL_13 if c != "wallet_limit_raise")
 
 
-def begin(uow: UnitOfWork, ask: Ask[Sent, None]) -> Mapping[str, Any]:
+def begin(uow: UnitOfWork, ask: Ask[S, None]) -> S:
     """What was asked; everything else is found out outside of a transaction."""
-    return {"asked": ask.asked}
+    return ask.asked
 
 
 def finish(uow: UnitOfWork, ask: Ask[Any, None], begun: Any, done: Reply) -> Reply:
@@ -57,6 +60,8 @@ def finish(uow: UnitOfWork, ask: Ask[Any, None], begun: Any, done: Reply) -> Rep
 async def first(deps: Deps, caller: Caller, made: Reply) -> Reply:
     """The first answer: what is to be signed, or on paper what became of it at once."""
     told_order = made.body["order"]
+    if not isinstance(told_order, dict):
+        raise TypeError("a prepared order is told as one")
     if told_order["mode"] == "live":
         body = _with_mode(made.body)
         kept = None if made.kept is None else _with_mode(made.kept)
@@ -67,12 +72,14 @@ async def first(deps: Deps, caller: Caller, made: Reply) -> Reply:
     return _answer(await send_paper(deps, caller, found), deps)
 
 
-def _with_mode(body: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("mode", "mode_seen", "network")
-    return {**body, **{n: body["order"][n] for n in names}}
+def _with_mode(body: Mapping[str, object]) -> dict[str, object]:
+    order = body["order"]
+    if not isinstance(order, dict):
+        raise TypeError("a prepared order is told as one")
+    return {**body, **{n: order[n] for n in ("mode", "mode_seen", "network")}}
 
 
-async def second(deps: Deps, caller: Caller, sent: Mapping[str, Any], *, closing: bool) -> Reply:
+async def second(deps: Deps, caller: Caller, sent: Mapping[str, object], *, closing: bool) -> Reply:
     """The signature of a prepared order. What is told besides has to be what was asked before."""
     signed = signed_of(sent)
     hashed = confirm_hash(named(sent, "confirm_id"))
@@ -103,7 +110,7 @@ def _answer(order: Order, deps: Deps) -> Reply:
     return Reply(202 if waits else 200, body | empty)
 
 
-def _again(order: Order, told_order: dict[str, Any]) -> Refusal:
+def _again(order: Order, told_order: dict[str, object]) -> Refusal:
     """The refusal that an order ended with, as it was."""
     kept = order.refusal or {}
     kind = REFUSALS[kept["error"]]
@@ -120,16 +127,17 @@ def _again(order: Order, told_order: dict[str, Any]) -> Refusal:
     )
 
 
-SHARED: Final[dict[str, Any]] = {
-    "auth": "owner",
-    "gives": DoorOrderOut,
-    "writes": True,
-    "sessions_only": True,
-    "open_world": True,
-    "family": "trade door",
-    "statuses": {
+door_operation: Final = partial(
+    Operation,
+    auth="owner",
+    gives=DoorOrderOut,
+    writes=True,
+    sessions_only=True,
+    open_world=True,
+    family="trade door",
+    statuses={
         200: "How it stands",
         201: "To be signed",
         202: "Sent; nobody knows yet what became of it",
     },
-}
+)

@@ -177,12 +177,12 @@ def _signer(order: Order) -> str:
     return f"{order.network}:{(order.wallet or '').lower()}"
 
 
-async def cancel(deps: Deps, caller: Caller, begun: Cancelling) -> Mapping[str, Any]:
+async def cancel(deps: Deps, caller: Caller, begun: Cancelling) -> Mapping[str, object]:
     """Send a signed cancellation, and say how the order stands then."""
     order, now = begun.order, deps.clock.now()
     if begun.signed is not None:
         order = await _sent(deps, begun, begun.signed)
-    body: dict[str, Any] = {
+    body: dict[str, object] = {
         "order": shown(order, now),
         "confirm_id": begun.confirm,
         "to_sign": None,
@@ -249,7 +249,7 @@ def _bad(why: str) -> Refused:
 
 
 def finish_cancel(
-    uow: UnitOfWork, ask: Ask[Any, None], begun: Cancelling, done: Mapping[str, Any]
+    uow: UnitOfWork, ask: Ask[Any, None], begun: Cancelling, done: Mapping[str, object]
 ) -> Reply:
     """How it stands; what is shown once is left out of what a repeat gets."""
     kept = None if begun.confirm is None else {**done, "confirm_id": None, "to_sign": None}

@@ -287,13 +287,14 @@ def _booked(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, order: Order) -> 
         return order
     if facts.desk is None:
         raise Refused(refusal("not_configured", what="a desk for paper orders"))
+    asked = order.asked.get("book")
     book = facts.desk.book_for(
         uow,
         ask.ids,
         ask.now,
         owner_id=order.owner_id,
         agent_id=order.agent_id,
-        named=order.asked.get("book"),
+        named=asked if isinstance(asked, str) else None,
     )
     return replace(order, book=book)
 

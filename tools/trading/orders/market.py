@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from domain.ports import Venue
 from domain.refusals import Refused
@@ -149,7 +149,7 @@ async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Missing | None:
         worth = held.value.account_value
     if worth > 0:
         return None
-    detail: dict[str, Any] = {"dex": perp.dex, "account_mode": mode}
+    detail: dict[str, object] = {"dex": perp.dex, "account_mode": mode}
     return Missing(step="fund", detail=detail)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from domain.ports import Venue
 from domain.trading.indices import dex_of, text
@@ -19,7 +18,7 @@ class Place:
     link: Link | None
     position: Position
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, object]:
         """What a refused close says of it."""
         held = self.position
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
@@ -113,7 +113,7 @@ def cap(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     return Reply(200, caps_of(uow, stand, ask.now))
 
 
-def caps_of(uow: UnitOfWork, stand: Standing, now: datetime) -> dict[str, Any]:
+def caps_of(uow: UnitOfWork, stand: Standing, now: datetime) -> dict[str, object]:
     """The caps of a surface and what is used of them: of the two counters the one that leaves
     less.
     """
@@ -150,7 +150,7 @@ def _taken(use: DayUse) -> Usdc:
     return use.taken
 
 
-def _counted(value: Usdc, basis: str) -> dict[str, Any]:
+def _counted(value: Usdc, basis: str) -> dict[str, object]:
     return {"value": value, "source": "service", "basis": basis}
 
 

@@ -75,7 +75,7 @@ def seen_order(uow: UnitOfWork, caller: Caller, order_id: str, *, lock: bool = F
     return order
 
 
-def named(asked: Mapping[str, Any], name: str) -> str:
+def named(asked: Mapping[str, object], name: str) -> str:
     """A text that the route cannot do without. Errors: `wallet_invalid_order`."""
     told = asked.get(name)
     if not isinstance(told, str) or not 0 < len(told) <= 64:
@@ -83,7 +83,7 @@ def named(asked: Mapping[str, Any], name: str) -> str:
     return told
 
 
-def signed_of(asked: Mapping[str, Any]) -> Signed:
+def signed_of(asked: Mapping[str, object]) -> Signed:
     """What the owner brings. Errors: `wallet_invalid_order`."""
     signature = asked.get("signature")
     if not isinstance(signature, dict) or set(signature) != {"r", "s", "v"}:
@@ -180,7 +180,7 @@ def begin_record(uow: UnitOfWork, ask: Ask[RecordIn, None]) -> Claimed:
     return Claimed(uow.orders.save(kept, order) if claim else order, news=True)
 
 
-def _claim(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _claim(asked: Mapping[str, object]) -> dict[str, object]:
     """What the venue is said to have answered; it moves no figure."""
     told = asked.get("venue_response")
     if told is not None and not isinstance(told, dict):

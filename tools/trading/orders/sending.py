@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
@@ -58,7 +58,7 @@ class Signed:
     """What the owner brings: the id that was shown to him once, and his signature."""
 
     confirm_id: str
-    signature: Mapping[str, Any]
+    signature: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Checked:
     agents: tuple[ApprovedAgent, ...] | None = None
     fault: Fault | None = None
     position: PositionSeen = "unasked"
-    position_now: Mapping[str, Any] | None = None
+    position_now: Mapping[str, object] | None = None
     silent: str | None = None
 
 
@@ -236,7 +236,7 @@ def _attempt(
     )
 
 
-def unsigned(order: Order) -> dict[str, Any]:
+def unsigned(order: Order) -> dict[str, object]:
     """The order's figures, for an owner who acts at the venue by himself."""
     action = order.action
     return {
@@ -270,7 +270,7 @@ def _today(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> Ord
     return reserve(uow, stand, release(uow, order), now)
 
 
-async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, Any]) -> Order:
+async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, object]) -> Order:
     """Post the bytes once, and know within a few seconds what became of them, or say so."""
     with anyio.move_on_after(deps.config.trading.result_s):
         await _carried(deps, venue, order, signature)
@@ -280,7 +280,7 @@ async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, 
     return found
 
 
-async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, Any]) -> None:
+async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, object]) -> None:
     """Post, write the answer down, and ask where there was none."""
     lane: Lane = "close" if order.closing else "house"
     if order.envelope is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -123,7 +123,7 @@ class OrderOut(Gives):
 class TypedDataOut(Gives):
     """EIP-712 typed data, as a wallet takes it."""
 
-    domain: dict[str, Any]
+    domain: dict[str, object]
     types: dict[str, list[dict[str, str]]]
     primaryType: str  # noqa: N815 - the name of EIP-712
     message: dict[str, str]
@@ -189,7 +189,7 @@ class PreparedOut(Gives):
     next: list[OrderStep]
 
 
-def shown(order: Order, now: datetime) -> dict[str, Any]:
+def shown(order: Order, now: datetime) -> dict[str, object]:
     """An order as it leaves the service."""
     action, fills = order.action, order.fills
     whole = order.mode == "paper" or order.fills_whole
@@ -249,21 +249,21 @@ def _sum(fills: tuple[OrderFill, ...], name: str) -> str:
     return plain(sum((getattr(f, name) for f in fills), Decimal(0)))
 
 
-def _builder(order: Order) -> dict[str, Any] | None:
+def _builder(order: Order) -> dict[str, object] | None:
     paid = order.action.builder
     if paid is None:
         return None
     return {"address": paid.address, "fee_tenths_bps": paid.fee_tenths_bps}
 
 
-def _seen(order: Order) -> dict[str, Any] | None:
+def _seen(order: Order) -> dict[str, object] | None:
     seen = order.seen
     if seen is None:
         return None
     return {"oid": seen.oid, "status": seen.status, "checked_at": timestamp(seen.checked_at)}
 
 
-def _fill(fill: OrderFill) -> dict[str, Any]:
+def _fill(fill: OrderFill) -> dict[str, object]:
     return {
         "px": plain(fill.px),
         "size": plain(fill.size),
@@ -277,7 +277,7 @@ def _fill(fill: OrderFill) -> dict[str, Any]:
 
 def to_sign(
     venue: Venue, order: Order, told: ToSign, envelope: Envelope, key: str | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What the owner signs, and with which keys he may."""
     signers = [order.wallet, key]
     return {
@@ -293,7 +293,7 @@ def to_sign(
     }
 
 
-def steps(order: Order) -> list[dict[str, Any]]:
+def steps(order: Order) -> list[dict[str, str]]:
     """What comes next, by where the order stands."""
     names: dict[str, NextStep] = {
         "prepared": NextStep("Execute it", "order_execute", "POST /wallet/order/execute"),
@@ -309,7 +309,7 @@ def steps(order: Order) -> list[dict[str, Any]]:
     return [] if step is None else [step.as_json()]
 
 
-def opens(order: Order) -> list[dict[str, Any]]:
+def opens(order: Order) -> list[dict[str, str]]:
     """What a repeat is told, in place of what is shown once."""
     route = "POST /wallet/order/{order_id}/open"
     step = NextStep("Open the order for a new confirm_id and what to sign", None, route)

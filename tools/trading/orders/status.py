@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -59,7 +59,7 @@ async def status(deps: Deps, caller: Caller, asked: AgentQuery) -> Reply:
         held = await account(deps, stand, None, opens=False)
     now = deps.clock.now()
 
-    def read(uow: UnitOfWork) -> tuple[dict[str, Any], list[str], list[dict[str, Any]]]:
+    def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], list[dict[str, object]]]:
         caps = caps_of(uow, stand, now)
         books = list(deps.paper.books(uow, stand.owner_id)) if deps.paper else []
         return caps, books, _checks(uow, deps, stand, held, now)
@@ -95,7 +95,7 @@ async def _whose(deps: Deps, caller: Caller, named: str | None) -> str | None:
 
 def _checks(
     uow: UnitOfWork, deps: Deps, stand: Standing, held: Account, now: datetime
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     policy = uow.policies.get(stand.agent_id) if stand.agent_id else None
     left = min(deps.throttle.left(throttle_key(stand), now))
     key = None if held.agents is None else usable(stand.key, held.agents, now)
@@ -123,7 +123,7 @@ def _checks(
     return [dict(zip(("name", "ok", "who_fixes", "detail"), row, strict=True)) for row in rows]
 
 
-def _reasons(stand: Standing, held: Account, checks: list[dict[str, Any]]) -> list[str]:
+def _reasons(stand: Standing, held: Account, checks: list[dict[str, object]]) -> list[str]:
     """Codes of what a live order would be refused with, in their order."""
     missing = Missing(step="link") if stand.link is None else held.missing
     attempt = stand.attempt(mode_seen="live", missing=missing, silent=held.silent)

@@ -60,7 +60,7 @@ STEP_TWO: Final = frozenset({"confirm_id", "signature"})
 class Sent(Takes):
     """What somebody sent, as he sent it."""
 
-    def sent(self) -> dict[str, Any]:
+    def sent(self) -> dict[str, object]:
         """The fields that hold something."""
         values = {n: getattr(self, n) for n in type(self).model_fields}
         return {n: v for n, v in values.items() if v is not None}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from domain.money import ZERO
 from domain.ports import Venue
@@ -19,7 +18,7 @@ from tools.trading.orders.shapes import opens, shown, steps, to_sign
 from tools.trading.orders.standing import Standing
 
 
-def cap_told(order: Order, counters: Mapping[Counter, DayUse]) -> dict[str, Any] | None:
+def cap_told(order: Order, counters: Mapping[Counter, DayUse]) -> dict[str, object] | None:
     """The day's counter that leaves the least, with this order in it."""
     if not counters:
         return None
@@ -35,8 +34,8 @@ def cap_told(order: Order, counters: Mapping[Counter, DayUse]) -> dict[str, Any]
 
 
 def checks_told(
-    order: Order, figures: Priced, perp: Perp | None, cap: dict[str, Any] | None
-) -> dict[str, Any]:
+    order: Order, figures: Priced, perp: Perp | None, cap: dict[str, object] | None
+) -> dict[str, object]:
     """What was looked at, as it is shown."""
     paid = order.action.builder
     rate = taker_tenths_bps(perp) if perp else None
@@ -60,7 +59,7 @@ def told(
     venue: Venue | None,
     stand: Standing,
     confirm: str | None,
-    checks: dict[str, Any] | None,
+    checks: dict[str, object] | None,
     status: int = 201,
 ) -> Reply:
     """A prepared order; what is shown once is left out of what a repeat gets."""

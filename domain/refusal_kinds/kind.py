@@ -1,11 +1,11 @@
-"""What a refusal is: one row of the registry."""
+"""One row of the registry of refusals, and the next steps that rows of several kinds name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from domain.next_steps import NextStep
+from domain.next_steps import OWNER, OWNER_OR_AGENT, NextStep
 
 WhoFixes = Literal["agent", "owner", "keeper", "operator", "venue", "nobody"]
 
@@ -24,3 +24,9 @@ class Kind:
     sentence: str
     next: tuple[NextStep, ...] = ()
     caller_fixes: bool = False
+
+
+READ_MANDATE = NextStep(
+    "Read the mandate", "mandate_get", "GET /wallet/mandates/{public_id}", OWNER_OR_AGENT
+)
+TERMS = NextStep("Ask for the terms again", None, "GET /wallet/mandates/{public_id}/terms", OWNER)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from domain.kind import Kind
 from domain.next_steps import OPERATOR, OWNER, OWNER_OR_AGENT, WAIT, NextStep
+from domain.refusal_kinds.kind import Kind
 
 _PRODUCTS = NextStep("Read the products", "trade_products", "GET /app/trade/products")
 _STATUS = NextStep(
@@ -24,7 +24,7 @@ _ORDER = NextStep(
 )
 _POSITIONS = NextStep("Read your positions", None, "GET /app/trade/positions", OWNER)
 
-ORDER_KINDS: Final = (
+KINDS: Final = (
     Kind(
         code="wallet_rate_limited",
         status=429,
