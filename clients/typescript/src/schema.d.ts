@@ -4135,11 +4135,12 @@ export interface components {
             day: number | null;
             horizon_days: number;
         };
-        /** @description Four live numbers. */
+        /** @description Four live numbers, measured: agents with an accepted mandate, what works, executed calls. */
         Proof: {
             agents: number;
             mandates_working: number;
             usdc_working: components["schemas"]["Usdc"];
+            /** @description calls that vaults executed */
             actions_recorded: number;
             /** Format: date-time */
             as_of: string;
