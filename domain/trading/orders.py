@@ -12,7 +12,6 @@ from typing import Final, Literal
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.trading.modes import Mode
-from domain.trading.precision import notional
 from domain.trading.venue import Network
 
 Status = Literal[
@@ -231,9 +230,3 @@ class Order:
     def shown_status(self, now: datetime) -> Status:
         """The status; an order that nobody sent in time is over before anybody has written so."""
         return "expired" if self.status in UNSENT and now >= self.expires_at else self.status
-
-    def filled_notional(self) -> Usdc | None:
-        """What was traded, rounded up; None while nobody has said it."""
-        if self.filled_size is None or (self.filled_size and self.avg_px is None):
-            return None
-        return notional(self.filled_size, self.avg_px or Decimal(0))

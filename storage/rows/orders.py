@@ -179,6 +179,16 @@ class Orders:
         )
         return Usdc(int(row["n"])) if row else Usdc(0)
 
+    def has_intent(self, intent_id: str, user_id: str) -> bool:
+        """Whether an intent that an order cites is its owner's own."""
+        row = first(
+            self._sql,
+            "SELECT 1 AS it FROM venue_intents WHERE intent_id = :id AND user_id = :user",
+            id=intent_id,
+            user=user_id,
+        )
+        return row is not None
+
     # -- rows
 
     def _order(self, row: Row | None) -> Order | None:

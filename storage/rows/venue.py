@@ -359,16 +359,6 @@ class VenueAccounts:
             valid_until=maybe_micros(until),
         )
 
-    def has_intent(self, intent_id: str, user_id: str) -> bool:
-        """Whether an intent is a person's own."""
-        row = first(
-            self._sql,
-            "SELECT 1 AS it FROM venue_intents WHERE intent_id = :id AND user_id = :user",
-            id=intent_id,
-            user=user_id,
-        )
-        return row is not None
-
 
 def _link(row: Row | None) -> Link | None:
     if row is None:

@@ -33,7 +33,7 @@ def policy_allows(
     Agent and mandate are locked, so that parallel orders see each other. `own` is what an earlier
     pricing of the same order counts.
     """
-    if wanted.intent_id is not None and not uow.venue.has_intent(wanted.intent_id, stand.owner_id):
+    if wanted.intent_id is not None and not uow.orders.has_intent(wanted.intent_id, stand.owner_id):
         rule = "an intent of the owner's own"
         raise Refused(invalid_order(Fault(field="intent_id", rule=rule)))
     if stand.agent_id is not None and mode == "live":
