@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from domain.ports import Clock, Ids
 from server.chains import LateChains, LateKeeper, LateSignIn
 from server.chains import chain_facts as chain_facts
+from server.late_venues import LateVenues
 from server.settings import Settings
 from storage.store import open_store
 from tools.call.operation import Deps
@@ -112,19 +113,22 @@ async def wired_late(settings: Settings) -> AsyncIterator[Deps]:
     needs it.
     """
     store = await open_store(settings.database_url)
-    chains, key = LateChains(settings), settings.keeper_private_key
+    chains, key, clock = LateChains(settings), settings.keeper_private_key, SystemClock()
+    venues = LateVenues(settings, clock, store)
     deps = Deps(
         store=store,
         chains=chains,
-        clock=SystemClock(),
+        clock=clock,
         ids=SystemIds(),
         config=settings.config(),
         sign_in=LateSignIn(),
         defaults=settings.switches(),
         keeper=LateKeeper(chains, key.get_secret_value()) if key else None,
+        venues=venues,
     )
     try:
         yield deps
     finally:
+        await venues.close()
         await chains.close()
         await store.close()

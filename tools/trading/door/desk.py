@@ -141,7 +141,7 @@ async def me(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
     told = None if stand.link is None else await agents_told(deps, stand.link, good_for_s=AGENTS_S)
     key: bool | None = False
     if stand.link is not None:
-        key = None if told is None else usable(stand.key, told.value, now)
+        key = None if told is None or told.stale else usable(stand.key, told.value, now)
 
     def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], bool | None]:
         books = list(deps.paper.books(uow, stand.owner_id)) if deps.paper else []
