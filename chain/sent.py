@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from chain.rpc import Rpc, RpcFault
+from chain.faults import RpcFault
+from chain.nodes import Nodes
 from domain.facts import BlockStamp, Receipt, Sent
 
 SENT_MOST: Final = 16
@@ -18,7 +19,7 @@ FORGOTTEN: Final = "The node no longer knows the agent's nonce of that time."
 class Node(Protocol):
     """What is asked of a chain here."""
 
-    def node(self) -> Rpc:
+    def node(self) -> Nodes:
         """Its JSON-RPC."""
         ...
 
@@ -62,12 +63,12 @@ async def sent_to(chain: Node, sender: str, to: str, after_block: int) -> Sent:
 class _Count:
     """How many transactions of an account are in the chain up to a block, each asked once."""
 
-    def __init__(self, rpc: Rpc, sender: str):
+    def __init__(self, rpc: Nodes, sender: str):
         self._rpc, self._sender = rpc, sender
         self._known: dict[int, int] = {}
 
     async def at(self, number: int) -> int:
-        """Errors: RpcFault where the node does not keep that block's state."""
+        """Errors: NodesFault where the node does not keep that block's state."""
         if number not in self._known:
             told = await self._rpc.ask("eth_getTransactionCount", self._sender, hex(number))
             self._known[number] = self._rpc.number(told)
@@ -91,7 +92,7 @@ async def _grew(count: _Count, low: tuple[int, int], high: tuple[int, int]) -> l
     return found
 
 
-async def _of_block(rpc: Rpc, number: int, sender: str, to: str) -> list[Mapping[str, Any]]:
+async def _of_block(rpc: Nodes, number: int, sender: str, to: str) -> list[Mapping[str, Any]]:
     block = await rpc.fact("eth_getBlockByNumber", hex(number), True)
     try:
         return [

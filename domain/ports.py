@@ -18,6 +18,7 @@ from domain.facts import (
     VaultState,
 )
 from domain.mandates.actions import Actions
+from domain.mandates.approvals import Approves
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.port import OrderSigner as OrderSigner
@@ -50,7 +51,7 @@ class Ids(Protocol):
         ...
 
 
-class Chain(Actions, Protocol):
+class Chain(Actions, Approves, Protocol):
     """One chain. Methods that are not async are pure; the others may raise `chain_unavailable`.
 
     Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature`
@@ -131,18 +132,6 @@ class Chain(Actions, Protocol):
         """Calldata of USDC approve."""
         ...
 
-    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> JsonObject:
-        """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
-        terms.
-
-        Errors: `not_configured` without a factory.
-        """
-        ...
-
-    async def approvals_on_chain(self) -> bool:
-        """True where the factory's vaults ask for the owner's signature above the amount."""
-        ...
-
     def explain_call(self, data: str) -> JsonObject:
         """Decode calldata of known functions: `{selector, function?, args?}`; never raises."""
         ...
@@ -157,8 +146,10 @@ class Chain(Actions, Protocol):
         """Return the newest block."""
         ...
 
-    async def vault_states(self, vaults: Sequence[str]) -> Mapping[str, VaultState]:
-        """Read many vaults at one block; keys are the addresses as given."""
+    async def vault_states(
+        self, vaults: Sequence[str], *, agreed: bool = False
+    ) -> Mapping[str, VaultState]:
+        """Read many vaults at one block; `agreed`: only what most configured nodes say alike."""
         ...
 
     async def block(self, number: int) -> BlockStamp | None:
@@ -241,8 +232,13 @@ class SignIn(Protocol):
 class HouseKeeper(Protocol):
     """Sends the house's transactions; every method returns the hash of a mined transaction.
 
-    Errors: `not_configured` without a key, `chain_unavailable` when it is not mined in time.
+    Errors: `not_configured`, `would_revert` (nothing sent), `chain_unavailable` (not mined yet).
     """
+
+    @property
+    def address(self) -> str:
+        """EIP-55 address of the key."""
+        ...
 
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are

@@ -40,9 +40,10 @@ def _usdc(default: str) -> Any:
 
 
 class ChainSettings(BaseModel):
-    """One chain: `WALLET_CHAINS__<id>__RPC_URL`, `__USDC`, `__FACTORY`, `__LENS`,
+    """One chain: `WALLET_CHAINS__<id>__RPC_URL`, `__RPC_URLS`, `__USDC`, `__FACTORY`, `__LENS`,
     `__CONFIRMATIONS`, `__POLL_S`, …
 
+    Shapes: `rpc_urls` are further nodes, with commas between them.
     Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory
     can have logs.
     """
@@ -50,6 +51,7 @@ class ChainSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     rpc_url: str | None = None
+    rpc_urls: str = ""
     usdc: str | None = None
     factory: str | None = None
     lens: str | None = None
@@ -65,6 +67,14 @@ class ChainSettings(BaseModel):
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return value or None
+
+    @field_validator("rpc_urls")
+    @classmethod
+    def _are_urls(cls, value: str) -> str:
+        urls = [url.strip() for url in value.split(",") if url.strip()]
+        if not all(url.startswith(("http://", "https://")) for url in urls):
+            raise ValueError("addresses with commas between them; each http:// or https://")
+        return ",".join(urls)
 
 
 class Settings(BaseSettings):
@@ -118,6 +128,7 @@ class Settings(BaseSettings):
     trusted_proxies: str = ""
     keeper_tick_s: int = Field(default=30, ge=1)
     keeper_batch: int = Field(default=20, ge=1)
+    keeper_budget_s: int = Field(default=120, ge=1)
     markets_file: Path | None = None
     deposit_rails_file: Path | None = None
 

@@ -55,6 +55,7 @@ Table(
     _need("owner_id", Text), _may("agent_id", Text), _need("open_board", SmallInteger), _need("status", Text),
     _need("chain_id", BIG), _may("vault_lower", Text), _may("accepted_at", BIG), _need("created_at", BIG),
     _may("refreshed_at", BIG), _may("proposed_by", Text), _need("version", BIG), _need("body", Text),
+    _may("differs_at", BIG), _may("sums_block", BIG),
     Index("mandates_owner", "owner_id", "created_at", "public_id"),
     Index("mandates_agent", "agent_id", "created_at", "public_id"),
     Index(

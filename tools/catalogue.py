@@ -18,6 +18,7 @@ from tools.mandates import (
     sponsorship,
     statements,
     terms,
+    unwinding,
     vault,
 )
 from tools.public import deposits, hall, markets
@@ -54,6 +55,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *terms.OPERATIONS,
     *vault.OPERATIONS,
     *execute.OPERATIONS,
+    *unwinding.OPERATIONS,
     *calls.OPERATIONS,
     *reports.OPERATIONS,
     *refused.OPERATIONS,

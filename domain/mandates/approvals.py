@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final, Literal
+from math import ceil
+from typing import Final, Literal, Protocol
 
 from domain.mandates.actions import Action
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from domain.wire import said
+from domain.wire import JsonObject, said
 
 Status = Literal["pending", "approved", "declined", "expired", "used"]
 
@@ -51,7 +52,9 @@ class Approval:
     """One item (contract 6). `status` is as stored; `shown` turns a timed-out one into `expired`.
 
     Shapes: `target` is `{market, address, selector}`; `data` 0x hex; `action_hash` and `data_hash`
-    are those of the very call (`domain.mandates.actions`).
+    are those of the very call (`domain.mandates.actions`). Where the vault keeps
+    approvals, `signature` is the owner's, as the vault takes it, good until `until` (unix seconds,
+    inclusive).
     """
 
     approval_id: str
@@ -67,6 +70,8 @@ class Approval:
     decided_at: datetime | None = None
     note: str | None = None
     data_hash: str | None = None
+    until: int | None = None
+    signature: str | None = None
 
     def shown(self, now: datetime) -> Status:
         """The status at `now`: a pending or approved item is no longer good from `expires_at` on
@@ -112,6 +117,41 @@ def decided(
             refusal("conflict", why=f"The approval {item.approval_id} is {status} already.")
         )
     return replace(item, status=wanted, decided_at=now, note=note)
+
+
+class Approves(Protocol):
+    """What a chain knows of approvals that a vault keeps."""
+
+    def approve_action(
+        self, factory: str, mandate: str, action_hash: str, until: int
+    ) -> JsonObject:
+        """The typed data ApproveAction that the owner signs, in the domain of the factory of the
+        terms; `mandate` is the digest of the signed terms, `until` unix seconds, inclusive.
+        """
+        ...
+
+    def on_chain_form(self, signature: str) -> str:
+        """An EOA's signature in the one form that our contracts take."""
+        ...
+
+    async def approvals_on_chain(self, factory: str) -> bool:
+        """True where the factory's vaults ask for the owner's signature above the amount; a
+        factory never changes its mind, so it is asked once.
+        """
+        ...
+
+
+def good_until(item: Approval, of_action: Sequence[Approval]) -> int:
+    """The moment to be signed for an item: the last second in which it is good, and another one
+    than every earlier approval of the same action has, since the vault takes a moment once.
+
+    Units: unix seconds, inclusive.
+    """
+    taken = {a.until for a in of_action if a.signature is not None}
+    until = ceil(item.expires_at.timestamp()) - 1
+    while until in taken:
+        until -= 1
+    return until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

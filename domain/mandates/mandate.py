@@ -158,6 +158,10 @@ class Mandate:
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
     `provisional` is never stored: it marks what the ledger does not say yet.
+    `approvals_on_chain` is what the factory of its terms says, None while it was not asked: vaults
+    of such a factory take an action above the approval amount with the owner's signature alone.
+    `differs_at` is since when the vault's own totals are not those of the ledger's rows, None where
+    they are.
     `from_board` stays true where the agent took the mandate from the open board, which closed it.
     Source: spec 2.2, contract 3.
     """
@@ -182,6 +186,7 @@ class Mandate:
     per_tx_cap_usdc: Usdc | None = None
     daily_cap_usdc: Usdc | None = None
     approval_above_usdc: Usdc | None = None
+    approvals_on_chain: bool | None = None
     on_floor: Literal["keep", "close"] = "keep"
     chain_id: int = 84532
     vault_address: str | None = None
@@ -195,6 +200,7 @@ class Mandate:
     ends_at: datetime | None = None
     proposed_by_agent_id: str | None = None
     refreshed_at: datetime | None = None
+    differs_at: datetime | None = None
     frame: TermsFrame | None = None
     signed: Signed | None = None
     legacy_caps: Mapping[str, object] = field(default_factory=dict)
@@ -228,8 +234,9 @@ class Mandate:
 
     @property
     def data_issue(self) -> bool:
-        """True where a stored legacy cap is unusable."""
-        return any(v is not None and not _usable(v) for v in self.legacy_caps.values())
+        """True where a stored legacy cap is unusable, or rows of the vault are missing."""
+        unusable = any(v is not None and not _usable(v) for v in self.legacy_caps.values())
+        return unusable or self.differs_at is not None
 
     @property
     def paused(self) -> bool:

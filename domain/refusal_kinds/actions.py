@@ -67,7 +67,7 @@ KINDS: Final = (
         status=409,
         who_fixes="owner",
         retry_safe=False,
-        sentence="Worth {worth} stands at or below the stop line {floor}.",
+        sentence="Worth {worth} stands below the stop line {floor}.",
         next=(READ_MANDATE,),
     ),
     Kind(
@@ -77,6 +77,18 @@ KINDS: Final = (
         retry_safe=True,
         sentence="The chain says that the call would revert: {why}.",
         next=(_AGAIN_RIGHT, READ_MANDATE),
+    ),
+    Kind(
+        code="signature_needed",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="The vault takes this action with the owner's signature alone: sign "
+        "detail.typed_data (EIP-712) and send it as signature.",
+        next=(
+            NextStep("Sign detail.typed_data with the owner's wallet, and decide with signature"),
+            _APPROVALS,
+        ),
     ),
     Kind(
         code="owner_declined",

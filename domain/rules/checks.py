@@ -222,18 +222,24 @@ def _cash(case: Case, wanted: Wanted) -> Check:
 
 
 def _stop_line(case: Case, wanted: Wanted) -> Check:
-    at = case.chain.cash + case.chain.positions if case.chain and case.chain.exists else worth(case)
-    floor = case.chain.floor if case.chain and case.chain.exists else floor_now(case)
+    chain = case.chain if case.chain is not None and case.chain.exists else None
+    at = worth(case) if chain is None else chain.cash + chain.positions if chain.measured else None
+    floor = floor_now(case) if chain is None else chain.floor
     told = {"worth": text(at), "floor": str(floor)}
-    # An exit takes nothing out; the vault lets it pass below the floor.
+    # An exit takes nothing out; the vault lets it pass below the floor. A worth that is unknown is
+    # left to the vault.
     ok = at is None or wanted.amount == ZERO or not case.measured.deposits or at >= floor
     return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, told, worth=text(at), floor=floor)
 
 
 def needs_approval(case: Case, amount: Usdc) -> bool:
-    """True strictly above the approval amount, while the gate is on."""
-    above = case.mandate.approval_above_usdc
-    return case.switches.approval_gate and above is not None and amount > above
+    """True strictly above the approval amount, while the gate is on; a vault that keeps approvals
+    itself has no gate to switch.
+    """
+    m = case.mandate
+    asks = bool(m.approvals_on_chain) or case.switches.approval_gate
+    above = m.approval_above_usdc
+    return asks and above is not None and amount > above
 
 
 def _asking(case: Case, wanted: Wanted) -> Check:

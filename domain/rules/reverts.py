@@ -69,6 +69,6 @@ def _words(code: str | None, checks: Sequence[Check]) -> Mapping[str, Any] | Non
     if code is None:
         return None
     found = next((dict(c.detail) for c in checks if c.code == code), {})
-    found["bound_by"] = ""
+    found = {name: told for name, told in found.items() if told is not None} | {"bound_by": ""}
     places = {name for _, name, _, _ in Formatter().parse(REFUSALS[code].sentence) if name}
     return found if places <= found.keys() else None

@@ -225,8 +225,10 @@ def _over_cash(case: Case, event: NewEvent, action: _Action) -> list[Broken]:
 
 
 def _unapproved(case: Case, event: NewEvent, action: _Action, twin: Event | None) -> list[Broken]:
-    asks = case.mandate.approval_above_usdc
-    if not case.switches.approval_gate or asks is None or action.asked <= asks:
+    kept, asks = bool(case.mandate.approvals_on_chain), case.mandate.approval_above_usdc
+    if kept and action.called is not None:
+        return []  # the vault took it, so it had the owner's signature
+    if not (kept or case.switches.approval_gate) or asks is None or action.asked <= asks:
         return []
     if _approved(case, event, action, twin):
         return []

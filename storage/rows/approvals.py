@@ -137,6 +137,8 @@ def _item_row(item: Approval) -> dict[str, Any]:
         "amount": item.approve_amount_usdc.micros,
         "why": item.why,
         "note": item.note,
+        "until": item.until,
+        "signature": item.signature,
         "data_hash": item.data_hash,
     }
     return {
@@ -167,6 +169,8 @@ def _item(row: Row) -> Approval:
         maybe_moment(row["decided_at"]),
         body["note"],
         body.get("data_hash"),
+        body.get("until"),
+        body.get("signature"),
     )
 
 

@@ -15,6 +15,7 @@ from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
+from storage.rows.work import UNPAID_FEE
 from storage.sql import (
     Duplicate,
     Row,
@@ -68,7 +69,8 @@ _COLUMNS: Final = (
 PARSED: Final = 4_096
 
 
-_SELECT: Final = "SELECT body, version, refreshed_at FROM mandates"
+_SELECT: Final = "SELECT body, version, refreshed_at, differs_at FROM mandates"
+_POLLED: Final = ("refreshed_at", "differs_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,10 @@ class Mandates:
         self._versions[m.public_id] = was + 1
 
     def _mandate(self, row: Row) -> Mandate:
-        m, refreshed_at = _parsed(row["body"]), maybe_moment(row["refreshed_at"])
-        m = m if refreshed_at is None else replace(m, refreshed_at=refreshed_at)
+        m = _parsed(row["body"])
+        read, differs = maybe_moment(row["refreshed_at"]), maybe_moment(row["differs_at"])
+        if read is not None or differs is not None:
+            m = replace(m, refreshed_at=read, differs_at=differs)
         self._versions[m.public_id] = int(row["version"])
         return m
 
@@ -248,13 +252,17 @@ class Mandates:
         return [Busy(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
 
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
-        """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""
+        """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2); of the
+        settled ones those whose agent's fee is not paid.
+        """
         rows = self._sql.rows(
             f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
-            "AND status <> 'settled' "
+            "AND (status <> 'settled' OR EXISTS (SELECT 1 FROM work_claims w "
+            "WHERE w.kind = :unpaid AND w.key = mandates.public_id)) "
             "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id "
             "LIMIT :most",
             chain=chain_id,
+            unpaid=UNPAID_FEE,
             most=limit,
         )
         return [self._mandate(r) for r in rows]
@@ -342,7 +350,7 @@ def body_of(m: Mandate) -> dict[str, object]:
     body: dict[str, object] = {}
     for f in fields(m):
         value = getattr(m, f.name)
-        if f.name == "refreshed_at":
+        if f.name in _POLLED:
             continue
         if value is None:
             body[f.name] = None

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
 
@@ -126,6 +127,9 @@ class SwitchRows:
         )
 
 
+UNPAID_FEE: Final = "unpaid fee"  # of a settled mandate, by its id
+
+
 class Work:
     """Claims of keeper work: two keepers share it and never do it twice."""
 
@@ -147,6 +151,20 @@ class Work:
             now=micros(now),
         )
         return done == 1
+
+    def owe_fee(self, public_id: str) -> None:
+        """Note that a settled mandate's agent is not paid yet; it stays until `fee_paid`."""
+        self._sql.run(
+            "INSERT INTO work_claims (kind, key, holder, until_at) "
+            "VALUES (:kind, :key, :holder, 0) ON CONFLICT (kind, key) DO NOTHING",
+            kind=UNPAID_FEE,
+            key=public_id,
+            holder="",
+        )
+
+    def fee_paid(self, public_id: str) -> None:
+        """Nothing is owed any more."""
+        self.release(UNPAID_FEE, public_id, "")
 
     def release(self, kind: str, key: str, holder: str) -> None:
         """Give it back."""

@@ -20,8 +20,10 @@ from domain.rules.checks import Check, Wanted, action_checks, needs_approval, qu
 from domain.rules.reverts import ASKS_THE_OWNER, pulled, reverts
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
+from tools.acting.approved import keeper_known, same_item, signed_item, vault_call
 from tools.acting.shapes import CheckTold, DecodedCall
 from tools.call.access import own_agent_mandate, peek
+from tools.call.approving import approvals_kept_if_readable, learned
 from tools.call.case import (
     Facts,
     chain_if_named,
@@ -97,10 +99,14 @@ class ExecuteOut(Gives):
 
 @dataclass(frozen=True, slots=True)
 class ExecuteFacts:
-    """The vault now, and what the call would do."""
+    """The vault now, what the call would do, whether the vault keeps approvals, and the item whose
+    signature the tried call carries.
+    """
 
     facts: Facts
     simulation: Simulation | None
+    kept: bool | None = None
+    tried: str | None = None
 
 
 async def gather_execute(deps: Deps, caller: Caller, asked: Execute) -> ExecuteFacts:
@@ -113,11 +119,17 @@ async def gather_execute(deps: Deps, caller: Caller, asked: Execute) -> ExecuteF
     m = await peek(deps, caller, asked.public_id)
     chain = chain_if_named(deps, m)
     vault = await vault_if_readable(chain, m)
-    told = None
+    kept, told, item = await approvals_kept_if_readable(deps, m), None, None
     if chain is not None and vault is not None and vault.exists and m.agent_address:
-        call = chain.vault_call(vault.address, "execute", target, asked.data, asked.approve_amount)
+        action = chain.action(vault.address, target, asked.data, asked.approve_amount)
+        if kept:
+            named, now = asked.approval_id, deps.clock.now()
+            item = await deps.store.read(
+                lambda uow: signed_item(uow, m.public_id, action, named, now)
+            )
+        call = vault_call(chain, vault.address, action, asked.data, item)
         told = await simulation_if_readable(chain, replace(call, sender=m.agent_address))
-    return ExecuteFacts(Facts(vault=vault), told)
+    return ExecuteFacts(Facts(vault=vault), told, kept, item.approval_id if item else None)
 
 
 def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
@@ -125,6 +137,7 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     asked = ask.asked
     # The row is locked so that parallel calls see each other's reservations and pending items.
     m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
+    m = learned(uow, m, ask.facts.kept)
     chain = named_chain(ask, m)
     target = ask.chains.address(asked.target)
     case = load_case(uow, ask, m, ask.facts.facts, events=0)
@@ -155,10 +168,11 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     approved = _approval(uow, ask, case, action, decoded)
     if isinstance(approved, Reply):
         return approved
+    same_item(ask.facts.tried, m, approved)
     _refuse_revert(ask, checks, asking=False)
     approval_id = approved.approval_id if approved else None
     until = _handed_out(uow, ask, action, m.agent_address, approval_id)
-    call = chain.vault_call(vault, "execute", target, asked.data, amount)
+    call = vault_call(chain, vault, action, asked.data, approved)
     body = {
         "chain_id": call.chain_id,
         "from": m.agent_address,
@@ -260,11 +274,14 @@ def _approval(
         items = [named]
     if not needs_approval(case, action.amount):
         return None
+    keeper_known(named_chain(ask, case.mandate), case.mandate)
     for item in items:
         shown = item.shown(now)
-        if shown == "approved":
+        # What was approved before it was known that the vault asks for a signature waits for one.
+        unsigned = bool(case.mandate.approvals_on_chain) and item.signature is None
+        if shown == "approved" and not unsigned:
             return item
-        if shown == "pending":
+        if shown in ("pending", "approved"):
             return _waits(item, key, now)
         if shown == "declined" and item.decided_at and now < quiet_until(case, item.decided_at):
             raise Refused(
@@ -324,7 +341,9 @@ OPERATIONS: Final = (
         name="mandate_execute_call",
         title="Get calldata to act",
         summary="Checked calldata of the vault's execute(target, data, approveAmount) for you to "
-        "sign and send. Above the owner's approval amount it answers pending_approval instead. "
+        "sign and send. Above the owner's approval amount it answers pending_approval instead; "
+        "once approved, where the vault keeps approvals, it is executeApproved with the owner's "
+        "signature. "
         "dry_run=true shows the checks. Calldata that would revert is refused, and nothing is "
         "reserved for it.",
         auth="agent",
@@ -356,6 +375,8 @@ OPERATIONS: Final = (
             "would_revert",
             "owner_declined",
             "approval_expired",
+            "conflict",
+            "chain_unavailable",
             "rate_limited",
             "wrong_status",
             "not_configured",

@@ -105,9 +105,15 @@ def _restated(new: NewEvent, of: str, log_index: int) -> NewEvent:
 def follow(uow: UnitOfWork, m: Mandate) -> None:
     """Store where the mandate stands by its ledger."""
     current = uow.mandates.get(m.public_id, lock=True) or m
-    changed = standing(current, uow.ledger.state(m.public_id))
+    books = uow.ledger.state(m.public_id)
+    changed = standing(current, books)
     if changed != current:
         uow.mandates.save(changed)
+    # The agent is paid whenever it is owed, also after the owner has left with withdrawAll.
+    if books.measured.fee_owed:
+        uow.work.owe_fee(m.public_id)
+    elif changed.settled_at is not None:
+        uow.work.fee_paid(m.public_id)
 
 
 def _judged(

@@ -17,9 +17,10 @@ from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
+from tools.call.approving import kept_for_drafts
 from tools.call.case import load_case
 from tools.call.fields import AgentId, OneMandate, PublicId
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.mandates.typed_fields import Propose, Terms, agent_in, applied, blank, checksummed
 
 
@@ -44,6 +45,11 @@ class MandateOut(Gives):
     exposure: Exposure
 
 
+async def gather_draft(deps: Deps, caller: Caller, asked: Propose) -> bool | None:
+    """Who would keep the approvals of the draft."""
+    return await kept_for_drafts(deps, asked.chain_id)
+
+
 def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, Any]:
     """A mandate's attributes with clauses and worst case."""
     case = load_case(uow, ask, m, events=0)
@@ -55,9 +61,10 @@ def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, Any]:
     }
 
 
-def create(uow: UnitOfWork, ask: Ask[Terms, None]) -> Reply:
+def create(uow: UnitOfWork, ask: Ask[Terms, bool | None]) -> Reply:
     """Create a draft from typed fields."""
-    m = new_draft(uow, ask, ask.caller.user_id or "", ask.caller.address or "", ask.asked)
+    owner = ask.caller.user_id or "", ask.caller.address or ""
+    m = new_draft(uow, ask, *owner, ask.asked, kept=ask.facts)
     return Reply(201, shown(uow, ask, m))
 
 
@@ -68,11 +75,13 @@ def new_draft(
     owner_address: str,
     terms: Terms,
     *,
+    kept: bool | None,
     needs_review: bool = False,
 ) -> Mandate:
     """Store a new draft; `needs_review` where a note was not understood whole."""
     _not_too_many(uow, ask, owner_id)
-    m = applied(uow, ask, blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms), terms)
+    m = blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms)
+    m = applied(uow, ask, m, terms, kept=kept)
     m = replace(m, needs_review=needs_review)
     uow.mandates.add(m)
     return m
@@ -90,7 +99,7 @@ def _not_too_many(uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str) -> None:
         raise Refused(refusal("rate_limited", why=why, retry_at=made[-1] + hour))
 
 
-def propose(uow: UnitOfWork, ask: Ask[Propose, None]) -> Reply:
+def propose(uow: UnitOfWork, ask: Ask[Propose, bool | None]) -> Reply:
     """An agent proposes a draft to the owner who registered it."""
     owner = uow.identities.user(ask.caller.owner_id or "")
     if owner is None:
@@ -101,18 +110,19 @@ def propose(uow: UnitOfWork, ask: Ask[Propose, None]) -> Reply:
         ask,
         blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, ask.asked),
         ask.asked,
+        kept=ask.facts,
     )
     m = replace(m, proposed_by_agent_id=ask.caller.user_id)
     uow.mandates.add(m)
     return Reply(201, shown(uow, ask, m))
 
 
-def correct(uow: UnitOfWork, ask: Ask[Correct, None]) -> Reply:
+def correct(uow: UnitOfWork, ask: Ask[Correct, bool | None]) -> Reply:
     """Replace a draft's terms; terms that were asked for before are void."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
     moved(m, Action.CORRECT)
     # Typed fields say what was meant, whatever a note left open.
-    changed = replace(applied(uow, ask, m, ask.asked), needs_review=False)
+    changed = replace(applied(uow, ask, m, ask.asked, kept=ask.facts), needs_review=False)
     uow.mandates.save(changed)
     return Reply(200, shown(uow, ask, changed))
 
@@ -201,6 +211,7 @@ OPERATIONS: Final = (
         takes=Terms,
         gives=MandateOut,
         handler=create,
+        gather=gather_draft,
         writes=True,
         statuses={201: "The draft"},
         refusals=_BAD,
@@ -214,6 +225,7 @@ OPERATIONS: Final = (
         takes=Propose,
         gives=MandateOut,
         handler=propose,
+        gather=gather_draft,
         writes=True,
         on_mcp=True,
         statuses={201: "The draft, for the owner to read"},
@@ -228,6 +240,7 @@ OPERATIONS: Final = (
         takes=Correct,
         gives=MandateOut,
         handler=correct,
+        gather=gather_draft,
         writes=True,
         idempotent=True,
         refusals=(*_BAD, "mandate_signed", "wrong_status", "conflict"),

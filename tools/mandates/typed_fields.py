@@ -162,8 +162,10 @@ def address_on_file(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> str | No
     )
 
 
-def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Propose) -> Mandate:
-    """The draft with a whole new set of terms."""
+def applied(
+    uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Propose, *, kept: bool | None
+) -> Mandate:
+    """The draft with a whole new set of terms; `kept` says whether the vault keeps approvals."""
     opens = isinstance(terms, Terms) and terms.open_board
     if terms.agent_id is not None and opens:
         raise invalid("open_board", "a named agent and the open board exclude each other")
@@ -186,6 +188,7 @@ def applied(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Propose) -> 
         payout_bps=bps,
         allowed_targets=targets(terms, ask, chain_id),
         approval_above_usdc=terms.approval_above_usdc,
+        approvals_on_chain=kept,
         on_floor=terms.on_floor,
         chain_id=chain_id,
         agent_id=terms.agent_id,

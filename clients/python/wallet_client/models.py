@@ -1407,6 +1407,7 @@ class Refusal(BaseModel):
         "owner_declined",
         "rate_limited",
         "secret_not_accepted",
+        "signature_needed",
         "target_not_allowed",
         "terms_changed",
         "terms_expired",
@@ -3032,10 +3033,12 @@ class Exposure(BaseModel):
     """
     The most that a hostile agent could still take out.
 
-    `before_pause` is one action that lands before a pause, `today` all actions until `until`
-    (00:00 UTC), `ever` the mandate's life: never more than what lies above the floor, and the 2%
-    that a fair exit below it may cost. The vault counts an action as taken even where its value
-    only moved into a listed market, so that what is really lost is at most this.
+    `before_pause` is what one transaction can take before a pause lands: the cap per action bounds
+    each action, and an agent that is a contract takes as many of them in it as the day allows.
+    `today` is all actions until `until` (00:00 UTC), `ever` the mandate's life: never more than
+    what lies above the floor, and the 2% that a fair exit below it may cost. The vault counts an
+    action as taken even where its value only moved into a listed market, so that what is really
+    lost is at most this.
     """
 
     model_config = ConfigDict(
@@ -3880,7 +3883,8 @@ class Progress(BaseModel):
     """
     How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
 
-    `data_issue` stands only where a stored value was unusable, or a mark is too old to act on.
+    `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
+    value probe of the vault does not answer.
     """
 
     model_config = ConfigDict(
@@ -4164,6 +4168,14 @@ class SettledOut(BaseModel):
         str,
         Field(
             description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    fee_owed: Annotated[
+        str,
+        Field(
+            description="what the agent is still owed: paying it would revert now; the keeper tries again",
             examples=["12.500000"],
             pattern="^-?\\d+\\.\\d{6}$",
         ),

@@ -1043,7 +1043,7 @@ export interface paths {
         put?: never;
         /**
          * Decide an approval
-         * @description Approve or decline a held action.
+         * @description Approve or decline a held action. Where the vault keeps approvals, approving takes the owner's signature over it.
          */
         post: operations["owner_approval_decide"];
         delete?: never;
@@ -1165,7 +1165,7 @@ export interface paths {
         };
         /**
          * Get calldata to act
-         * @description Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it.
+         * @description Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead; once approved, where the vault keeps approvals, it is executeApproved with the owner's signature. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it.
          */
         get: operations["mandate_execute_call"];
         put?: never;
@@ -1465,7 +1465,7 @@ export interface paths {
         };
         /**
          * Get calldata to unwind
-         * @description Calldata of unwind(target, data) on a closed mandate; you sign it. What would revert is refused.
+         * @description Calldata of unwind(target, data) on a closed mandate; you sign it. What would revert is refused. Its agent may unwind for three days after the close, fairly, unless it was paused before or the stop line closed a mandate that keeps its positions.
          */
         get: operations["mandate_unwind_call"];
         put?: never;
@@ -2951,10 +2951,12 @@ export interface components {
         /**
          * @description The most that a hostile agent could still take out.
          *
-         *     `before_pause` is one action that lands before a pause, `today` all actions until `until`
-         *     (00:00 UTC), `ever` the mandate's life: never more than what lies above the floor, and the 2%
-         *     that a fair exit below it may cost. The vault counts an action as taken even where its value
-         *     only moved into a listed market, so that what is really lost is at most this.
+         *     `before_pause` is what one transaction can take before a pause lands: the cap per action bounds
+         *     each action, and an agent that is a contract takes as many of them in it as the day allows.
+         *     `today` is all actions until `until` (00:00 UTC), `ever` the mandate's life: never more than
+         *     what lies above the floor, and the 2% that a fair exit below it may cost. The vault counts an
+         *     action as taken even where its value only moved into a listed market, so that what is really
+         *     lost is at most this.
          */
         Exposure: {
             before_pause: components["schemas"]["Usdc"];
@@ -4094,7 +4096,8 @@ export interface components {
         /**
          * @description How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
          *
-         *     `data_issue` stands only where a stored value was unusable, or a mark is too old to act on.
+         *     `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
+         *     value probe of the vault does not answer.
          */
         Progress: {
             worth_est: components["schemas"]["Usdc"] | null;
@@ -4190,7 +4193,7 @@ export interface components {
         };
         Refusal: {
             /** @enum {string} */
-            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "target_not_allowed" | "terms_changed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "wallet_invalid_order" | "wallet_limit_raise" | "wallet_live_off" | "wallet_mode_changed" | "wallet_no_position" | "wallet_not_allowlisted" | "wallet_not_ready" | "wallet_outcome_unknown" | "wallet_over_cap" | "wallet_rate_limited" | "wallet_signature_invalid" | "wallet_venue_rejected" | "wallet_venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
+            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "target_not_allowed" | "terms_changed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "wallet_invalid_order" | "wallet_limit_raise" | "wallet_live_off" | "wallet_mode_changed" | "wallet_no_position" | "wallet_not_allowlisted" | "wallet_not_ready" | "wallet_outcome_unknown" | "wallet_over_cap" | "wallet_rate_limited" | "wallet_signature_invalid" | "wallet_venue_rejected" | "wallet_venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
             reason: string;
             retry_safe: boolean;
             /** @enum {string} */
@@ -4394,6 +4397,8 @@ export interface components {
             mandate: components["schemas"]["MandateAttributes"];
             transactions: string[];
             fee_paid: components["schemas"]["Usdc"];
+            /** @description what the agent is still owed: paying it would revert now; the keeper tries again */
+            fee_owed: components["schemas"]["Usdc"];
         };
         /** @description The vault's own result. */
         SettledResult: {
@@ -10564,6 +10569,11 @@ export interface operations {
                     /** @enum {string} */
                     decision: "approve" | "decline";
                     note?: string | null;
+                    /**
+                     * @description of the owner over detail.typed_data of `signature_needed` (EOA, ERC-1271); needed to approve where clause 6 is enforced by `Contract`, not looked at otherwise
+                     * @example 0x1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b
+                     */
+                    signature?: string | null;
                 };
             };
         };
@@ -10578,7 +10588,7 @@ export interface operations {
                     "application/json": components["schemas"]["Decided"];
                 };
             };
-            /** @description Refused: invalid_request, secret_not_accepted */
+            /** @description Refused: invalid_request, invalid_signature, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10618,7 +10628,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: approval_expired, conflict */
+            /** @description Refused: approval_expired, conflict, not_configured, signature_needed, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10653,6 +10663,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: chain_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11399,7 +11420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: approval_expired, below_stop_line, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, owner_declined, target_not_allowed, would_revert, wrong_status */
+            /** @description Refused: approval_expired, below_stop_line, conflict, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, owner_declined, target_not_allowed, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11424,6 +11445,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: chain_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12204,7 +12236,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured, withdraw_locked, wrong_status */
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured, withdraw_locked, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12863,6 +12895,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: chain_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {

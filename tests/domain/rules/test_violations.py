@@ -304,3 +304,11 @@ def test_a_paid_read_is_held_to_its_hosts_whatever_it_is_named(said: dict[str, s
     good, bad = (f"https://{h}.example/a" for h in ("data", "else"))
     assert codes(only, row("fee", "0.01", resource=good, **said)) == []
     assert codes(only, row("fee", "0.01", resource=bad, **said)) == ["target_not_allowed"]
+
+
+def test_what_a_vault_took_that_keeps_approvals_itself_had_its_owner_s_signature() -> None:
+    new = executed(40, tx="0x01")
+    kept = funded(approval_above_usdc=usdc(20), approvals_on_chain=True)
+    assert codes(kept, new) == []
+    off = replace(kept, switches=Switches(approval_gate=False))
+    assert codes(off, row("buy", 40, tx="0x02")) == ["approval_missing"]

@@ -384,7 +384,7 @@ async def test_a_stop_in_the_record_leaves_the_vault_to_its_own_stop(world: Worl
     assert early.body["error"] == "wrong_status"
     await sent_by_owner(m, (await m.as_owner("owner_stop_call")).body["call"])
     assert (await m.as_owner("mandate_unwind_call", **unwind)).status == 200
-    assert (await m.as_agent("mandate_unwind_call", **unwind)).body["error"] == "mandate_stopped"
+    assert (await m.as_agent("mandate_unwind_call", **unwind)).status == 200
     more = unwind | {"data": exit_data(m, "61")}
     reverts = await m.as_owner("mandate_unwind_call", **more)
     assert (reverts.status, reverts.body["error"]) == (409, "would_revert")

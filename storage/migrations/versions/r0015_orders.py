@@ -8,8 +8,8 @@ from alembic import op
 
 from storage.migrations.versions.r0001_first_schema import postgres_triggers, sqlite_triggers
 
-revision = "0014"
-down_revision = "0013"
+revision = "0015"
+down_revision = "0014"
 
 APPEND_ONLY = ("order_fills",)
 
