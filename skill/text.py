@@ -198,11 +198,16 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
     lines += [*_ABOUT, *(f"{n}. {step}" for n, step in enumerate(START, start=1)), ""]
     lines += [*_step(base), *_outcomes(base, config), "## Tools", ""]
     lines += [
-        f"- `{op.name}` ({'write' if op.writes else 'read'}): {op.summary}"
+        f"- `{op.name}` ({'write' if op.writes else 'read'}): {_first_sentence(op.summary)}"
         for op in tools_of(operations)
     ]
     lines += ["", "## Refusals you will meet", "", *map(_met, MET)]
     return "\n".join([*lines, "", f"All of them: {base}/wallet/refusals.md", ""])
+
+
+def _first_sentence(summary: str) -> str:
+    """What a tool does; the rest stands in its own description, where a harness reads it."""
+    return summary.split(". ")[0].rstrip(".") + "."
 
 
 def _met(code: str) -> str:

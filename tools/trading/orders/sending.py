@@ -215,7 +215,9 @@ def _attempt(
     elif bad is None and checked.signer != link.wallet:
         if key is None or (checked.signer or "").lower() != key.agent:
             bad = "neither the linked wallet nor its order key signed these bytes"
-        elif not usable(key, checked.agents, now):
+        elif not key.alive(now) or (
+            checked.agents is not None and not usable(key, checked.agents, now)
+        ):
             missing = Missing(step="enable")
     if bad is None and now >= order.expires_at:
         bad = "its time is up"
