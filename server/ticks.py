@@ -102,12 +102,12 @@ class Ticks:
         await self._confirmations.expire()
         await self.roll_up()
         await self.check_keys()
+        await self.settle_orders()
 
     async def check_keys(self) -> None:
         """Ask the venue anew about keys that the keeper may use."""
         if self.deps.venues is not None:
             await check_due(self.deps, self.holder)
-        await self.settle_orders()
 
     # -- orders
 
