@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from typing import Final
 
 from domain.wire import JsonObject
@@ -36,6 +37,8 @@ class Trading:
     close_needs_allowlist: bool = False
     throttle_close_reserve: int = 0
     result_s: int = 5
+    paper_latency_ms: int = 400
+    paper_depth_share: Decimal = Decimal("0.5")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, get_args
-
-import orjson
 
 from domain.trading.venue import (
     Abstraction,
@@ -25,6 +22,7 @@ from domain.trading.venue import (
     SpotBalance,
     UserRole,
     VenueFill,
+    book_hash,
 )
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -106,7 +104,7 @@ def book(told: Mapping[str, Any]) -> Book | None:
     ]
     if at is None or any(level.px <= 0 or level.size <= 0 for side in sides for level in side):
         return None
-    named = hashlib.sha256(orjson.dumps([told["coin"], told["time"], told["levels"]])).hexdigest()
+    named = book_hash(told["coin"], at, sides[0], sides[1])
     return Book(told["coin"], at, sides[0], sides[1], named)
 
 

@@ -3,7 +3,8 @@ number, is None."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -75,6 +76,15 @@ class Book:
     bids: tuple[Level, ...]
     asks: tuple[Level, ...]
     hash: str
+
+
+def book_hash(coin: str, at: datetime, bids: Sequence[Level], asks: Sequence[Level]) -> str:
+    """The name of a snapshot: SHA-256 over its coin, its time and every level as the venue wrote
+    it.
+    """
+    sides = (",".join(f"{v.px:f} {v.size:f} {v.orders}" for v in side) for side in (bids, asks))
+    text = "|".join((coin, at.isoformat(), *sides))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
