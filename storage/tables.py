@@ -348,3 +348,23 @@ Table(
     "signer_nonces", metadata,
     Column("signer", Text, primary_key=True), _need("last", BIG),
 )  # fmt: skip
+Table(
+    "paper_books", metadata,
+    Column("book", Text, primary_key=True), _need("owner_id", Text), _may("agent_id", Text), _need("name", Text),
+    _need("start_micros", BIG), _need("model", Text), _need("created_at", BIG),
+    UniqueConstraint("owner_id", "name", name="one_paper_book_a_name"), Index("paper_books_agent", "agent_id"),
+)  # fmt: skip
+Table(
+    "paper_entries", metadata,
+    _need("book", Text), _need("n", BIG), _need("kind", Text), _need("ref", Text), _need("at", BIG), _may("snapshot", Text),
+    _need("body", Text), _need("prev_hash", Text), _need("row_hash", Text), PrimaryKeyConstraint("book", "n"),
+    UniqueConstraint("book", "kind", "ref", name="one_paper_entry_a_ref"), Index("paper_entries_snapshot", "snapshot"),
+)  # fmt: skip
+Table(
+    "paper_snapshots", metadata,
+    Column("hash", Text, primary_key=True), _need("coin", Text), _need("at", BIG), _need("body", Text),
+)  # fmt: skip
+Table(
+    "paper_watch", metadata,
+    Column("book", Text, primary_key=True), _need("seen_at", BIG), _may("due_at", BIG), Index("paper_watch_due", "due_at"),
+)  # fmt: skip

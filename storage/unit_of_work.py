@@ -14,6 +14,7 @@ from storage.rows.ledger import Ledger
 from storage.rows.limits import OrderCounters, OwnLimits
 from storage.rows.mandates import Mandates
 from storage.rows.orders import Orders, SignerNonces
+from storage.rows.paper import PaperBooks
 from storage.rows.policies import Policies
 from storage.rows.sums import Sums
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
@@ -143,3 +144,8 @@ class UnitOfWork:
     def limit_log(self) -> LimitLog:
         """Changes of who may trade live, and of how much."""
         return LimitLog(self.sql)
+
+    @cached_property
+    def paper(self) -> PaperBooks:
+        """Paper books."""
+        return PaperBooks(self.sql)

@@ -46,6 +46,7 @@ _PLAIN: Final = (
     "verified", "refusal", "claimed", "fills_whole", "tries",
 )  # fmt: skip
 _SHOWN_AT_MOST: Final = 200
+_LAST: Final = 2**63 - 1
 
 
 def _in(words: Sequence[str] | frozenset[str]) -> str:
@@ -156,6 +157,36 @@ class Orders:
             **given,
         )
         return self._orders(rows)
+
+    def waiting_on_paper(self, owner_id: str) -> list[Order]:
+        """A person's paper orders that rest."""
+        rows = self._sql.rows(
+            "SELECT * FROM orders WHERE owner_id = :who AND status = 'resting' AND mode = 'paper' "
+            "ORDER BY created_at, order_id",
+            who=owner_id,
+        )
+        return self._orders(rows)
+
+    def of_book(
+        self, owner_id: str, book: str, before: Sequence[Any] | None, most: int
+    ) -> list[tuple[int, Order]]:
+        """Orders of a paper book with the time that they sort by, newest first.
+
+        `before`: time and id of the last one on the page before.
+        """
+        rows = self._sql.rows(
+            "SELECT * FROM orders WHERE owner_id = :who AND mode = 'paper' AND body LIKE :book "
+            "AND (created_at < :at OR (created_at = :at AND order_id < :id)) "
+            "ORDER BY created_at DESC, order_id DESC LIMIT :most",
+            who=owner_id,
+            book=f'%"book":"{book}"%',
+            at=before[0] if before else _LAST,
+            id=before[1] if before else "",
+            most=most,
+        )
+        return [
+            (int(r["created_at"]), order) for r, order in zip(rows, self._orders(rows), strict=True)
+        ]
 
     def counted_of_mandate(self, mandate_id: str, day: str, mode: Mode) -> Usdc:
         """What a mandate's orders count against its day."""

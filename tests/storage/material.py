@@ -11,6 +11,8 @@ from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.trading.orders import OrderFill
+from domain.trading.paper.entries import Gap, Model, PaperBook
+from domain.trading.venue import Book
 from storage.rows.identities import Agent
 from storage.rows.row import event_of
 from storage.sql import Row
@@ -182,3 +184,21 @@ def summed(uow: UnitOfWork, agent_id: str) -> list[tuple[int, str, str, int]]:
         id=agent_id,
     )
     return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
+
+
+def write_paper(uow: UnitOfWork) -> None:
+    """A paper book with one entry, and a snapshot."""
+    model = Model(depth_share=Decimal("0.5"), latency_ms=400)
+    uow.paper.open(
+        PaperBook(
+            book="b_1",
+            owner_id="u_1",
+            agent_id=None,
+            name="Paper",
+            start_micros=10**10,
+            model=model,
+            created_at=NOW,
+        )
+    )
+    uow.paper.append("b_1", "x", NOW, {}, Gap(since=NOW, until=NOW + timedelta(hours=1)))
+    uow.paper.keep(Book("BTC", NOW, (), (), "00"))
