@@ -152,6 +152,8 @@ class Settings(BaseSettings):
     order_max_leverage: int = Field(default=3, ge=1)
     close_needs_allowlist: str = "off"
     throttle_close_reserve: int = Field(default=0, ge=0, le=60)
+    paper_latency_ms: int = Field(default=400, ge=0, le=10_000)
+    paper_depth_share: Decimal = Field(default=Decimal("0.5"), gt=0, le=1, decimal_places=4)
     signer_socket: Path | None = None
     signer_keys: Path | None = None
     signer_seal_file: Path | None = None
@@ -287,6 +289,8 @@ class Settings(BaseSettings):
             max_leverage=self.order_max_leverage,
             close_needs_allowlist=is_on(self.close_needs_allowlist),
             throttle_close_reserve=self.throttle_close_reserve,
+            paper_latency_ms=self.paper_latency_ms,
+            paper_depth_share=self.paper_depth_share,
         )
 
     def venue_urls(self) -> Mapping[Network, str]:

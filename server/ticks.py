@@ -16,6 +16,7 @@ from chain.reader import Cursor, Read, Reader, Reorged
 from domain.facts import BlockStamp, VaultLog
 from domain.refusals import Refused
 from domain.times import timestamp
+from domain.trading.modes import MARKET_NETWORK
 from server.keeping import Keeping
 from server.wiring import Wired
 from storage.rows.chainlog import Cursor as KeptCursor
@@ -113,9 +114,12 @@ class Ticks:
 
     async def settle_orders(self) -> None:
         """Ask the venue about orders that nobody knows the end of, and end those whose time is
-        up; every change is conditional, so that processes may share this.
+        up; then look at paper books. Every change is conditional, so that processes may share
+        this.
         """
         await settle_due(self.deps)
+        if self.deps.paper is not None and self.deps.venues is not None:
+            await self.deps.paper.watch(self.deps.venues.get(MARKET_NETWORK))
 
     # -- transfers and the Hall
 

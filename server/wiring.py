@@ -76,6 +76,7 @@ async def wired(
     from chain.sign_in import SiweSignIn
     from server.signer.line import SignerLine
     from server.venues import SharedWeights, venues
+    from tools.trading.paper.desk import Desk
 
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))
@@ -98,6 +99,7 @@ async def wired(
         keeper=Sender(chains, key.get_secret_value()) if key else None,
         venues=networks,
         signer=SignerLine(settings.signer_socket) if settings.signer_socket else None,
+        paper=Desk(store=store, clock=time, trading=config.trading),
     )
     try:
         yield Wired(settings, deps, chains, networks)
@@ -112,7 +114,9 @@ async def wired_late(settings: Settings) -> AsyncIterator[Deps]:
     """The same for a process that a person waits for: what talks to chains is loaded when a call
     needs it.
     """
-    store = await open_store(settings.database_url)
+    from tools.trading.paper.desk import Desk
+
+    store, config = await open_store(settings.database_url), settings.config()
     chains, key, clock = LateChains(settings), settings.keeper_private_key, SystemClock()
     venues = LateVenues(settings, clock, store)
     deps = Deps(
@@ -120,11 +124,12 @@ async def wired_late(settings: Settings) -> AsyncIterator[Deps]:
         chains=chains,
         clock=clock,
         ids=SystemIds(),
-        config=settings.config(),
+        config=config,
         sign_in=LateSignIn(),
         defaults=settings.switches(),
         keeper=LateKeeper(chains, key.get_secret_value()) if key else None,
         venues=venues,
+        paper=Desk(store=store, clock=clock, trading=config.trading),
     )
     try:
         yield deps

@@ -188,6 +188,12 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
                                                                           T + "public/test_deposits.py::test_a_missing_destination_is_filled_from_the_settings")),
     ),
     "4.4": (
+        ("orders are paper by default, and fill on the market's own book, never better than the venue",
+         (T + "trading/test_paper.py::test_a_paper_order_fills_on_the_second_snapshot_and_not_on_the_one_it_saw",
+          "tests/venue/test_paper.py::test_a_paper_order_is_never_better_than_the_local_venues_matching")),
+        ("paper books are opened, listed and read, and nothing changes one",
+         (T + "trading/test_paper.py::test_abuse_37_there_are_ten_books_and_no_way_to_change_one",
+          T + "trading/test_paper.py::test_the_proof_finds_what_was_changed_behind_a_books_back")),
         ("the builder fee is told, recorded, and approved by the venue's word alone",
          (T + "trading/test_builder_fee.py::test_the_fee_is_told_with_an_example_and_what_to_sign",
           T + "trading/test_builder_fee.py::test_a_record_alone_never_makes_it_approved",
@@ -293,6 +299,6 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
 
 # Sections, or parts of them, of which nothing is built yet.
 LATER: Final = (
-    "4.4: paper books and their fills, the human screens",
+    "4.4: the human screens",
     "4.5: the stop-line keeper at the venue",
 )

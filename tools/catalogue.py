@@ -37,6 +37,7 @@ from tools.trading.door import closing, desk
 from tools.trading.door import orders as door_orders
 from tools.trading.door import products as door_products
 from tools.trading.orders import changing, reads, routes, status
+from tools.trading.paper import books as paper_books
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
@@ -83,4 +84,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *desk.OPERATIONS,
     *door_orders.OPERATIONS,
     *closing.OPERATIONS,
+    *paper_books.OPERATIONS,
 )

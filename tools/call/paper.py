@@ -8,17 +8,23 @@ from datetime import datetime
 from typing import Protocol
 
 from domain.ports import Ids, Venue
+from domain.refusals import Refusal
 from domain.trading.orders import Order, OrderFill
+from domain.trading.paper.meeting import Sight
 from domain.trading.venue import Position
 from storage.unit_of_work import UnitOfWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperOutcome:
-    """What became of a paper order: its fills, and whether the rest waits in the book."""
+    """What became of a paper order: its fills, whether the rest waits in the book, or why it was
+    refused. `word` is what its `venue.status` would be.
+    """
 
-    fills: tuple[OrderFill, ...]
+    fills: tuple[OrderFill, ...] = ()
     rests: bool = False
+    word: str = "open"
+    refused: Refusal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +53,25 @@ class PaperDesk(Protocol):
         """
         ...
 
-    async def fill(self, venue: Venue, order: Order) -> PaperOutcome:
-        """What the order meets on the market's book. Errors: `wallet_venue_unavailable`."""
+    async def sight(self, venue: Venue, order: Order) -> Sight:
+        """The snapshot that fills an order, taken the book's latency after its acceptance.
+
+        Errors: `wallet_venue_unavailable`; then nothing is filled.
+        """
         ...
 
-    def booked(self, uow: UnitOfWork, order: Order) -> None:
-        """Write into the book what became of an order, in the transaction that says so."""
+    def fill(self, uow: UnitOfWork, order: Order, sight: Sight, now: datetime) -> PaperOutcome:
+        """Write into the book what an order met, in the transaction that says so of the order."""
+        ...
+
+    async def settle(self, venue: Venue, order: Order) -> None:
+        """Look once at an order that waits, and write down what became of it; one that was left
+        between acceptance and fill is rejected. Errors: `wallet_venue_unavailable`.
+        """
+        ...
+
+    async def watch(self, venue: Venue) -> int:
+        """One round over books with something open: funding, liquidation, gaps; how many."""
         ...
 
     def books(self, uow: UnitOfWork, owner_id: str) -> Sequence[str]:

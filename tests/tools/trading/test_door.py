@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -372,6 +373,7 @@ async def test_positions_are_shown_while_live_is_off_and_null_while_the_venue_is
 
 async def test_paper_without_a_desk_for_it_is_refused_and_reserves_nothing(desk: Desk) -> None:
     p = await desk.person()
+    desk.deps = replace(desk.deps, paper=None)
     reply = await desk.refused("trade_order", p.caller, **{**BTC, "mode_seen": "paper"})
     assert code(reply) == (409, "not_configured")
     assert await day_use(desk) == {}

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
-from domain.money import ZERO
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.trading.form import wanted
@@ -36,7 +35,7 @@ from tools.trading.orders.routes import (
     signed_of,
 )
 from tools.trading.orders.sending import Signed, again
-from tools.trading.orders.settling import look
+from tools.trading.orders.settling import look, traded
 from tools.trading.orders.shapes import PreparedOut, shown, steps, to_sign
 from tools.trading.orders.standing import counted, standing, standing_of, surface_of
 from tools.trading.orders.takes import CancelIn, OneOrder
@@ -157,7 +156,7 @@ def begin_cancel(uow: UnitOfWork, ask: Ask[CancelIn, None]) -> Cancelling:
 
 def _cancelled(uow: UnitOfWork, ask: Ask[Any, Any], order: Order) -> Order:
     status = becomes(order.status, "cancel")
-    used = ZERO
+    used = traded(order)
     after = replace(release(uow, order, used), status=status, done_at=ask.now, next_check_at=None)
     return uow.orders.save(after, order)
 

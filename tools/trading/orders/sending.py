@@ -30,7 +30,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps
 from tools.call.paper import PaperOutcome
-from tools.trading.fields import venue_of
+from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.confirming import confirm_hash
 from tools.trading.orders.market import agents_of, product, why_silent
 from tools.trading.orders.policies import still_allowed
@@ -51,6 +51,7 @@ log = logging.getLogger("wallet.orders")
 # An order that is marked as being sent for longer was left behind by a process that died.
 LEFT_BEHIND: Final = timedelta(seconds=10)
 LOOK_AGAIN_S: Final = 1
+PAPER_TAKES: Final = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,9 +326,7 @@ async def _ended(deps: Deps, order: Order, end: End) -> Order:
 
 async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
     """Fill a paper order on the market's own book. Errors: the 13."""
-    if deps.paper is None:
-        raise Refused(refusal("not_configured", what="a desk for paper orders"))
-    desk = deps.paper
+    desk = desk_of(deps)
 
     def mark(uow: UnitOfWork) -> Order | None:
         return _marked_paper(uow, deps, caller, order)
@@ -336,7 +335,7 @@ async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
     if marked is None:
         return await again(deps, order)
     try:
-        met = await desk.fill(venue_of(deps, order.network), marked)
+        sight = await desk.sight(venue_of(deps, order.network), marked)
     except Refused as refused:
         await _ended(deps, marked, End(happening="refuse", refusal=refused.refusal, whole=True))
         raise
@@ -346,16 +345,16 @@ async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
         was = uow.orders.get(marked.order_id, lock=True)
         if was is None or was.version != marked.version:
             return was or marked
-        ended = end_order(uow, was, _met(met), now)
-        desk.booked(uow, ended)
-        return ended
+        return end_order(uow, was, _met(desk.fill(uow, was, sight, now)), now)
 
     return await deps.store.write(book)
 
 
 def _met(met: PaperOutcome) -> End:
+    if met.refused is not None:
+        return End(happening="refuse", refusal=met.refused, whole=True)
     if met.rests:
-        return End(happening="rest", fills=met.fills, word="open")
+        return End(happening="rest", fills=met.fills, word=met.word)
     if met.fills:
         return End(happening="fill", fills=met.fills, whole=True, word="filled")
     nobody = VenueSaid(words="nobody stands within the limit", kind="no_liquidity")
@@ -387,6 +386,7 @@ def _marked_paper(uow: UnitOfWork, deps: Deps, caller: Caller, read: Order) -> O
         _today(uow, stand, order, now),
         status=becomes(order.status, "execute"),
         sent_at=now,
-        next_check_at=None,
+        # Where this process ends before the fill, the tick gives the order up.
+        next_check_at=now + PAPER_TAKES,
     )
     return uow.orders.save(after, order)

@@ -35,7 +35,7 @@ from domain.trading.precision import notional
 from domain.trading.venue import Lane, OrderSeen, Placed, VenueFill
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
-from tools.trading.fields import venue_of
+from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.reserving import release
 
 log = logging.getLogger("wallet.orders")
@@ -73,7 +73,7 @@ def end_order(uow: UnitOfWork, order: Order, end: End, now: datetime) -> Order:
         order,
         status=status,
         filled_size=_size(order, end, status in DONE),
-        avg_px=_average(end.fills) or end.avg_px or order.avg_px,
+        avg_px=average(end.fills) or end.avg_px or order.avg_px,
         seen=_seen(order, end, now),
         verified=order.verified or (end.verified and status in DONE | {"resting"}),
         refusal=_told(end.refusal) if end.refusal is not None else order.refusal,
@@ -110,7 +110,8 @@ def _size(order: Order, end: End, done: bool) -> Decimal | None:
     return Decimal(0) if done and order.filled_size is None else order.filled_size
 
 
-def _average(fills: Sequence[OrderFill]) -> Decimal | None:
+def average(fills: Sequence[OrderFill]) -> Decimal | None:
+    """The average price of fills, to eight decimals; None without any."""
     size = sum((f.size for f in fills), Decimal(0))
     if not size:
         return None
@@ -325,7 +326,7 @@ async def fees_of(deps: Deps, order: Order) -> Order:
             next_check_at=later,
             tries=was.tries + 1,
             filled_size=size,
-            avg_px=_average(fills) if whole else was.avg_px,
+            avg_px=average(fills) if whole else was.avg_px,
         )
         return uow.orders.save(after, was)
 
@@ -346,7 +347,9 @@ async def settle_due(deps: Deps) -> int:
     )
     for order in due:
         try:
-            if order.status in DONE:
+            if order.mode == "paper":
+                await desk_of(deps).settle(venue_of(deps, order.network), order)
+            elif order.status in DONE:
                 await fees_of(deps, order)
             else:
                 await look(deps, order)
