@@ -1059,6 +1059,33 @@ class WalletClient(Transport):
             idempotency_key=idempotency_key,
         )
 
+    async def own_paper_book_open(
+        self,
+        *,
+        name: str,
+        start_usdc: str | None = None,
+        agent_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.BookOut:
+        """Open a book for paper orders; it is never edited, reset or closed."""
+        return await self.ask(
+            "POST",
+            "/wallet/own/paper/books",
+            models.BookOut,
+            body={"name": name, "start_usdc": start_usdc, "agent_id": agent_id},
+            idempotency_key=idempotency_key,
+        )
+
+    async def own_paper_books(self) -> models.BooksOut:
+        """Every paper book with its result, and how many were opened."""
+        return await self.ask("GET", "/wallet/own/paper/books", models.BooksOut)
+
+    async def own_paper_book(self, *, book: str, cursor: str | None = None) -> models.BookWhole:
+        """One paper book with its positions, orders and equity."""
+        return await self.ask(
+            "GET", f"/wallet/own/paper/books/{book}", models.BookWhole, query={"cursor": cursor}
+        )
+
     async def own_status(self) -> models.OwnStatusOut:
         """What is linked, approved and funded at the venue, and what is still to do."""
         return await self.ask("GET", "/wallet/own/status", models.OwnStatusOut)

@@ -597,6 +597,18 @@ class FundCall(BaseModel):
     step: Literal["approve", "deposit"]
 
 
+class GapOut(BaseModel):
+    """
+    Nobody looked at the book then; nothing is made up for it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    since: Annotated[str, Field(description="ISO 8601, UTC")]
+    until: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
 class HouseKeyOut(BaseModel):
     """
     A house key; it is shown once.
@@ -929,6 +941,20 @@ class McpTools(BaseModel):
         extra="ignore",
     )
     tools: list[McpTool]
+
+
+class ModelOut(BaseModel):
+    """
+    How its orders are filled.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    depth_share: Annotated[str, Field(description="the part of each level shown that can be had")]
+    latency_ms: Annotated[int, Field(description="from acceptance to the snapshot that fills")]
+    fee_tier: Literal["base"]
+    version: int
 
 
 class NetEstimated(BaseModel):
@@ -2595,6 +2621,102 @@ class BidEventOut(BaseModel):
     known: bool
 
 
+class BookOut(BaseModel):
+    """
+    A paper book. Every figure is an estimate: nobody traded.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    book: str
+    name: str
+    agent_id: str | None
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    start_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    cash_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    equity_usdc: Annotated[Usdc | None, Field(description="null while a mark price is missing")]
+    realized_usdc: Annotated[
+        str,
+        Field(
+            description="of what was closed, before fees and funding",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    unrealized_usdc: Annotated[Usdc | None, Field(description="null while a mark price is missing")]
+    fees_usdc: Annotated[
+        str,
+        Field(
+            description="all fees, the builder's among them",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    builder_fees_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    funding_usdc: Annotated[
+        str,
+        Field(
+            description="paid; negative where more was received",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    trades: Annotated[int, Field(description="orders that filled, whole or in part")]
+    max_drawdown_bps: int
+    created_at: Annotated[str, Field(description="ISO 8601, UTC")]
+    first_fill_at: Annotated[
+        str | None, Field(description="ISO 8601, UTC; null where it never was")
+    ]
+    gaps: Annotated[list[GapOut], Field(description="the newest 100")]
+    model: ModelOut
+    est: Literal[True]
+    liquidated_at: Annotated[
+        str | None, Field(description="ISO 8601, UTC; null where it never was")
+    ]
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+    stale: Annotated[
+        bool,
+        Field(description="true where the venue gives no mark price of what it holds"),
+    ]
+
+
+class BooksOut(BaseModel):
+    """
+    A person's paper books, oldest first, and how many were ever opened.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    books: list[BookOut]
+    opened_total: int
+
+
 class Breach(BaseModel):
     """
     A rule that a stored row broke.
@@ -3750,6 +3872,14 @@ class OwnStatusOut(BaseModel):
     next: list[StepOut]
 
 
+class PageOrderOut(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[OrderOut]
+    next_cursor: str | None
+
+
 class PaperUse(BaseModel):
     """
     What paper orders took of the same limits, on counters of their own.
@@ -3819,6 +3949,26 @@ class PlanStep(BaseModel):
     value_est: Usdc | None = None
     exit_cost_est: Usdc | None = None
     route: str | None = None
+
+
+class PointOut(BaseModel):
+    """
+    What a book was worth.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    at: Annotated[str, Field(description="ISO 8601, UTC")]
+    equity_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    est: Literal[True]
 
 
 class PolicyFields(BaseModel):
@@ -4473,6 +4623,93 @@ class AllowedVsUsed(BaseModel):
     )
     largest_move: LargestMove
     busiest_day: BusiestDay
+
+
+class BookWhole(BaseModel):
+    """
+    A paper book with its positions, its newest orders and its equity at its newest entries.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    book: str
+    name: str
+    agent_id: str | None
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    start_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    cash_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    equity_usdc: Annotated[Usdc | None, Field(description="null while a mark price is missing")]
+    realized_usdc: Annotated[
+        str,
+        Field(
+            description="of what was closed, before fees and funding",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    unrealized_usdc: Annotated[Usdc | None, Field(description="null while a mark price is missing")]
+    fees_usdc: Annotated[
+        str,
+        Field(
+            description="all fees, the builder's among them",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    builder_fees_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    funding_usdc: Annotated[
+        str,
+        Field(
+            description="paid; negative where more was received",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    trades: Annotated[int, Field(description="orders that filled, whole or in part")]
+    max_drawdown_bps: int
+    created_at: Annotated[str, Field(description="ISO 8601, UTC")]
+    first_fill_at: Annotated[
+        str | None, Field(description="ISO 8601, UTC; null where it never was")
+    ]
+    gaps: Annotated[list[GapOut], Field(description="the newest 100")]
+    model: ModelOut
+    est: Literal[True]
+    liquidated_at: Annotated[
+        str | None, Field(description="ISO 8601, UTC; null where it never was")
+    ]
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+    stale: Annotated[
+        bool,
+        Field(description="true where the venue gives no mark price of what it holds"),
+    ]
+    positions: list[PositionOut]
+    orders: PageOrderOut
+    equity: list[PointOut]
 
 
 class CallOut(BaseModel):

@@ -1856,6 +1856,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/own/paper/books": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your paper books
+         * @description Every paper book with its result, and how many were opened.
+         */
+        get: operations["own_paper_books"];
+        put?: never;
+        /**
+         * Open a paper book
+         * @description Open a book for paper orders; it is never edited, reset or closed.
+         */
+        post: operations["own_paper_book_open"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/paper/books/{book}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a paper book
+         * @description One paper book with its positions, orders and equity.
+         */
+        get: operations["own_paper_book"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/own/status": {
         parameters: {
             query?: never;
@@ -2383,6 +2427,98 @@ export interface components {
             number: number | null;
             hash?: string | null;
             depth?: number | null;
+        };
+        /** @description A paper book. Every figure is an estimate: nobody traded. */
+        BookOut: {
+            book: string;
+            name: string;
+            agent_id: string | null;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            start_usdc: components["schemas"]["Usdc"];
+            cash_usdc: components["schemas"]["Usdc"];
+            /** @description null while a mark price is missing */
+            equity_usdc: components["schemas"]["Usdc"] | null;
+            /** @description of what was closed, before fees and funding */
+            realized_usdc: components["schemas"]["Usdc"];
+            /** @description null while a mark price is missing */
+            unrealized_usdc: components["schemas"]["Usdc"] | null;
+            /** @description all fees, the builder's among them */
+            fees_usdc: components["schemas"]["Usdc"];
+            builder_fees_usdc: components["schemas"]["Usdc"];
+            /** @description paid; negative where more was received */
+            funding_usdc: components["schemas"]["Usdc"];
+            /** @description orders that filled, whole or in part */
+            trades: number;
+            max_drawdown_bps: number;
+            /** @description ISO 8601, UTC */
+            created_at: string;
+            /** @description ISO 8601, UTC; null where it never was */
+            first_fill_at: string | null;
+            /** @description the newest 100 */
+            gaps: components["schemas"]["GapOut"][];
+            model: components["schemas"]["ModelOut"];
+            /** @constant */
+            est: true;
+            /** @description ISO 8601, UTC; null where it never was */
+            liquidated_at: string | null;
+            /** @description ISO 8601, UTC */
+            as_of: string;
+            /** @description true where the venue gives no mark price of what it holds */
+            stale: boolean;
+        };
+        /** @description A paper book with its positions, its newest orders and its equity at its newest entries. */
+        BookWhole: {
+            book: string;
+            name: string;
+            agent_id: string | null;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            start_usdc: components["schemas"]["Usdc"];
+            cash_usdc: components["schemas"]["Usdc"];
+            /** @description null while a mark price is missing */
+            equity_usdc: components["schemas"]["Usdc"] | null;
+            /** @description of what was closed, before fees and funding */
+            realized_usdc: components["schemas"]["Usdc"];
+            /** @description null while a mark price is missing */
+            unrealized_usdc: components["schemas"]["Usdc"] | null;
+            /** @description all fees, the builder's among them */
+            fees_usdc: components["schemas"]["Usdc"];
+            builder_fees_usdc: components["schemas"]["Usdc"];
+            /** @description paid; negative where more was received */
+            funding_usdc: components["schemas"]["Usdc"];
+            /** @description orders that filled, whole or in part */
+            trades: number;
+            max_drawdown_bps: number;
+            /** @description ISO 8601, UTC */
+            created_at: string;
+            /** @description ISO 8601, UTC; null where it never was */
+            first_fill_at: string | null;
+            /** @description the newest 100 */
+            gaps: components["schemas"]["GapOut"][];
+            model: components["schemas"]["ModelOut"];
+            /** @constant */
+            est: true;
+            /** @description ISO 8601, UTC; null where it never was */
+            liquidated_at: string | null;
+            /** @description ISO 8601, UTC */
+            as_of: string;
+            /** @description true where the venue gives no mark price of what it holds */
+            stale: boolean;
+            positions: components["schemas"]["PositionOut"][];
+            orders: components["schemas"]["Page_OrderOut_"];
+            equity: components["schemas"]["PointOut"][];
+        };
+        /** @description A person's paper books, oldest first, and how many were ever opened. */
+        BooksOut: {
+            books: components["schemas"]["BookOut"][];
+            opened_total: number;
         };
         /** @description A rule that a stored row broke. */
         Breach: {
@@ -3059,6 +3195,13 @@ export interface components {
             amount: components["schemas"]["Usdc"] | null;
             capabilities?: components["schemas"]["Capabilities"] | null;
         };
+        /** @description Nobody looked at the book then; nothing is made up for it. */
+        GapOut: {
+            /** @description ISO 8601, UTC */
+            since: string;
+            /** @description ISO 8601, UTC */
+            until: string;
+        };
         /** @description A Hall row with the agent's mandates, charts, paper results and policy changes. */
         HallAgentRead: {
             agent_id: string;
@@ -3583,6 +3726,16 @@ export interface components {
             throttle: components["schemas"]["ThrottleTold"];
             books: string[];
         };
+        /** @description How its orders are filled. */
+        ModelOut: {
+            /** @description the part of each level shown that can be had */
+            depth_share: string;
+            /** @description from acceptance to the snapshot that fills */
+            latency_ms: number;
+            /** @constant */
+            fee_tier: "base";
+            version: number;
+        };
         /** @description What would be left by the newest estimate of worth. */
         NetEstimated: {
             /** @description USDC, 2 decimals, half away from zero */
@@ -3821,6 +3974,10 @@ export interface components {
         OwnerTold: {
             address: string;
         };
+        Page_OrderOut_: {
+            items: components["schemas"]["OrderOut"][];
+            next_cursor: string | null;
+        };
         /** @description Hosts of paid reads; any where none is named. */
         PaidHosts: {
             hosts: string[];
@@ -3925,6 +4082,14 @@ export interface components {
             value_est?: components["schemas"]["Usdc"] | null;
             exit_cost_est?: components["schemas"]["Usdc"] | null;
             route?: string | null;
+        };
+        /** @description What a book was worth. */
+        PointOut: {
+            /** @description ISO 8601, UTC */
+            at: string;
+            equity_usdc: components["schemas"]["Usdc"];
+            /** @constant */
+            est: true;
         };
         /** @description One save that changed something. */
         PolicyChange: {
@@ -15310,6 +15475,300 @@ export interface operations {
             };
             /** @description Refused: body_too_large */
             413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_paper_books: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BooksOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_paper_book_open: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description no other book of yours has it
+                     * @example Trial
+                     */
+                    name: string;
+                    /**
+                     * @description 10 to 100000; 10000 where absent
+                     * @example 12.500000
+                     */
+                    start_usdc?: string | null;
+                    /**
+                     * @description an agent of yours that may use it
+                     * @example u_abcdefgh23
+                     */
+                    agent_id?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Opened */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BookOut"];
+                };
+            };
+            /** @description Refused: invalid_number, invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: conflict, idempotency_in_flight, idempotency_key_reused */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_paper_book: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description the book's id */
+                book: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BookWhole"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
