@@ -34,6 +34,7 @@ from domain.money import Usdc
 from domain.refusals import Refused, refusal
 
 LENS_BATCH: Final = 200
+LOOK_BACK: Final = 1_000
 TAGS: Final = ("latest", "safe", "finalized", "earliest")
 CALL_GAS: Final = hex(30_000_000)
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
@@ -444,6 +445,34 @@ class EvmChain:
             raise self.node().unavailable(
                 f"the factory does not answer ({type(error).__name__})"
             ) from None
+
+    async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
+        """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""
+        low = max(self.facts.start_block, by.number - LOOK_BACK, 0)
+        named = [
+            list(codec.event_topics("MandateVaultFactory")),
+            "0x" + keccak(text=public_id).hex(),
+        ]
+        factory = self._configured("the vault factory", self.factory)
+        asked = {
+            "address": factory,
+            "topics": named,
+            "fromBlock": hex(low),
+            "toBlock": hex(by.number),
+        }
+        try:
+            for raw in await self.node().ask("eth_getLogs", asked):
+                block = await self.block(int(raw["blockNumber"], 16))
+                if block is None or answers.block_hash(raw["blockHash"]) != block.hash:
+                    continue
+                log = self.vault_log(raw, block)
+                if log is not None and log.args["digest"] == digest:
+                    return log
+        except (RpcFault, *answers.NONSENSE) as error:
+            raise self.node().unavailable(
+                f"the vault's creation cannot be looked for ({type(error).__name__})"
+            ) from None
+        return None
 
     async def approvals_on_chain(self) -> bool:
         """Ask the factory whether its vaults keep approvals."""

@@ -14,6 +14,7 @@ from domain.facts import (
     SignerCheck,
     Simulation,
     VaultFunction,
+    VaultLog,
     VaultState,
 )
 from domain.mandates.targets import Target
@@ -133,6 +134,12 @@ class Chain(Protocol):
         self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
     ) -> Call:
         """Calldata of the factory's create; `message` is the signed typed data's message."""
+        ...
+
+    async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
+        """The factory's log of the vault that was made of these terms, whoever sent it; looked for
+        in the blocks before `by` and in it. None where it is in none of them.
+        """
         ...
 
     def vault_call(self, vault: str, function: VaultFunction, *args: Any) -> Call:

@@ -34,6 +34,8 @@ TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
 
 _ENDS: Final = text("ended_at IS NULL")
 _WHILE_IT_LASTS: Final[dict[str, Any]] = {"sqlite_where": _ENDS, "postgresql_where": _ENDS}
+_AGAIN: Final = text("replay_from IS NOT NULL")
+_WHILE_TO_READ: Final[dict[str, Any]] = {"sqlite_where": _AGAIN, "postgresql_where": _AGAIN}
 _SOMEBODY: Final = "agent_lower <> '0x0000000000000000000000000000000000000000'"
 
 
@@ -203,7 +205,7 @@ Table(
 Table(
     "chain_cursors", metadata,
     Column("chain_id", BIG, primary_key=True), _need("block", BIG), _may("hash", Text), _may("head", BIG),
-    _may("recheck_to", BIG), _may("read_at", BIG),
+    _may("read_at", BIG), Column("deep", BIG, nullable=False, server_default=text("0")),
 )  # fmt: skip
 Table(
     "chain_blocks", metadata,
@@ -221,7 +223,11 @@ Table(
 Table(
     "chain_vaults", metadata,
     _need("chain_id", BIG), _need("address_lower", Text), _need("digest", Text), _need("block_number", BIG),
+    Column("deep", SmallInteger, nullable=False, server_default=text("0")), _may("replay_from", BIG),
     PrimaryKeyConstraint("chain_id", "address_lower"),
+    Index("chain_vaults_digest", "chain_id", "digest"),
+    Index("chain_vaults_block", "chain_id", "block_number"),
+    Index("chain_vaults_replay", "chain_id", "replay_from", **_WHILE_TO_READ),
 )  # fmt: skip
 Table(
     "chain_inbound", metadata,

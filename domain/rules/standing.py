@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from domain.ledger.books import Books
-from domain.mandates.mandate import Mandate, Status
+from domain.mandates.mandate import OPEN_AGENT, Mandate, Status
 
 FOLLOWS: Final = frozenset({Status.SIGNED, Status.WORKING, Status.STOPPED, Status.SETTLED})
 
@@ -30,10 +30,12 @@ def standing(m: Mandate, books: Books) -> Mandate:
         status = Status.STOPPED
     else:
         status = Status.WORKING if told.deposits else Status.SIGNED
+    # Until the vault says who is agent, one whose terms name nobody has none.
+    nobody = m.signed is not None and m.signed.message.get("agent") == OPEN_AGENT
     return replace(
         m,
         status=status,
         stopped_at=min(stops, default=None),
         settled_at=told.settled.at if told.settled is not None else None,
-        paused_at=told.paused_at,
+        paused_at=told.paused_at if told.paused is not None or not nobody else m.paused_at,
     )

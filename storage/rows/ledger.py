@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from domain.ledger.books import EMPTY, Books, after
@@ -117,7 +118,7 @@ class Ledger:
             row_hash=row["row_hash"],
             created_at=created,
         )
-        folded = after(state, event, pair)
+        folded = after(state, event, pair, partial(self._house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and _week(last_at) != _week(created):
             self._checkpoint(public_id, seq, last_at, state, prev_hash)
@@ -206,7 +207,7 @@ class Ledger:
             before=micros(moment_),
             seq=state.seq,
         )
-        return self._after(public_id, state, [event_of(r) for r in late])
+        return self._after(public_id, state, [event_of(r) for r in late], micros(moment_))
 
     def _folded(self, public_id: str, last: int) -> Books:
         """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
@@ -235,11 +236,32 @@ class Ledger:
             if len(rows) < PAGE:
                 return state
 
-    def _after(self, public_id: str, state: Books, events: Sequence[Event]) -> Books:
+    def _after(
+        self, public_id: str, state: Books, events: Sequence[Event], before: int = 2**62
+    ) -> Books:
         pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
         for event in events:
-            state = after(state, event, pairs.get(event.pairs_with) if event.pairs_with else None)
+            past = partial(self._house_rows, public_id, event.seq, before)
+            pair = pairs.get(event.pairs_with) if event.pairs_with else None
+            state = after(state, event, pair, past)
         return state
+
+    def _house_rows(self, public_id: str, seq: int, before: int = 2**62) -> Iterator[Event]:
+        """Rows of the house below a seq that happened before a time in micros, oldest first."""
+        last = 0
+        while True:
+            rows = self._sql.rows(
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq < :seq "
+                f"AND reported_by IN ('chain', 'keeper') AND occurred_at < :before ORDER BY seq LIMIT {PAGE}",
+                public_id=public_id,
+                after=last,
+                seq=seq,
+                before=before,
+            )
+            yield from map(event_of, rows)
+            if len(rows) < PAGE:
+                return
+            last = int(rows[-1]["seq"])
 
     def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
         found: dict[int | None, Event] = {}
@@ -343,6 +365,15 @@ class Ledger:
             high=high,
         )
         return [(r["public_id"], event_of(r)) for r in rows]
+
+    def chain_transactions(self, public_id: str) -> list[str]:
+        """Transactions of the rows that have a block."""
+        rows = self._sql.rows(
+            "SELECT DISTINCT tx_hash FROM ledger_events WHERE public_id = :public_id "
+            "AND reported_by = 'chain' AND block_number IS NOT NULL ORDER BY tx_hash",
+            public_id=public_id,
+        )
+        return [r["tx_hash"] for r in rows if r["tx_hash"]]
 
     def rows_of(self, public_id: str) -> Iterator[Row]:
         """Every stored row as it is, oldest first: for verification and export."""
