@@ -148,7 +148,8 @@ class Life:
             return
         depth = self.chance.randint(least, min(most, least + 7))
         if self.chance.random() < 0.7:
-            await self.read()
+            with contextlib.suppress(Refused):
+                await self.reading.on()
         lost = self.side.lose(depth, self.chance)
         self.reorgs += 1
         for tx in lost:

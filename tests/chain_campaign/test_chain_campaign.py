@@ -54,6 +54,8 @@ async def live(evm: Evm, url: str, seed: int, fault: Fault | None) -> tuple[int,
     chance = random.Random(f"node {seed}")  # noqa: S311
     async with AsyncExitStack() as stack:
         world = await stack.enter_async_context(a_world(url, evm))
+        # No two lives share a block: Anvil mixes up the states of such as came back.
+        world.clock.forward(minutes=seed)
         faulty = None if fault is None else Faulty(fault, chance)
         at = evm.url
         if faulty is not None:
