@@ -73,13 +73,14 @@ clients-generate: setup
 	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund
 	$(BIN)/python clients/generate.py
 
-# The reference agent through every scenario that a harness has to survive.
+# The reference agent through every scenario that a harness has to survive, and ten bad habits.
 conform: setup
+	$(BIN)/pytest -q -n 2 tests/conform
 	$(BIN)/wallet conform -- $(BIN)/python docs/examples/agent.py '{market}' '{amount}'
 
 # Schemathesis over the whole OpenAPI document, as each kind of caller.
 fuzz: setup
-	$(BIN)/pytest -q -n 2 tests/surfaces/test_fuzz.py
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-10} $(BIN)/pytest -q -n 2 tests/surfaces/test_fuzz.py
 
 contracts:
 	cd contracts && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs

@@ -98,9 +98,7 @@ class Chain(Protocol):
         user_op: Mapping[str, Any],
         entry_point: str,
     ) -> dict[str, Any]:
-        """The paymaster's fields for a user operation (ERC-7677). Errors: `not_configured`,
-        `chain_unavailable`.
-        """
+        """The paymaster's fields for a user operation (ERC-7677)."""
         ...
 
     @property
@@ -137,9 +135,7 @@ class Chain(Protocol):
         ...
 
     async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
-        """The factory's log of the vault that was made of these terms, whoever sent it; looked for
-        in the blocks before `by` and in it. None where it is in none of them.
-        """
+        """The factory's log of the vault of these terms, in `by` or in the blocks before it."""
         ...
 
     def vault_call(self, vault: str, function: VaultFunction, *args: Any) -> Call:
@@ -151,9 +147,7 @@ class Chain(Protocol):
         ...
 
     def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
-        """keccak256(abi.encode(vault, target, keccak256(data), approveAmount)), 0x hex: what names
-        one action (contract 6).
-        """
+        """What names one action (contract 6), 0x hex."""
         ...
 
     def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
@@ -173,9 +167,7 @@ class Chain(Protocol):
         ...
 
     async def check_signature(self, digest: str, signature: str, signer: str) -> SignerCheck | None:
-        """Say how `signature` proves `signer`, or None when it does not (EOA, EIP-2098, ERC-1271,
-        ERC-6492).
-        """
+        """Say how `signature` proves `signer` (EOA, EIP-2098, ERC-1271, ERC-6492), if it does."""
         ...
 
     async def latest(self) -> BlockStamp:
@@ -276,8 +268,7 @@ class Venue(Protocol):
     """The perpetuals venue on one network, read within its weight budget.
 
     Every read may raise `venue_unavailable`; one whose answer is held gives it as stale instead,
-    unless it says that
-    it reads fresh. The synchronous methods are pure.
+    unless it says that it reads fresh. The synchronous methods are pure.
     """
 
     @property
@@ -297,8 +288,7 @@ class Venue(Protocol):
     async def perps(
         self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
     ) -> Held[tuple[Perp, ...]]:
-        """A dex's perpetuals with their figures. Errors: `not_found` for a dex that the venue does
-        not have."""
+        """A dex's perpetuals with their figures. Errors: `not_found` for an unknown dex."""
         ...
 
     async def categories(self) -> Held[Mapping[str, str]]:
@@ -358,8 +348,7 @@ class Venue(Protocol):
         ...
 
     def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
-        """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a
-        malformed one or a high s."""
+        """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature`."""
         ...
 
     def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
@@ -369,8 +358,7 @@ class Venue(Protocol):
     def builder_signer(
         self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: Mapping[str, Any]
     ) -> str | None:
-        """EIP-55 address behind `{r, s, v}` over a builder's approval. Errors:
-        `invalid_signature`."""
+        """EIP-55 address behind `{r, s, v}` over a builder's. Errors: `invalid_signature`."""
         ...
 
     def text_signer(self, text: str, signature: str) -> str | None:
@@ -393,6 +381,10 @@ class Venues(Protocol):
 
     def get(self, network: Network) -> Venue:
         """Return the venue. Errors: `not_configured`."""
+        ...
+
+    def met(self) -> Mapping[tuple[Network, str, str], int]:
+        """How often the venue said what is not known here, by network, kind and what."""
         ...
 
 

@@ -82,6 +82,10 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
             gauges[f'wallet_chain_behind_blocks{{chain="{chain_id}"}}'] = max(
                 0, (cursor.head or 0) - cursor.block
             )
+    if deps.venues is not None:
+        for (network, kind, what), times in deps.venues.met().items():
+            labels = f'network="{network}",kind="{kind}",what="{what}"'
+            gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
     return web.Response(
         text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8"
     )

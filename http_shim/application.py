@@ -19,17 +19,19 @@ from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
 from http_shim.identity import idempotency_key, identify, origin_of
+from http_shim.kept import KeptAnswers
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
 from skill import text
-from tools.call.charges import charge_stranger
-from tools.call.operation import Deps, Operation, Reply
+from tools.call.charges import charge, charge_stranger
+from tools.call.operation import NOBODY, Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run
 from tools.call.wire import encoded
 
 log = logging.getLogger("wallet.http")
 
 UNCOUNTED: Final = web.AppKey("uncounted", frozenset[str])
+LEAVING: Final = web.AppKey("leaving", asyncio.Event)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SECURITY_HEADERS: Final = {
@@ -71,12 +73,18 @@ def build(
     app[DEPS], app[METRICS] = deps, Metrics()
     # Operations count their own calls, MCP its tools'; health is asked by who runs the service.
     app[UNCOUNTED] = frozenset({op.name for op in operations} | set(MCP_ROUTES) | about.HEALTH)
+    app[LEAVING] = asyncio.Event()
     app.on_response_prepare.append(_dress)
+    kept = KeptAnswers()
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
         if op.route is not None:
             app.router.add_route(
-                op.route[0], op.route[1], _route(op), name=op.name, expect_handler=_expected
+                op.route[0],
+                op.route[1],
+                _relayed(op, kept) if op.relays else _route(op),
+                name=op.name,
+                expect_handler=_expected,
             )
     app.add_routes(
         [
@@ -109,6 +117,9 @@ async def _dress(request: web.Request, response: web.StreamResponse) -> None:
     headers["Server"] = "wallet"
     for name, value in SECURITY_HEADERS.items():
         headers.setdefault(name, value)
+    if request.app[LEAVING].is_set():
+        response.force_close()
+        headers["Connection"] = "close"
 
 
 def _request_id(request: web.Request) -> str:
@@ -177,6 +188,25 @@ def _route(op: Operation) -> Handler:
         caller = await identify(deps, request.headers, address=address)
         key = idempotency_key(request.headers)
         return answer(await run(op, deps, caller, arguments, key=key, address=address))
+
+    return handle
+
+
+def _relayed(op: Operation, kept: KeptAnswers) -> Handler:
+    """A route whose fresh answers are everybody's: written once, and counted each time."""
+    whole = _route(op)
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        deps = request.app[DEPS]
+        now = deps.clock.now()
+        found = kept.get(request, now)
+        if found is not None:
+            charge(deps, NOBODY, where_from(request), op, now)
+            return found
+        response = await whole(request)
+        if isinstance(response, web.Response):
+            kept.put(request, response, now)
+        return response
 
     return handle
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from domain.refusals import Refused, invalid, refusal
-from http_shim.application import SECURITY_HEADERS, answer
+from http_shim.application import LEAVING, SECURITY_HEADERS, answer
 from tools.call.operation import Reply
 
 log = logging.getLogger("wallet.http")
@@ -22,6 +22,7 @@ log = logging.getLogger("wallet.http")
 # Calldata travels in the query of execute-call, so that a request line is longer than elsewhere.
 MAX_LINE: Final = 160 * 1024
 SHUTDOWN_S: Final = 1
+FAREWELL_S: Final = 0.3
 HEAD_S: Final = 20
 LINGER_S: Final = 1
 KEPT_S: Final = 75  # a connection on which nothing is asked
@@ -150,3 +151,14 @@ async def listen(
         await runner.cleanup()
         raise
     return runner
+
+
+async def farewell(runner: web.AppRunner) -> None:
+    """Take no new connection, and for a moment answer what comes on the kept ones with
+    `Connection: close` (RFC 9112 9.6): a client that is asking meets no connection that was closed
+    between two of its requests.
+    """
+    for site in list(runner.sites):
+        await site.stop()
+    runner.app[LEAVING].set()
+    await asyncio.sleep(FAREWELL_S)

@@ -40,7 +40,7 @@ class Metrics:
             )
             lines.append(f'wallet_request_seconds_count{{route="{route}"}} {self._seen[route]}')
         for family in sorted({name.split("{")[0] for name in gauges}):
-            lines.append(f"# TYPE {family} gauge")
+            lines.append(f"# TYPE {family} {'counter' if family.endswith('_total') else 'gauge'}")
             lines += [
                 f"{name} {value}"
                 for name, value in sorted(gauges.items())

@@ -3,44 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from domain.refusals import Refused
 from domain.settings import SWITCHES
-from domain.trading.venue import Network
-from server.settings import Settings
+from server import cli_trading
+from server.terminal import read_settings as _settings
+from server.terminal import run as _run
+from server.terminal import say as _say
 
-T = TypeVar("T")
 HOUSE_ROLES = ("admin", "keeper")
-
-
-def _settings() -> Settings:
-    try:
-        return Settings()
-    except ValueError as error:
-        raise click.ClickException(f"settings: {error}") from None
-
-
-def _run(main: Callable[[], Awaitable[T]]) -> T:
-    async def wrapped() -> T:
-        return await main()
-
-    try:
-        return asyncio.run(wrapped())
-    except Refused as refused:
-        raise click.ClickException(f"{refused.code}: {refused.refusal.reason}") from None
-    except OSError as error:
-        raise click.ClickException(str(error)) from None
-
-
-def _say(value: Any) -> None:
-    click.echo(value if isinstance(value, str) else json.dumps(value, indent=2, default=str))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -287,19 +261,6 @@ def keys_revoke(key_id: str) -> None:
         raise click.ClickException(f"there is no live key {key_id}")
 
 
-@main.command()
-@click.argument("wallet")
-@click.option("--network", type=click.Choice(["mainnet", "testnet"]), required=True)
-@click.option("--why", required=True, help="Kept with the ended link.")
-def unlink(wallet: str, network: Network, why: str) -> None:
-    """End the link of a WALLET at the venue, and every key under it; only an operator moves a
-    link."""
-    from server.maintenance import end_link
-
-    if not _run(lambda: end_link(_settings(), wallet, network, why)):
-        raise click.ClickException(f"no link of {wallet} on {network}")
-
-
 @main.group()
 def switch() -> None:
     """Availability switches; a change acts on the next request of every process."""
@@ -332,25 +293,6 @@ def counts() -> None:
 
 
 @main.command()
-def signer() -> None:
-    """Hold keeper keys behind a Unix socket, apart from the service; signs closes and cancels
-    only."""
-    from server.signer.process import NotStarted, run_signer
-    from server.start import prepare_logging
-
-    settings = _settings()
-    prepare_logging(settings)
-    try:
-        _run(lambda: run_signer(settings, _told))
-    except NotStarted as error:
-        raise click.ClickException(str(error)) from None
-
-
-def _told(text: str) -> None:
-    click.echo(text, err=True)
-
-
-@main.command()
 def openapi() -> None:
     """Print the OpenAPI document."""
     from http_shim.openapi import document
@@ -369,3 +311,7 @@ def doctor() -> None:
     findings = _run(lambda: examine(_settings()))
     render(findings)
     sys.exit(0 if all(f.works for f in findings) else 1)
+
+
+for _command in (cli_trading.allowlist, cli_trading.unlink, cli_trading.signer):
+    main.add_command(_command)

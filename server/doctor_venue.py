@@ -3,14 +3,15 @@ the signer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 from domain.ports import Clock, Venue
 from domain.refusals import Refused
+from domain.settings import Switches
 from domain.trading.modes import MARKET_NETWORK, live_network
+from domain.trading.own import KEY_ENDS_SOON
 from domain.trading.venue import NETWORKS, Network
 from server.settings import Settings
 from server.signer.line import SignerLine
@@ -18,6 +19,7 @@ from server.venues import venues
 from server.wiring import SystemClock
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
+from tools.call.switches import switches
 from venue.budget import InMemory
 
 # The venue takes nonces of two days back to one day ahead; well before that the clock is told.
@@ -35,11 +37,26 @@ class Seen:
     effect: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """What stands in the database: switches above their defaults, who may trade live, links and
+    keys on the network of live accounts."""
+
+    switches: Switches
+    allowed: int
+    links: int
+    keys: int
+    ending: int
+    unnamed: int
+
+
 async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[Seen]:
     """Ask the venue on both networks, and look at what stands with it."""
     time = clock or SystemClock()
     networks = venues(settings, time, InMemory())
-    live = live_network(settings.switches())
+    stored, why = await _read(settings, time)
+    now_on = stored.switches if stored else settings.switches()
+    live = live_network(now_on)
     try:
         found = []
         for network in NETWORKS:
@@ -47,7 +64,42 @@ async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[
         found += await _builder(networks.get(live), settings)
     finally:
         await networks.close()
-    return [*found, *_switches(settings), await _signer(settings), await _keys(settings, time)]
+    return [
+        *found,
+        _live_trading(settings, now_on, stored),
+        await _signer(settings),
+        _keys(live, stored, why),
+    ]
+
+
+async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
+    """What is stored, or None and why it cannot be read."""
+
+    def work(uow: UnitOfWork) -> _Stored:
+        now_on = switches(uow, settings.switches())
+        now = clock.now()
+        links, keys, ending, unnamed = uow.venue.counts(
+            live_network(now_on), now, now + KEY_ENDS_SOON
+        )
+        return _Stored(
+            switches=now_on,
+            allowed=len(uow.allowlist.all()),
+            links=links,
+            keys=keys,
+            ending=ending,
+            unnamed=unnamed,
+        )
+
+    try:
+        store = await open_store(settings.database_url)
+    except Exception as error:
+        return None, f"the database does not open ({type(error).__name__})"
+    try:
+        return await store.read(work), ""
+    except Exception as error:
+        return None, f"cannot be read ({type(error).__name__})"
+    finally:
+        await store.close()
 
 
 async def _network(venue: Venue, clock: Clock, settings: Settings, *, live: bool) -> list[Seen]:
@@ -104,16 +156,16 @@ async def _builder(venue: Venue, settings: Settings) -> list[Seen]:
     return [Seen("builder", True, state)]
 
 
-def _switches(settings: Settings) -> list[Seen]:
-    now = settings.switches()
-    listed = len(settings.trading().allowlist)
+def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> Seen:
+    listed = stored.allowed if stored else len(settings.trading().allowlist)
     terminal = "on" if now.live_terminal else "off"
     door = "on" if now.live_door else "off"
     effect = "" if listed and (now.live_terminal or now.live_door) else "every order is paper"
     if now.live_door and not now.venue_mainnet:
         effect = "the door stays paper until venue_mainnet is on"
-    state = f"terminal {terminal}, door {door}, {listed} on the allowlist of the settings"
-    return [Seen("live trading", True, state, effect)]
+    where = "" if stored else " of the settings"
+    state = f"terminal {terminal}, door {door}, {listed} on the allowlist{where}"
+    return Seen("live trading", True, state, effect)
 
 
 async def _signer(settings: Settings) -> Seen:
@@ -128,22 +180,13 @@ async def _signer(settings: Settings) -> Seen:
     return Seen("signer", False, f"{settings.signer_socket}: no signer of ours", "no keeper key")
 
 
-async def _keys(settings: Settings, clock: Clock) -> Seen:
-    """Approved keys on record, and how many end within a week."""
-
-    def count(network: Network) -> Callable[[UnitOfWork], tuple[int, int, int]]:
-        return lambda uow: uow.venue.counts(network, clock.now(), clock.now() + timedelta(days=7))
-
-    live = live_network(settings.switches())
-    try:
-        store = await open_store(settings.database_url)
-    except Exception as error:
-        return Seen("order keys", False, f"the database does not open ({type(error).__name__})")
-    try:
-        links, keys, ending = await store.read(count(live))
-    except Exception as error:
-        return Seen("order keys", False, f"cannot be read ({type(error).__name__})")
-    finally:
-        await store.close()
-    state = f"{links} wallets linked on {live}, {keys} keys approved"
-    return Seen("order keys", True, state, f"{ending} end within 7 days" if ending else "")
+def _keys(live: Network, stored: _Stored | None, why: str) -> Seen:
+    """Approved keys on record, how many end within a week, and how many the venue names no more."""
+    if stored is None:
+        return Seen("order keys", False, why)
+    state = f"{stored.links} wallets linked on {live}, {stored.keys} keys approved"
+    effects = [
+        *([f"{stored.ending} end within 7 days"] if stored.ending else []),
+        *([f"{stored.unnamed} are not named by the venue"] if stored.unnamed else []),
+    ]
+    return Seen("order keys", True, state, ", ".join(effects))

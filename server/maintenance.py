@@ -15,6 +15,7 @@ from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tools import operator
+from tools.trading import allowlist as trade_allowlist
 
 T = TypeVar("T")
 
@@ -94,7 +95,34 @@ async def count(settings: Settings) -> dict[str, Any]:
 
 async def set_switch(settings: Settings, name: str, value: str) -> None:
     """Set a switch for every process, from the next request on."""
+    now, defaults = SystemClock().now(), settings.switches()
+
+    def work(uow: UnitOfWork) -> None:
+        operator.set_switch(uow, defaults, name, value, now=now, by="operator")
+
+    await _with_store(settings, lambda store: store.write(work))
+
+
+async def set_allowed(settings: Settings, item: str, why: str, *, allowed: bool) -> bool:
+    """Put somebody on the trade allowlist or take him off, from the next request on; False where
+    it is so already. Errors: ValueError."""
     now = SystemClock().now()
-    await _with_store(
-        settings, lambda s: s.write(lambda uow: uow.switches.set(name, value, now, "operator"))
-    )
+
+    def work(uow: UnitOfWork) -> bool:
+        return trade_allowlist.put(uow, item, allowed=allowed, now=now, by="operator", why=why)
+
+    return await _with_store(settings, lambda store: store.write(work))
+
+
+async def list_allowed(settings: Settings) -> list[str]:
+    """Who may trade live."""
+    return sorted(await _with_store(settings, lambda s: s.read(lambda uow: uow.allowlist.all())))
+
+
+async def limit_log(settings: Settings, newest: int) -> list[dict[str, Any]]:
+    """The newest changes of who may trade live, and of how much."""
+
+    def work(uow: UnitOfWork) -> list[dict[str, Any]]:
+        return [trade_allowlist.told(change) for _, change in uow.limit_log.page(None, newest)]
+
+    return await _with_store(settings, lambda store: store.read(work))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import anyio
 
 from http_shim.application import build
-from http_shim.listening import address_of, bound, listen
+from http_shim.listening import address_of, bound, farewell, listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import Tools, build_server
 from server.settings import Settings
@@ -79,6 +79,7 @@ async def serve_until(
             await stop.wait()
         finally:
             with anyio.CancelScope(shield=True):
+                await farewell(runner)
                 await drain(server)
                 await runner.cleanup()
                 group.cancel_scope.cancel()

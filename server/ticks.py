@@ -28,6 +28,7 @@ from tools.keeper.rollup import refresh_stale
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
 from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
+from tools.trading.keys import check_due
 
 log = logging.getLogger("wallet.ticks")
 CLAIM_S: Final = 60
@@ -60,6 +61,7 @@ class Ticks:
             group.start_soon(
                 self._forever, "failing old transfers", every, self._confirmations.expire
             )
+            group.start_soon(self._forever, "checking approved keys", every, self.check_keys)
             for chain in self.parts.chains.with_rpc():
                 name = f"transfers of chain {chain.chain_id}"
                 group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
@@ -85,6 +87,12 @@ class Ticks:
             await self.settle_transfers(chain)
         await self._confirmations.expire()
         await self.roll_up()
+        await self.check_keys()
+
+    async def check_keys(self) -> None:
+        """Ask the venue anew about keys that the keeper may use."""
+        if self.deps.venues is not None:
+            await check_due(self.deps, self.holder)
 
     # -- transfers and the Hall
 

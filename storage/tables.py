@@ -36,6 +36,9 @@ _ENDS: Final = text("ended_at IS NULL")
 _WHILE_IT_LASTS: Final[dict[str, Any]] = {"sqlite_where": _ENDS, "postgresql_where": _ENDS}
 _AGAIN: Final = text("replay_from IS NOT NULL")
 _WHILE_TO_READ: Final[dict[str, Any]] = {"sqlite_where": _AGAIN, "postgresql_where": _AGAIN}
+_LATE: Final = (
+    "(occurred_at + 259200000000) / 604800000000 < (created_at + 259200000000) / 604800000000"
+)
 _SOMEBODY: Final = "agent_lower <> '0x0000000000000000000000000000000000000000'"
 
 
@@ -55,6 +58,10 @@ Table(
     _may("refreshed_at", BIG), _may("proposed_by", Text), _need("version", BIG), _need("body", Text),
     Index("mandates_owner", "owner_id", "created_at", "public_id"),
     Index("mandates_agent", "agent_id", "created_at", "public_id"),
+    Index(
+        "mandates_offered", "agent_id", "created_at", "public_id",
+        sqlite_where=text("accepted_at IS NULL"), postgresql_where=text("accepted_at IS NULL"),
+    ),
     Index("mandates_open", "open_board", "created_at", "public_id"),
     Index("mandates_refresh", "refreshed_at"),
     UniqueConstraint("chain_id", "vault_lower", name="one_mandate_a_vault"),
@@ -80,6 +87,8 @@ Table(
         "ledger_blocks", "chain_id", "block_number",
         sqlite_where=text("block_number IS NOT NULL"), postgresql_where=text("block_number IS NOT NULL"),
     ),
+    # What happened in a week before that in which it was stored: a statement looks for it.
+    Index("ledger_late", "public_id", "occurred_at", sqlite_where=text(_LATE), postgresql_where=text(_LATE)),
     Index(
         "one_row_a_log", "public_id", "tx_hash", "log_index", unique=True,
         sqlite_where=text("log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"),
@@ -244,6 +253,9 @@ Table(
     Column("agent_id", Text, primary_key=True), _need("accepts", SmallInteger), _need("ranked", SmallInteger),
     *(_need(f"by_{n}", BIG) for n in _HALL_SORTS), _need("mandates_working", BIG), _need("usdc_working", BIG),
     _need("as_of", BIG), _need("facts", Text), _need("body", Text),
+    Column("mandates", BIG, nullable=False, server_default="0"), Column("calls", BIG, nullable=False, server_default="0"),
+    Column("chart", Text, nullable=False, server_default="{}"),
+    Index("hall_agents_totals", "mandates", "mandates_working", "usdc_working", "calls"),
     *(Index(f"hall_agents_{n}", f"by_{n}", "agent_id") for n in _HALL_SORTS),
 )  # fmt: skip
 Table(
@@ -299,4 +311,11 @@ Table(
 Table(
     "trade_allowlist", metadata,
     Column("item", Text, primary_key=True), _need("changed_at", BIG), _need("changed_by", Text), _may("removed_at", BIG),
+)  # fmt: skip
+Table(
+    "limit_log", metadata,
+    _need("subject", Text), _need("n", BIG), _need("what", Text), _need("changed_at", BIG), _need("changed_by", Text),
+    _need("changes", Text), _may("why", Text),
+    PrimaryKeyConstraint("subject", "n"),
+    Index("limit_log_newest", "changed_at", "subject", "n"),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
 from storage.rows.mandates import Mandates
 from storage.rows.policies import Policies
-from storage.rows.trading import BuilderFees, TradeAllowlist, VenueWeights
+from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers
 from storage.rows.venue import VenueAccounts
 from storage.rows.work import Idempotency, SwitchRows, Work
@@ -110,3 +110,8 @@ class UnitOfWork:
     def allowlist(self) -> TradeAllowlist:
         """Who may trade live."""
         return TradeAllowlist(self.sql)
+
+    @cached_property
+    def limit_log(self) -> LimitLog:
+        """Changes of who may trade live, and of how much."""
+        return LimitLog(self.sql)

@@ -21,7 +21,17 @@ from tools.mandates import (
     vault,
 )
 from tools.public import deposits, hall, markets
-from tools.trading import builder_fee, enable, intents, own, own_status, products, relay, verify
+from tools.trading import (
+    allowlist,
+    builder_fee,
+    enable,
+    intents,
+    own,
+    own_status,
+    products,
+    relay,
+    verify,
+)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
@@ -49,6 +59,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *auctions.OPERATIONS,
     *sponsorship.OPERATIONS,
     *operator.OPERATIONS,
+    *allowlist.OPERATIONS,
     *builder_fee.OPERATIONS,
     *products.OPERATIONS,
     *relay.OPERATIONS,

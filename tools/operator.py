@@ -14,6 +14,7 @@ from domain.ports import Ids
 from domain.refusals import Refused, refusal
 from domain.settings import SWITCHES, Switches
 from domain.times import Timestamp, timestamp
+from domain.trading.limits import TRADING_SWITCHES, LimitChange
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.credentials import hashed
@@ -113,6 +114,25 @@ def switches_now(uow: UnitOfWork, defaults: Switches) -> list[dict[str, str]]:
     ]
 
 
+def set_switch(
+    uow: UnitOfWork, defaults: Switches, name: str, value: str, *, now: datetime, by: str
+) -> None:
+    """Set a switch for every process; a change of one that lets real orders through leaves a row
+    in the limit log (trading 00.1)."""
+    was = next(s["value"] for s in switches_now(uow, defaults) if s["name"] == name)
+    uow.switches.set(name, value, now, by)
+    if name in TRADING_SWITCHES and was != value:
+        uow.limit_log.add(
+            LimitChange(
+                what="switch",
+                subject=name,
+                changes={"value": {"from": was, "to": value}},
+                changed_at=now,
+                changed_by=by,
+            )
+        )
+
+
 def minted(uow: UnitOfWork, ids: Ids, role: str, now: datetime) -> dict[str, str]:
     """A new house key; only its hash is kept."""
     key_id, key = ids.short("h_"), ids.token(PREFIXES[role])
@@ -136,11 +156,12 @@ def house_keys(uow: UnitOfWork) -> list[dict[str, Any]]:
 def counted(uow: UnitOfWork, now: datetime) -> dict[str, Any]:
     """How much there is, by bounded queries."""
     working, mandates = uow.mandates.counts()
+    hall = uow.hall.totals()
     return {
-        "agents": uow.hall.totals()[0],
+        "agents": hall.agents,
         "mandates": mandates,
         "mandates_working": working,
-        "actions_recorded": uow.hall.rows_recorded(),
+        "actions_recorded": hall.calls,
         "as_of": timestamp(now),
     }
 
@@ -156,7 +177,7 @@ def _set(uow: UnitOfWork, ask: Ask[SwitchIn, None]) -> Reply:
     if name in ONLY_ON and value == "off":
         why = "an owner's approval amount is switched off on the service's own machine alone"
         raise Refused(refusal("forbidden", why=why))
-    uow.switches.set(name, value, ask.now, "admin")
+    set_switch(uow, ask.defaults, name, value, now=ask.now, by="admin")
     return Reply(200, {"name": name, "value": value, "source": "database"})
 
 

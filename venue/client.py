@@ -4,7 +4,6 @@ apart."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,12 +25,10 @@ from domain.refusals import Refused, refusal
 from domain.trading.venue import Lane, Told
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget, Spending
+from venue.met import Met
 from venue.reads import READS, Read
 from venue.shapes import Malformed, Tally
-from venue.words import kind_of
-
-log = logging.getLogger("wallet.venue")
-
+from venue.words import OTHER, kind_of
 
 BODY_AT_MOST: Final = 2 * 2**20
 
@@ -42,6 +39,7 @@ INLINE_AT_MOST: Final = (
 
 
 ATTEMPTS: Final = 3
+EXCHANGE: Final = "exchange"
 
 
 CONNECTIONS: Final = 32
@@ -88,7 +86,7 @@ class Client:
         self._url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
         self._session: ClientSession | None = None
         self._silent_until: dict[Lane, datetime] = {}
-        self.met = Tally()
+        self.met = Met()
 
     def _http(self) -> ClientSession:
         if self._session is None or self._session.closed:
@@ -152,8 +150,9 @@ class Client:
             answer, cost = _read(read, raw)
         await self._settle(spending, cost)
         if answer is None:
+            self.met.count(read.kind, "form")
             raise _Nothing(f"its answer to {read.kind} is not of a known form")
-        self._tell(read.kind, answer.tally)
+        self.met.note(read.kind, answer.tally)
         return answer
 
     async def _settle(self, spending: Spending, cost: int) -> None:
@@ -169,17 +168,6 @@ class Client:
                 raise _Nothing("its answer is larger than 2 MB")
             parts.append(part)
         return b"".join(parts)
-
-    def _tell(self, kind: str, tally: Tally) -> None:
-        """Count what is not known, and log each name once."""
-        for name, times in tally.unknown.items():
-            if name not in self.met.unknown:
-                log.info("the venue's %s has a field that is not known: %r", kind, name)
-            self.met.unknown[name] += times
-        if tally.malformed or tally.dropped:
-            log.warning("the venue's %s has figures that cannot be read", kind)
-            self.met.malformed.update(tally.malformed)
-            self.met.dropped += tally.dropped
 
     async def post(
         self, action: Mapping[str, Any], nonce: int, signature: Mapping[str, Any], *, lane: Lane
@@ -208,7 +196,12 @@ class Client:
         except (ClientError, OSError, TimeoutError, _Nothing):
             return Told("unknown")
         # No source says that a 429 is refused before it is processed, so it is unknown like a 500.
-        return _told(raw) if response.status == 200 else Told("unknown")
+        told = _told(raw) if response.status == 200 else Told("unknown")
+        if response.status == 200 and told.outcome == "unknown":
+            self.met.count(EXCHANGE, "form")
+        if told.kind == OTHER:
+            self.met.count(EXCHANGE, "words")
+        return told
 
 
 def unavailable(why: str, retry_after_s: int = 2) -> Refused:

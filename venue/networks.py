@@ -276,6 +276,14 @@ class Networks:
             raise Refused(refusal("not_configured", what=f"the venue's {network}"))
         return found
 
+    def met(self) -> Mapping[tuple[Network, str, str], int]:
+        """How often the venue said what is not known here."""
+        return {
+            (network, kind, what): times
+            for network, venue in self._venues.items()
+            for (kind, what), times in venue.client.met.counts.items()
+        }
+
     async def close(self) -> None:
         """Close every session."""
         for venue in self._venues.values():

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from domain.trading.venue import Abstraction, UserRole
 from venue.shapes import (
     Shape,
     Tally,
@@ -22,7 +23,9 @@ from venue.shapes import (
     soft_figure,
     text,
     whole,
+    word,
 )
+from venue.words import ORDER_STATUSES
 
 _soft_text: Final = soft(maybe(text))
 _soft_whole: Final = soft(maybe(whole))
@@ -58,7 +61,7 @@ _ASSET: Final = obj(
     {
         "marginTableId": _soft_whole,
         "onlyIsolated": soft(flag),
-        "marginMode": _soft_text,
+        "marginMode": soft(maybe(word(("strictIsolated", "noCross")))),
         "isDelisted": soft(flag),
         "growthMode": _soft_text,
         "lastGrowthModeChangeTime": _soft_text,
@@ -153,7 +156,9 @@ ORDER: Final = obj(
         "children": soft(rows(obj({}))),
     },
 )
-ORDER_UPDATE: Final = obj({"order": ORDER, "status": text, "statusTimestamp": whole})
+ORDER_UPDATE: Final = obj(
+    {"order": ORDER, "status": word(ORDER_STATUSES), "statusTimestamp": whole}
+)
 _DAY: Final = obj(
     {"date": text, "userCross": soft_figure, "userAdd": soft_figure, "exchange": soft_figure}
 )
@@ -191,7 +196,9 @@ USER_FEES: Final = obj(
 )
 _HISTORY: Final = rows(pair(whole, figure))
 _PERIOD: Final = obj({"accountValueHistory": _HISTORY, "pnlHistory": _HISTORY, "vlm": soft_figure})
-_LEVERAGE: Final = obj({"type": text, "value": whole}, {"rawUsd": soft_figure})
+_LEVERAGE: Final = obj(
+    {"type": word(("cross", "isolated")), "value": whole}, {"rawUsd": soft_figure}
+)
 # What a close or an equity rests on is only right as a whole: a size that cannot be read makes the
 # answer none.
 _POSITION: Final = obj(
@@ -229,8 +236,10 @@ _LEVEL: Final = obj({"px": figure, "sz": figure, "n": whole})
 _SIDES: Final = pair(each(_LEVEL), each(_LEVEL))
 _BOOK: Final = obj({"coin": text, "time": whole, "levels": _SIDES}, {"spread": soft_figure})
 _AGENT: Final = obj({"name": text, "address": text}, {"validUntil": maybe(whole)})
-_ROLE: Final = obj({"role": text}, {"data": soft(obj({}, {"user": text, "master": text}))})
-_STATUS: Final = obj({"status": text}, {"order": ORDER_UPDATE})
+_ROLE: Final = obj(
+    {"role": word(get_args(UserRole))}, {"data": soft(obj({}, {"user": text, "master": text}))}
+)
+_STATUS: Final = obj({"status": word(("order", "unknownOid"))}, {"order": ORDER_UPDATE})
 _ANNOTATION: Final = obj(
     {}, {"category": _soft_text, "displayName": _soft_text, "keywords": soft(rows(text))}
 )
@@ -264,7 +273,7 @@ READS: Final[Mapping[str, Read]] = {
         Read("maxBuilderFee", 20, whole),
         Read("extraAgents", 20, each(_AGENT)),
         Read("userRole", 60, _ROLE),
-        Read("userAbstraction", 20, text),
+        Read("userAbstraction", 20, word(get_args(Abstraction))),
         Read("orderStatus", 2, _STATUS),
         Read("perpCategories", 20, rows(pair(text, text))),
         Read("perpConciseAnnotations", 20, rows(pair(text, _ANNOTATION))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,15 +23,23 @@ class Tally:
     """What was met in one answer besides what is known."""
 
     unknown: Counter[str] = field(default_factory=Counter)
+    strange: Counter[str] = field(default_factory=Counter)
     malformed: Counter[str] = field(default_factory=Counter)
     dropped: int = 0
 
     def met(self, name: str) -> None:
         """Count an unknown field; the number of names is bounded, because a stranger may choose
         them."""
-        self.unknown[
-            name[:64] if name in self.unknown or len(self.unknown) < _NAMES_KEPT else "others"
-        ] += 1
+        _bounded(self.unknown, name)
+
+    def wondered(self, word: str) -> None:
+        """Count a word that is not among those that are listed for its place."""
+        _bounded(self.strange, word)
+
+
+def _bounded(counts: Counter[str], name: str) -> None:
+    name = name[:64]
+    counts[name if name in counts or len(counts) < _NAMES_KEPT else "others"] += 1
 
 
 Shape = Callable[[Any, Tally], Any]
@@ -49,6 +57,18 @@ def whole(value: Any, tally: Tally) -> int:
     if type(value) is not int or abs(value) >= 2**64:
         raise Malformed("an integer is due")
     return value
+
+
+def word(known: Collection[str]) -> Shape:
+    """A text out of a list; another one passes as it is, and is counted."""
+
+    def read(value: Any, tally: Tally) -> str:
+        told = text(value, tally)
+        if told not in known:
+            tally.wondered(told)
+        return told
+
+    return read
 
 
 def flag(value: Any, tally: Tally) -> bool:

@@ -36,6 +36,48 @@ _WORDS: Final = tuple(
 )
 
 
+OTHER: Final = "other"
+
+
 def kind_of(words: str) -> str:
     """Our class of a sentence; `other` for one that is not known."""
-    return next((kind for pattern, kind in _WORDS if pattern.match(words.strip())), "other")
+    return next((kind for pattern, kind in _WORDS if pattern.match(words.strip())), OTHER)
+
+
+# Order statuses (the venue's reference); another one is neither final nor filled.
+ORDER_STATUSES: Final = frozenset(
+    [
+        "open",
+        "filled",
+        "canceled",
+        "triggered",
+        "rejected",
+        "marginCanceled",
+        "vaultWithdrawalCanceled",
+        "openInterestCapCanceled",
+        "selfTradeCanceled",
+        "reduceOnlyCanceled",
+        "siblingFilledCanceled",
+        "delistedCanceled",
+        "liquidatedCanceled",
+        "outcomeSettledCanceled",
+        "scheduledCancel",
+        "internalCancel",
+        "tickRejected",
+        "minTradeNtlRejected",
+        "perpMarginRejected",
+        "reduceOnlyRejected",
+        "badAloPxRejected",
+        "iocCancelRejected",
+        "badTriggerPxRejected",
+        "marketOrderNoLiquidityRejected",
+        "positionIncreaseAtOpenInterestCapRejected",
+        "positionFlipAtOpenInterestCapRejected",
+        "tooAggressiveAtOpenInterestCapRejected",
+        "openInterestIncreaseRejected",
+        "insufficientSpotBalanceRejected",
+        "oracleRejected",
+        "perpMaxPositionRejected",
+        "tooManyOpenOrdersRejected",
+    ]
+)

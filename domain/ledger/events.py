@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +24,8 @@ class Event:
     tells of the same transaction from the other side (agent or chain), set when the row is
     appended and never changed.
     `occurred_at` is the block's time for rows by `chain`, else `created_at`. `tx_hash` is lower
-    case. `payload` is what is stored and shown; `told` is what it says, read once.
+    case. `payload` is what is stored and shown; `told` is what it says, read once (`parsed` where
+    it has been read already).
     Source: spec 2.4, contract 5.
     """
 
@@ -41,10 +42,11 @@ class Event:
     block_number: int | None = None
     pairs_with: int | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
+    parsed: InitVar[Told | None] = None
     told: Told = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "told", read(self.kind, self.payload))
+    def __post_init__(self, parsed: Told | None) -> None:
+        object.__setattr__(self, "told", parsed or read(self.kind, self.payload))
         if not isinstance(self.payload, Mapping):  # damaged, and said so in `told`
             object.__setattr__(self, "payload", {})
 
@@ -85,7 +87,8 @@ class NewEvent:
     log_index: int | None = None
     block_number: int | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
+    parsed: InitVar[Told | None] = None
     told: Told = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "told", read(self.kind, self.payload))
+    def __post_init__(self, parsed: Told | None) -> None:
+        object.__setattr__(self, "told", parsed or read(self.kind, self.payload))

@@ -14,7 +14,9 @@ from domain.refusals import Refused
 SCALE: Final = 10**18
 
 
+# A gain on less than 1 USDC, or than a hundredth of what stood in the mandate, is not chained.
 DUST: Final = 1_000_000
+DUST_OF_WORTH: Final = 100
 
 
 HOUSE: Final = frozenset({Reporter.CHAIN, Reporter.KEEPER})
@@ -29,8 +31,9 @@ class Day:
 
     Units: micro-USDC; `factor` is the return chained over the day's sub-periods, SCALE where
     nothing was won or lost.
-    Shapes: `start` and `worth` are the measured worth at its begin and its end; the `claimed_*`
-    figures are the agent's.
+    Shapes: `start` and `worth` are the measured worth at its begin and its end; `stood` and `held`
+    what was in positions then, `most` the most that a result of the day is over. `calls` are the
+    executed ones, `trades` those that moved money. The `claimed_*` figures are the agent's.
     """
 
     day: str
@@ -43,6 +46,10 @@ class Day:
     claimed_trades: int = 0
     claimed_net: int = 0
     claimed_fees: int = 0
+    stood: int = 0
+    held: int = 0
+    most: int = 0
+    calls: int = 0
 
     @property
     def net(self) -> int:
@@ -67,8 +74,8 @@ class Record:
     is a mark (cash, positions, whether the chain wrote it) of a block that the ledger has not
     reached; `exited` says that something came back from a position since the latest mark; `void`
     that what was open is marked at nothing, and may yet recover.
-    `base` is the worth at the begin of the sub-period that runs,
-    `inflow` and `outflow` the flows in it.
+    `base` is the worth at the begin of the sub-period that runs, `inflow` and `outflow` the flows
+    in it, `most` the most that was in positions at once, `last` what the one before was over.
     """
 
     seq: int = 0
@@ -84,6 +91,8 @@ class Record:
     base: int = 0
     inflow: int = 0
     outflow: int = 0
+    most: int = 0
+    last: int = 0
 
     @property
     def worth(self) -> int:
@@ -126,14 +135,15 @@ def after(record: Record, event: Event) -> Record:
     r = _on_day(replace(record, seq=event.seq), event.created_at.astimezone(UTC).date().isoformat())
     if event.reported_by in HOUSE:
         r = _caught_up(_measured(r, event))
-        return _today(r, worth=r.worth)
+        return _today(r, worth=r.worth, held=r.positions)
     return _claimed(r, event) if event.reported_by is Reporter.AGENT else r
 
 
 def _on_day(r: Record, day: str) -> Record:
     if r.day is not None and r.day.day >= day:
         return r
-    return replace(r, day=Day(day, r.worth, r.worth))
+    at_work = {"stood": r.positions, "held": r.positions, "most": r.positions}
+    return replace(r, day=Day(day, r.worth, r.worth, **at_work))
 
 
 def _today(r: Record, **changes: Any) -> Record:
@@ -196,7 +206,7 @@ def _traded(r: Record, event: Event) -> Record:
         return r
     spent, received = _money(told.get("spent")), _money(told.get("received"))
     r = replace(_exchanged(r, spent - received), exited=r.exited or received > 0)
-    r = _add(r, trades=1) if executed and (spent or received) else r
+    r = _add(r, calls=1, trades=int(bool(spent or received))) if executed else r
     return _closed(r) if r.positions == 0 else r
 
 
@@ -204,9 +214,9 @@ def _exchanged(r: Record, spent: int) -> Record:
     """Cash against positions, at cost until the next mark; what comes back after settlement is
     cash alone.
     """
-    return replace(
-        r, cash=r.cash - spent, positions=0 if r.settled else max(0, r.positions + spent)
-    )
+    positions = 0 if r.settled else max(0, r.positions + spent)
+    r = replace(r, cash=r.cash - spent, positions=positions, most=max(r.most, positions))
+    return r if r.day is None else _today(r, most=max(r.day.most, positions))
 
 
 def _caught_up(r: Record) -> Record:
@@ -240,8 +250,9 @@ def _reversed(r: Record, row: Mapping[str, Any]) -> Record:
     called = told.get("executed") or told.get("unwound")
     if isinstance(called, Mapping):
         spent, received = _money(called.get("spent")), _money(called.get("received"))
-        traded = told.get("executed") and (spent or received)
-        return _exchanged(_add(r, trades=-1) if traded else r, received - spent)
+        if told.get("executed"):
+            r = _add(r, calls=-1, trades=-int(bool(spent or received)))
+        return _exchanged(r, received - spent)
     return r
 
 
@@ -277,16 +288,27 @@ def _flow(r: Record, amount: int) -> Record:
 def _closed(r: Record) -> Record:
     """End the sub-period at a moment when worth is known, and chain its return into the day's.
 
-    A flow between two marks may have come before or after what they measure. It is read against
-    the agent: a gain is divided by all that may have been there, a loss by the least; so no flow
-    can raise the record.
+    The result is over the most that was in positions at once, as a mark or their cost has it:
+    idle cash neither thins out a loss nor is part of a gain, and what is sold and bought again
+    counts once (contract 8).
     """
     gain = r.worth - r.base - r.inflow + r.outflow
-    least = r.base - r.outflow if r.base > r.outflow else r.base
-    bottom = r.base + r.inflow if gain > 0 or r.base <= 0 else least
-    ended = replace(r, base=r.worth, inflow=0, outflow=0)
+    bottom = r.most or r.last or _beside(r, gain)
+    ended = replace(r, base=r.worth, inflow=0, outflow=0, most=r.positions, last=r.most or r.last)
     # A gain on dust would chain into any return one likes, and then be shown over real money.
-    if gain == 0 or bottom <= 0 or (gain > 0 and bottom < DUST) or r.day is None:
-        return ended
+    dust = max(DUST, r.base // DUST_OF_WORTH)
+    if gain == 0 or bottom <= 0 or (gain > 0 and bottom < dust) or r.day is None:
+        return _today(ended, most=max(r.day.most, r.positions)) if r.day else ended
     part = max(0, SCALE * (bottom + gain) // bottom)
-    return _today(ended, factor=r.day.factor * part // SCALE)
+    most = max(r.day.most, r.positions, bottom)
+    return _today(ended, factor=r.day.factor * part // SCALE, most=most)
+
+
+def _beside(r: Record, gain: int) -> int:
+    """What a result is over where nothing ever stood in positions: money that came by itself.
+
+    A flow may have come before or after it, and is read against the agent: a gain is divided by
+    all that may have been there, a loss by the least.
+    """
+    least = r.base - r.outflow if r.base > r.outflow else r.base
+    return r.base + r.inflow if gain > 0 or r.base <= 0 else least

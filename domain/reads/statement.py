@@ -293,15 +293,18 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
     return (*broken, *attempts)
 
 
-def statement(span: Span, next_cursor: str | None = None) -> Statement:
-    """One mandate's week; `span.events` are a page of its rows."""
+def statement(
+    span: Span, next_cursor: str | None = None, *, steps: Sequence[Step] | None = None
+) -> Statement:
+    """One mandate's week; `span.events` are a page of its rows, `steps` what they tell where
+    somebody made them already."""
     return Statement(
         public_id=span.mandate.public_id,
         period=_period(span.week),
         **_parts(figures(span)),
         allowed_vs_used=_allowed_vs_used(span),
         breaches=_breaches(span.events),
-        steps=tuple(grouped(of_events(tuple(span.events)))),
+        steps=tuple(grouped(of_events(span.events)) if steps is None else steps),
         next_cursor=next_cursor,
     )
 
@@ -330,8 +333,18 @@ def added(sums: Mapping[str, int], spans: Sequence[Span]) -> Mapping[str, int]:
     return {name: sums[name] + sum(f[name] for f in each) for name in NOTHING}
 
 
+def mandate_week(s: Span) -> MandateWeek:
+    """One mandate in the statement of all."""
+    return MandateWeek(
+        public_id=s.mandate.public_id,
+        purpose=s.mandate.purpose,
+        status=s.mandate.status.value,
+        **_parts(figures(s)),
+    )
+
+
 def together(
-    spans: Sequence[Span],
+    mandates: Sequence[MandateWeek],
     period: Week,
     sums: Mapping[str, int] | None,
     next_cursor: str | None = None,
@@ -340,14 +353,6 @@ def together(
     return StatementOfAll(
         period=_period(period),
         totals=None if sums is None else Figures(**_parts(sums)),
-        mandates=tuple(
-            MandateWeek(
-                public_id=s.mandate.public_id,
-                purpose=s.mandate.purpose,
-                status=s.mandate.status.value,
-                **_parts(figures(s)),
-            )
-            for s in spans
-        ),
+        mandates=tuple(mandates),
         next_cursor=next_cursor,
     )

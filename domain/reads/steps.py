@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -120,26 +120,36 @@ class StepOf(Protocol):
         ...
 
 
-def of_events(events: Sequence[Event], make: StepOf = step_of) -> list[Step]:
-    """The steps of some rows; a pair is matched where both rows, or the link of one, are among
-    them.
+def each_step(events: Sequence[Event], make: StepOf = step_of) -> Iterator[Step]:
+    """The steps of some rows, one at a time; a pair is matched where both rows, or the link of
+    one, are among them.
     """
     by_seq = {e.seq: e for e in events}
     later = {e.pairs_with: e for e in events if e.pairs_with is not None}
-
-    def step(e: Event) -> Step:
+    for e in events:
         twin = later.get(e.seq) or (by_seq.get(e.pairs_with) if e.pairs_with else None)
-        return make(e, matched=e.pairs_with is not None or twin is not None, twin=twin)
-
-    return [step(e) for e in events]
+        yield make(e, matched=e.pairs_with is not None or twin is not None, twin=twin)
 
 
-def steps(case: Case, make: StepOf = step_of) -> tuple[Step, ...]:
+def of_events(events: Sequence[Event], make: StepOf = step_of) -> list[Step]:
+    """The same at once."""
+    return list(each_step(events, make))
+
+
+def pinned(case: Case) -> list[Step]:
+    """Pending approvals, newest first."""
+    found = [pending_step(a, case.now) for a in case.approvals if a.shown(case.now) == "pending"]
+    return sorted(found, key=lambda s: (s.at, s.id), reverse=True)
+
+
+def recorded(case: Case, make: StepOf = step_of) -> list[Step]:
+    """What the newest rows, and logs that are not deep enough to be rows, tell."""
+    coming = (provisional_step(log, case.now) for log in case.provisional)
+    return grouped([*of_events(case.events, make), *(s for s in coming if s is not None)])
+
+
+def steps(case: Case) -> tuple[Step, ...]:
     """The newest steps: pending approvals pinned on top, groups newest first, the instruction last
     (spec 2.7).
     """
-    pinned = [pending_step(a, case.now) for a in case.approvals if a.shown(case.now) == "pending"]
-    pinned.sort(key=lambda s: (s.at, s.id), reverse=True)
-    coming = (provisional_step(log, case.now) for log in case.provisional)
-    told = grouped([*of_events(case.events, make), *(s for s in coming if s is not None)])
-    return (*pinned, *told, instruction(case.mandate))
+    return (*pinned(case), *recorded(case), instruction(case.mandate))

@@ -77,13 +77,18 @@ def together(mandates: Iterable[Sequence[Day]]) -> list[Total]:
     for n, days in enumerate(mandates):
         for day in days:
             by_day.setdefault(day.day, []).append((n, day))
-    held: dict[int, int] = {}
+    worths: dict[int, int] = {}
+    at_work: dict[int, int] = {}
+    worth = idle = 0
     found = []
     for name in sorted(by_day):
         rows = [d for _, d in by_day[name]]
-        others = sum(held.values()) - sum(held.get(n, 0) for n, _ in by_day[name])
-        held |= {n: d.worth for n, d in by_day[name]}
-        found.append(_total(name, rows, others, sum(held.values())))
+        for n, d in by_day[name]:
+            worth += d.worth - worths.get(n, 0)
+            idle -= at_work.get(n, 0)
+            worths[n], at_work[n] = d.worth, d.held
+        found.append(_total(name, rows, idle, worth))
+        idle += sum(d.held for d in rows)
     return found
 
 
@@ -105,19 +110,17 @@ def _total(name: str, rows: Sequence[Day], others: int, worth: int) -> Total:
 
 
 def joint(rows: Sequence[Day], others: int) -> int:
-    """The return of several mandates on one day, weighted by what each held when the day began.
+    """The return of several mandates on one day, each weighed by the most that it had in positions
+    (contract 8); `others` is what mandates without a row that day had in them.
 
-    What came in during the day adds weight only where that lowers the outcome: money that is put
-    beside a loss cannot thin it out. `others` is what mandates without a row that day held; they
-    won and lost nothing.
+    What was put to work during the day and lost nothing is left out of a loss: capital that is
+    put beside one cannot thin it out.
     """
-    starts = [(d.factor, max(0, d.start)) for d in rows] + [(SCALE, max(0, others))]
-    whole, product = sum(w for _, w in starts), sum(f * w for f, w in starts)
-    for d in sorted(rows, key=lambda d: d.factor):
-        if whole and d.factor * whole >= product:
-            break
-        whole, product = whole + d.inflow, product + d.inflow * d.factor
-    return product // whole if whole else SCALE
+    whole = others + sum(d.most for d in rows)
+    result = sum((d.factor - SCALE) * d.most for d in rows)
+    if result < 0:
+        whole -= sum(d.most - d.stood for d in rows if d.factor >= SCALE)
+    return SCALE + result // whole if whole else SCALE
 
 
 def nearest(part: int, whole: int) -> int:

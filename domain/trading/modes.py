@@ -34,13 +34,18 @@ def allowlist(text: str) -> tuple[str, ...]:
     """
     if not text.strip():
         return ()
-    items = [item.strip().lower() for item in text.split(",")]
-    for item in items:
-        if not (_ADDRESS.fullmatch(item) or _USER.fullmatch(item)):
-            raise ValueError(
-                f"the trade allowlist holds {item!r}, which is no address and no user id"
-            )
-    return tuple(dict.fromkeys(items))
+    return tuple(dict.fromkeys(allowlist_item(item) for item in text.split(",")))
+
+
+def allowlist_item(text: str) -> str:
+    """One item of a trade allowlist, trimmed and in lower case.
+
+    Errors: ValueError for what is neither an address nor a user id.
+    """
+    item = text.strip().lower()
+    if not (_ADDRESS.fullmatch(item) or _USER.fullmatch(item)):
+        raise ValueError(f"the trade allowlist holds {item!r}, which is no address and no user id")
+    return item
 
 
 def allowlisted(allowed: Collection[str], user_id: str, linked_wallet: str | None) -> bool:

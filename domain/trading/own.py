@@ -19,6 +19,9 @@ KeyStatus = Literal["sending", "approved", "refused", "unknown"]
 CHALLENGE_GOOD_FOR: Final = timedelta(minutes=10)
 CHALLENGES_OPEN: Final = 5
 CHALLENGES_A_DAY: Final = 20
+KeyStanding = Literal["good", "ending", "unverified", "gone", "expired", "revoked"]
+KEY_ENDS_SOON: Final = timedelta(days=7)
+LISTED_BY: Final = timedelta(minutes=1)  # after an approval the venue's list is late by seconds
 KEY_LONGEST: Final = timedelta(days=30)
 NONCE_WINDOW: Final = timedelta(minutes=5)
 INTENT_LONGEST: Final = timedelta(days=30)
@@ -202,3 +205,19 @@ def usable(key: AgentKey | None, told: Sequence[ApprovedAgent] | None, now: date
         return key.listed
     line = listed(key, told)
     return line is not None and (line.valid_until is None or now < line.valid_until)
+
+
+def standing(key: AgentKey, *, enabled: bool, now: datetime) -> KeyStanding:
+    """How a key stands, for whom it is to be told.
+
+    `gone`: the venue, asked well after the approval, does not name it: it was revoked there, or
+    another took its place. `ending`: it signs, and ends within a week.
+    """
+    if key.ended_at is not None:
+        return "revoked"
+    if now >= key.valid_until:
+        return "expired"
+    if enabled:
+        return "ending" if key.valid_until - now < KEY_ENDS_SOON else "good"
+    looked = key.checked_at is not None and key.checked_at - key.requested_at > LISTED_BY
+    return "gone" if looked and not key.listed else "unverified"

@@ -16,6 +16,9 @@ from storage.sql import Row
 EVENTS_KEPT: Final = 20_000
 
 
+PAGES_KEPT: Final = 512
+
+
 CACHED: Final = 2_048
 
 
@@ -31,6 +34,7 @@ class StateCache:
     def __init__(self) -> None:
         self._states: OrderedDict[str, tuple[tuple[str, Books], ...]] = OrderedDict()
         self._events: OrderedDict[str, Event] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, int], tuple[Event, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
     def event(self, row: Row) -> Event:
@@ -45,6 +49,17 @@ class StateCache:
                 while len(self._events) > EVENTS_KEPT:
                     self._events.popitem(last=False)
         return kept
+
+    def page(self, row_hash: str, limit: int) -> tuple[Event, ...] | None:
+        """The page that the row with this hash is the newest of; always the same object."""
+        return self._pages.get((row_hash, limit))
+
+    def keep_page(self, row_hash: str, limit: int, page: tuple[Event, ...]) -> None:
+        """Keep a page: what was written below a row never changes."""
+        with self._lock:
+            self._pages[row_hash, limit] = page
+            while len(self._pages) > PAGES_KEPT:
+                self._pages.popitem(last=False)
 
     def get(self, public_id: str, row_hash: str) -> Books | None:
         """The state at that row, if it is kept."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -32,6 +32,12 @@ SORTS: Final[Mapping[str, int]] = {
 }
 
 
+LISTED: Final = (
+    "agent_id, accepts, ranked, facts, mandates_working, usdc_working, as_of, body, mandates, "
+    "calls, '{}' AS chart, " + ", ".join(f"by_{name}" for name in SORTS)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class HallDay:
     """What one UTC day of a mandate adds up to; `day` is its ISO date, `body` its figures as JSON
@@ -50,7 +56,8 @@ class HallAgent:
 
     Shapes: `facts` has an integer or None for every name of `SORTS`; `body` is the rest as JSON
     values.
-    Units: `usdc_working_micros` micro-USDC in working mandates.
+    Units: `usdc_working_micros` micro-USDC in working mandates; `mandates` those that it accepted,
+    `calls` what was executed under them; `chart` as JSON values, read with one agent only.
     """
 
     agent_id: str
@@ -61,6 +68,21 @@ class HallAgent:
     usdc_working_micros: int
     as_of: datetime
     body: Mapping[str, Any]
+    mandates: int = 0
+    calls: int = 0
+    chart: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HallTotals:
+    """All agents together: those with an accepted mandate, their working mandates, micro-USDC in
+    these, and executed calls.
+    """
+
+    agents: int
+    mandates_working: int
+    usdc_working_micros: int
+    calls: int
 
 
 class Hall:
@@ -130,11 +152,6 @@ class Hall:
         )
         return [r["agent_id"] for r in (*new, *behind)][:limit]
 
-    def rows_recorded(self) -> int:
-        """How many ledger rows there are, out of the ledgers' heads."""
-        row = first(self._sql, "SELECT COALESCE(SUM(seq), 0) AS n FROM ledger_heads")
-        return int(row["n"]) if row else 0
-
     def _days(self, where: str, of: str, since: str, until: str) -> list[HallDay]:
         rows = self._sql.rows(
             f"SELECT * FROM hall_days WHERE {where} AND day >= :since AND day < :until "
@@ -155,6 +172,9 @@ class Hall:
             **keys,
             "mandates_working": agent.mandates_working,
             "usdc_working": agent.usdc_working_micros,
+            "mandates": agent.mandates,
+            "calls": agent.calls,
+            "chart": canonical(dict(agent.chart)),
             "as_of": micros(agent.as_of),
             "facts": canonical(dict(agent.facts)),
             "body": canonical(dict(agent.body)),
@@ -191,7 +211,7 @@ class Hall:
         where = "" if ranked is None else f" AND ranked = {int(ranked)}"
         where += " AND accepts = 1" if accepting else ""
         rows = self._sql.rows(
-            f"SELECT * FROM hall_agents WHERE (by_{sort}, agent_id) > (:key, :last){where} "
+            f"SELECT {LISTED} FROM hall_agents WHERE (by_{sort}, agent_id) > (:key, :last){where} "
             f"ORDER BY by_{sort}, agent_id LIMIT :most",
             key=key,
             last=last,
@@ -199,20 +219,16 @@ class Hall:
         )
         return [_agent(r) for r in rows]
 
-    def totals(self) -> tuple[int, int, int]:
-        """(agents with an accepted mandate, working mandates, micro-USDC working)."""
+    def totals(self) -> HallTotals:
+        """Out of an index that holds nothing else."""
         row = first(
             self._sql,
-            "SELECT COALESCE(SUM(mandates_working), 0) AS working, "
-            "COALESCE(SUM(usdc_working), 0) AS usdc FROM hall_agents",
+            "SELECT COUNT(*) AS agents, COALESCE(SUM(mandates_working), 0) AS working, "
+            "COALESCE(SUM(usdc_working), 0) AS usdc, COALESCE(SUM(calls), 0) AS calls "
+            "FROM hall_agents WHERE mandates > 0",
         )
-        took = first(
-            self._sql,
-            "SELECT COUNT(DISTINCT agent_id) AS agents FROM mandates "
-            "WHERE agent_id IS NOT NULL AND accepted_at IS NOT NULL",
-        )
-        agents = int(took["agents"]) if took else 0
-        return (agents, int(row["working"]), int(row["usdc"])) if row else (agents, 0, 0)
+        told = (int(row[n]) for n in ("agents", "working", "usdc", "calls")) if row else (0,) * 4
+        return HallTotals(*told)
 
 
 def hall_after(sort: str, agent: HallAgent) -> str:
@@ -247,6 +263,9 @@ def _agent(row: Row) -> HallAgent:
         int(row["usdc_working"]),
         moment(row["as_of"]),
         _legible(json.loads(row["body"])),
+        int(row["mandates"]),
+        int(row["calls"]),
+        json.loads(row["chart"]),
     )
 
 

@@ -12,6 +12,7 @@ from domain.ledger.events import Event, NewEvent, Reporter
 from domain.ledger.kinds import ACTION_KINDS
 from domain.ledger.pairing import can_pair, other_side, partner
 from storage.rows.books import StateCache, checkpoint_text, checkpointed
+from storage.rows.house import HouseRows
 from storage.rows.row import COLUMNS, event_of, row_values
 from storage.sql import Row, Sql, columns, first, micros, moment
 
@@ -22,6 +23,11 @@ PAGE: Final = 2_000
 
 
 CLOCKS_APART: Final = timedelta(minutes=1)
+
+
+# The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
+WEEK, MONDAY = 604_800_000_000, 259_200_000_000
+LATE: Final = f"(occurred_at + {MONDAY}) / {WEEK} < (created_at + {MONDAY}) / {WEEK}"
 
 
 _AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
@@ -46,11 +52,12 @@ CHECKPOINTS_OF: Final = "SELECT seq, state FROM ledger_checkpoints WHERE public_
 _INSERT: Final = "INSERT INTO ledger_events " + columns(COLUMNS)
 
 
-class Ledger:
+class Ledger(HouseRows):
     """Rows are only ever added; triggers refuse the rest."""
 
     def __init__(self, sql: Sql, cache: StateCache):
-        self._sql, self._cache = sql, cache
+        super().__init__(sql)
+        self._cache = cache
         self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
         self._heads: dict[str, Row | None] = {}
 
@@ -108,6 +115,7 @@ class Ledger:
             block_number=new.block_number,
             pairs_with=pair.seq if pair else None,
             payload=new.payload,
+            parsed=new.told,
         )
         row = row_values(public_id, event, prev_hash)
         self._sql.run(_INSERT, **row)
@@ -118,7 +126,7 @@ class Ledger:
             row_hash=row["row_hash"],
             created_at=created,
         )
-        folded = after(state, event, pair, partial(self._house_rows, public_id, event.seq))
+        folded = after(state, event, pair, partial(self.house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and _week(last_at) != _week(created):
             self._checkpoint(public_id, seq, last_at, state, prev_hash)
@@ -199,11 +207,18 @@ class Ledger:
             near=near,
         )
         state = self._folded(public_id, int(row["seq"])) if row else EMPTY
+        # Those stored in the rest of the week of the moment, and those that tell in a later week
+        # of one before: the only rows of `ledger_late`, however many others there are. The plus
+        # signs keep SQLite from walking the others by their time or number.
         late = self._sql.rows(
             "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :near "
-            "AND occurred_at < :before AND seq > :seq ORDER BY seq",
+            "AND created_at < :monday AND occurred_at < :before AND +seq > :seq "
+            "UNION ALL SELECT * FROM ledger_events WHERE public_id = :public_id "
+            f"AND {LATE} AND occurred_at < :before AND +created_at >= :monday AND +seq > :seq "
+            "ORDER BY seq",
             public_id=public_id,
             near=near,
+            monday=-(-(micros(moment_) + MONDAY) // WEEK) * WEEK - MONDAY,
             before=micros(moment_),
             seq=state.seq,
         )
@@ -241,27 +256,10 @@ class Ledger:
     ) -> Books:
         pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
         for event in events:
-            past = partial(self._house_rows, public_id, event.seq, before)
+            past = partial(self.house_rows, public_id, event.seq, before)
             pair = pairs.get(event.pairs_with) if event.pairs_with else None
             state = after(state, event, pair, past)
         return state
-
-    def _house_rows(self, public_id: str, seq: int, before: int = 2**62) -> Iterator[Event]:
-        """Rows of the house below a seq that happened before a time in micros, oldest first."""
-        last = 0
-        while True:
-            rows = self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq < :seq "
-                f"AND reported_by IN ('chain', 'keeper') AND occurred_at < :before ORDER BY seq LIMIT {PAGE}",
-                public_id=public_id,
-                after=last,
-                seq=seq,
-                before=before,
-            )
-            yield from map(event_of, rows)
-            if len(rows) < PAGE:
-                return
-            last = int(rows[-1]["seq"])
 
     def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
         found: dict[int | None, Event] = {}
@@ -276,9 +274,16 @@ class Ledger:
                 found[seq] = event_of(row)
         return found
 
-    def newest(self, public_id: str, limit: int = 50) -> list[Event]:
-        """The newest rows, newest first."""
-        return self.page(public_id, before_seq=None, limit=limit)
+    def newest(self, public_id: str, limit: int = 50) -> tuple[Event, ...]:
+        """The newest rows, newest first; the same object again while nothing is added."""
+        head = self.head_row(public_id)
+        if head is None:
+            return ()
+        kept = self._cache.page(head["row_hash"], limit)
+        if kept is None:
+            kept = tuple(self.page(public_id, before_seq=head["seq"] + 1, limit=limit))
+            self._cache.keep_page(head["row_hash"], limit, kept)
+        return kept
 
     def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
         """Rows below a seq (exclusive), newest first."""
@@ -304,7 +309,7 @@ class Ledger:
             seq=seq,
             most=limit,
         )
-        return [event_of(r) for r in rows]
+        return [self._cache.event(r) for r in rows]
 
     def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
         """Rows above a seq (exclusive), oldest first."""
@@ -352,28 +357,6 @@ class Ledger:
                 until=micros(until),
             )
         ]
-
-    def chain_rows_in(self, chain_id: int, low: int, high: int) -> list[tuple[str, Event]]:
-        """Rows by the chain from some blocks, both inclusive: what a reorganisation may have taken
-        away.
-        """
-        rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE chain_id = :chain_id AND block_number >= :low "
-            "AND block_number <= :high AND reported_by = 'chain' ORDER BY public_id, seq",
-            chain_id=chain_id,
-            low=low,
-            high=high,
-        )
-        return [(r["public_id"], event_of(r)) for r in rows]
-
-    def chain_transactions(self, public_id: str) -> list[str]:
-        """Transactions of the rows that have a block."""
-        rows = self._sql.rows(
-            "SELECT DISTINCT tx_hash FROM ledger_events WHERE public_id = :public_id "
-            "AND reported_by = 'chain' AND block_number IS NOT NULL ORDER BY tx_hash",
-            public_id=public_id,
-        )
-        return [r["tx_hash"] for r in rows if r["tx_hash"]]
 
     def rows_of(self, public_id: str) -> Iterator[Row]:
         """Every stored row as it is, oldest first: for verification and export."""

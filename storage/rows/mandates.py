@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -68,6 +68,15 @@ PARSED: Final = 4_096
 
 
 _SELECT: Final = "SELECT body, version, refreshed_at FROM mandates"
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A mandate that has rows: when it was made, and when its newest row was, in micros."""
+
+    public_id: str
+    made: int
+    newest: int
 
 
 class Mandates:
@@ -227,24 +236,24 @@ class Mandates:
 
     def busy_of_agent(
         self, agent_id: str, owner_id: str | None, *, behind: tuple[int, str], limit: int
-    ) -> list[tuple[str, int]]:
-        """(id, time of the newest row in micros) of an agent's mandates that have rows, the newest
-        first; a page behind a (time, id).
+    ) -> list[Busy]:
+        """An agent's mandates that have rows, the oldest first; a page behind a (time made, id).
+        Those of one owner where it is named.
         """
-        at, last = behind
+        made, last = behind
         rows = self._sql.rows(
-            "SELECT m.public_id, l.created_at FROM mandates m "
+            "SELECT m.public_id, m.created_at AS made, l.created_at AS newest FROM mandates m "
             "JOIN ledger_heads l ON l.public_id = m.public_id "
             "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) "
-            "AND (l.created_at, m.public_id) < (:at, :last) "
-            "ORDER BY l.created_at DESC, m.public_id DESC LIMIT :most",
+            "AND (m.created_at, m.public_id) > (:made, :last) "
+            "ORDER BY m.created_at, m.public_id LIMIT :most",
             agent=agent_id,
             owner=owner_id or "",
-            at=at,
+            made=made,
             last=last,
             most=limit,
         )
-        return [(r["public_id"], int(r["created_at"])) for r in rows]
+        return [Busy(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
 
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
         """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""

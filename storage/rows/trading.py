@@ -1,14 +1,27 @@
-"""Builder fees, the venue's request budget, and who may trade live."""
+"""Builder fees, the venue's request budget, who may trade live, and the limit log."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from domain.trading.builder import BuilderFeeRecord
+from domain.trading.limits import LimitChange
 from domain.trading.venue import Network
-from storage.sql import Sql, columns, first, maybe_micros, maybe_moment, micros, moment
+from storage.sql import (
+    Row,
+    Sql,
+    canonical,
+    columns,
+    first,
+    maybe_micros,
+    maybe_moment,
+    micros,
+    moment,
+)
 
 T = TypeVar("T")
 
@@ -90,11 +103,20 @@ class VenueWeights:
         return said
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """One item of the allowlist, and who put it there."""
+
+    item: str
+    changed_at: datetime
+    changed_by: str
+
+
 class TradeAllowlist:
-    """Wallets and people who may trade live."""
+    """Wallets and people who may trade live. Every change leaves a row in the limit log."""
 
     def __init__(self, sql: Sql):
-        self._sql = sql
+        self._sql, self._log = sql, LimitLog(sql)
 
     def all(self) -> frozenset[str]:
         """Every item, in lower case."""
@@ -103,11 +125,121 @@ class TradeAllowlist:
             for r in self._sql.rows("SELECT item FROM trade_allowlist WHERE removed_at IS NULL")
         )
 
+    def page(self, after: str, limit: int) -> list[Allowed]:
+        """Items behind `after`, in their order."""
+        rows = self._sql.rows(
+            "SELECT item, changed_at, changed_by FROM trade_allowlist "
+            "WHERE removed_at IS NULL AND item > :after ORDER BY item LIMIT :most",
+            after=after,
+            most=limit,
+        )
+        return [
+            Allowed(item=r["item"], changed_at=moment(r["changed_at"]), changed_by=r["changed_by"])
+            for r in rows
+        ]
+
     def seed(self, items: tuple[str, ...], now: datetime) -> None:
         """Add the items of the settings; one that an operator removed stays removed."""
         for item in items:
-            self._sql.run(
-                "INSERT INTO trade_allowlist (item, changed_at, changed_by) VALUES (:item, :at, 'settings') "
-                "ON CONFLICT (item) DO NOTHING",
-                item=item, at=micros(now),
-            )  # fmt: skip
+            done = self._sql.run(
+                "INSERT INTO trade_allowlist (item, changed_at, changed_by) "
+                "VALUES (:item, :at, 'settings') ON CONFLICT (item) DO NOTHING",
+                item=item,
+                at=micros(now),
+            )
+            if done:
+                self._log.add(_membership(item, True, now, "settings", "the settings at a start"))
+
+    def put(self, item: str, *, allowed: bool, now: datetime, by: str, why: str) -> bool:
+        """Put an item on the list or take it off; False where it is so already, and nothing is
+        written.
+
+        The statement is conditional, so that of two that say the same at once one is logged.
+        """
+        if allowed:
+            done = self._sql.run(
+                "INSERT INTO trade_allowlist (item, changed_at, changed_by) "
+                "VALUES (:item, :at, :by) ON CONFLICT (item) DO UPDATE SET removed_at = NULL, "
+                "changed_at = excluded.changed_at, changed_by = excluded.changed_by "
+                "WHERE trade_allowlist.removed_at IS NOT NULL",
+                item=item,
+                at=micros(now),
+                by=by,
+            )
+        else:
+            done = self._sql.run(
+                "UPDATE trade_allowlist SET removed_at = :at, changed_at = :at, changed_by = :by "
+                "WHERE item = :item AND removed_at IS NULL",
+                item=item,
+                at=micros(now),
+                by=by,
+            )
+        if done:
+            self._log.add(_membership(item, allowed, now, by, why))
+        return done == 1
+
+
+def _membership(item: str, allowed: bool, now: datetime, by: str, why: str) -> LimitChange:
+    return LimitChange(
+        what="allowlist",
+        subject=item,
+        changes={"allowed": {"from": not allowed, "to": allowed}},
+        changed_at=now,
+        changed_by=by,
+        why=why,
+    )
+
+
+class LimitLog:
+    """Every change of who may trade live, and of how much; append-only."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def add(self, change: LimitChange) -> None:
+        """Write a change down. Whoever changes holds the row that it is about, so that the numbers
+        of a subject follow each other."""
+        row = first(
+            self._sql,
+            "SELECT COALESCE(MAX(n), 0) AS n FROM limit_log WHERE subject = :subject",
+            subject=change.subject,
+        )
+        names = ("subject", "n", "what", "changed_at", "changed_by", "changes", "why")
+        self._sql.run(
+            "INSERT INTO limit_log " + columns(names),
+            subject=change.subject,
+            n=int(row["n"]) + 1 if row else 1,
+            what=change.what,
+            changed_at=micros(change.changed_at),
+            changed_by=change.changed_by,
+            changes=canonical(dict(change.changes)),
+            why=change.why,
+        )
+
+    def page(
+        self, before: tuple[int, str, int] | None, limit: int
+    ) -> list[tuple[tuple[int, str, int], LimitChange]]:
+        """Changes before a place (microseconds, subject, number), newest first, each with its
+        place."""
+        at, subject, n = before or (2**63 - 1, "", 0)
+        rows = self._sql.rows(
+            "SELECT * FROM limit_log WHERE changed_at < :at "
+            "OR (changed_at = :at AND (subject < :subject OR (subject = :subject AND n < :n))) "
+            "ORDER BY changed_at DESC, subject DESC, n DESC LIMIT :most",
+            at=at,
+            subject=subject,
+            n=n,
+            most=limit,
+        )
+        return [((int(r["changed_at"]), r["subject"], int(r["n"])), _change(r)) for r in rows]
+
+
+def _change(row: Row) -> LimitChange:
+    return LimitChange(
+        what=row["what"],
+        subject=row["subject"],
+        changes=json.loads(row["changes"]),
+        changed_at=moment(row["changed_at"]),
+        changed_by=row["changed_by"],
+        why=row["why"],
+    )

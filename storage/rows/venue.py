@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from domain.trading.own import AgentKey, KeyKind, KeyStatus, Link, LinkChallenge
+from domain.trading.own import NOBODY, AgentKey, KeyKind, KeyStatus, Link, LinkChallenge
 from domain.trading.venue import Network
 from storage.sql import (
     Row,
@@ -193,9 +193,38 @@ class VenueAccounts:
             "ORDER BY requested_at DESC, approval_id DESC LIMIT 1",
             link=link_id,
             kind=kind,
-            nobody="0x" + "00" * 20,
+            nobody=NOBODY,
         )  # fmt: skip
         return _key(row)
+
+    def last_key(self, link_id: str, kind: KeyKind) -> AgentKey | None:
+        """The newest key of a link that the venue took, whether or not it ended."""
+        row = first(
+            self._sql,
+            "SELECT * FROM venue_agent_keys WHERE link_id = :link AND kind = :kind "
+            "AND status = 'approved' AND agent_lower <> :nobody "
+            "ORDER BY requested_at DESC, approval_id DESC LIMIT 1",
+            link=link_id,
+            kind=kind,
+            nobody=NOBODY,
+        )
+        return _key(row)
+
+    def links_to_check(self, now: datetime, before: datetime, most: int) -> list[Link]:
+        """Links with a keeper key in date that the venue was not asked about since `before`,
+        longest ago first."""
+        rows = self._sql.rows(
+            "SELECT l.* FROM venue_agent_keys k JOIN venue_links l ON l.link_id = k.link_id "
+            "WHERE k.kind = 'keeper' AND k.ended_at IS NULL AND k.status = 'approved' "
+            "AND k.agent_lower <> :nobody AND k.valid_until > :now AND l.ended_at IS NULL "
+            "AND COALESCE(k.checked_at, 0) < :before "
+            "ORDER BY COALESCE(k.checked_at, 0), k.approval_id LIMIT :most",
+            nobody=NOBODY,
+            now=micros(now),
+            before=micros(before),
+            most=most,
+        )
+        return [link for r in rows if (link := _link(r)) is not None]
 
     def names_of(self, link_id: str, kind: KeyKind) -> set[str]:
         """The names that a link's keys were approved under."""
@@ -238,8 +267,9 @@ class VenueAccounts:
         if listed:
             self.settle_key(approval_id, "approved")
 
-    def counts(self, network: Network, now: datetime, soon: datetime) -> tuple[int, int, int]:
-        """Links; keys that are approved and in date; those of them that end before `soon`."""
+    def counts(self, network: Network, now: datetime, soon: datetime) -> tuple[int, int, int, int]:
+        """Links; keys that are approved and in date; those of them that end before `soon`, and
+        those that the venue did not name when it was asked last."""
         links = first(
             self._sql,
             "SELECT COUNT(*) AS n FROM venue_links WHERE network = :network AND ended_at IS NULL",
@@ -247,7 +277,9 @@ class VenueAccounts:
         )
         keys = first(
             self._sql,
-            "SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN valid_until < :soon THEN 1 ELSE 0 END), 0) AS ending "
+            "SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN valid_until < :soon THEN 1 ELSE 0 END), 0) AS ending, "
+            "COALESCE(SUM(CASE WHEN listed = 0 AND checked_at IS NOT NULL THEN 1 ELSE 0 END), 0) "
+            "AS unnamed "
             "FROM venue_agent_keys WHERE network = :network AND ended_at IS NULL "
             "AND status = 'approved' AND valid_until > :now",
             network=network,
@@ -255,8 +287,8 @@ class VenueAccounts:
             soon=micros(soon),
         )
         if links is None or keys is None:
-            return 0, 0, 0
-        return int(links["n"]), int(keys["n"]), int(keys["ending"])
+            return 0, 0, 0, 0
+        return int(links["n"]), int(keys["n"]), int(keys["ending"]), int(keys["unnamed"])
 
     # -- intents
     # ---------------------------------------------------------------------------------------------

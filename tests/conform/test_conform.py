@@ -33,19 +33,24 @@ def test_the_reference_agent_passes_every_scenario() -> None:
     assert (code, len(told)) == (0, 8)
 
 
+def also(*case: str) -> object:
+    """A habit that `make conform` looks for; each costs a stage of its own."""
+    return pytest.param(*case, marks=pytest.mark.campaign)
+
+
 @pytest.mark.parametrize(
     ("habit", "scenario", "wrong"),
     [
         ("says_nothing", "plain", "0 reports of one action"),
         ("acts_again", "lost_answer", "not 20 once"),
-        ("new_key_each_time", "lost_answer", "2 reports of one action"),
-        ("no_key", "duplicate_key", "2 reports of one action"),
-        ("says_nothing", "ten_at_once", "0 reports"),
-        ("ignores_refusals", "midnight", "reverted"),
         ("believes_it_worked", "paused_in_flight", "reported as done"),
-        ("forgets_refusals", "paused_in_flight", "not reported with its transaction"),
-        ("ignores_refusals", "approval_expires", "before the owner decided"),
         ("ignores_refusals", "at_the_floor", "below the stop line"),
+        also("new_key_each_time", "lost_answer", "2 reports of one action"),
+        also("no_key", "duplicate_key", "2 reports of one action"),
+        also("says_nothing", "ten_at_once", "0 reports"),
+        also("ignores_refusals", "midnight", "reverted"),
+        also("forgets_refusals", "paused_in_flight", "not reported with its transaction"),
+        also("ignores_refusals", "approval_expires", "before the owner decided"),
     ],
 )
 def test_a_bad_habit_fails_where_it_shows(habit: str, scenario: str, wrong: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from eth_account import Account
 from domain.trading.own import milliseconds
 from server.doctor_venue import Seen, examine_venue
 from server.settings import Settings
+from storage.store import open_store
+from storage.unit_of_work import UnitOfWork
+from tests.tools.trading.conftest import a_desk, order_key
 from tests.world import Clock
 from venue.devvenue import DevVenue, Fault, serve
 
@@ -107,3 +111,50 @@ async def test_a_signer_that_is_set_and_away_is_a_fault(sqlite_url: str, tmp_pat
     async with both(clock) as (_, _, urls):
         found = await seen(sqlite_url, clock, **urls, signer_socket=tmp_path / "nobody.sock")
     assert not found["signer"].works
+
+
+async def test_switches_and_people_are_those_of_the_database(sqlite_url: str) -> None:
+    clock = Clock()
+    store = await open_store(sqlite_url)
+
+    def work(uow: UnitOfWork) -> None:
+        uow.switches.set("live_terminal", "on", clock.now(), "operator")
+        uow.switches.set("venue_mainnet", "on", clock.now(), "operator")
+        uow.allowlist.put("u_abcdefgh23", allowed=True, now=clock.now(), by="operator", why="x")
+
+    await store.write(work)
+    await store.close()
+    async with both(clock) as (_, _, urls):
+        found = await seen(sqlite_url, clock, **urls)
+    assert found["live trading"].state == "terminal on, door off, 1 on the allowlist"
+    assert found["live trading"].effect == ""
+    assert "links and live orders" in found["venue mainnet"].state
+    assert found["venue testnet"].state == "not used while venue_mainnet is as it is"
+    assert found["order keys"].state == "0 wallets linked on mainnet, 0 keys approved"
+
+
+async def test_keys_that_end_soon_or_that_the_venue_does_not_name_are_told(sqlite_url: str) -> None:
+    async with a_desk(sqlite_url) as desk:
+        named, other = await desk.linked(), await desk.linked()
+        await desk.enabled(named, order_key(1), lasts=timedelta(days=3))
+        await desk.ok("own_enable_verify", named.caller)
+        await desk.enabled(other, order_key(2), lasts=timedelta(days=20))
+        desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+        await desk.ok("own_enable_verify", other.caller)
+        async with both(desk.clock) as (_, _, urls):
+            found = await seen(sqlite_url, desk.clock, **urls)
+    assert found["order keys"].state == "2 wallets linked on testnet, 2 keys approved"
+    assert found["order keys"].effect == "1 end within 7 days, 1 are not named by the venue"
+
+
+async def test_a_database_that_does_not_open_is_told_and_the_venue_is_read_all_the_same(
+    tmp_path: Path,
+) -> None:
+    clock = Clock()
+    broken = tmp_path / "broken.sqlite"
+    broken.write_bytes(b"no database" * 100)
+    async with both(clock) as (_, _, urls):
+        found = await seen(f"sqlite:///{broken}", clock, **urls, trade_allowlist="u_abcdefgh23")
+    assert not found["order keys"].works
+    assert found["venue mainnet"].works
+    assert found["live trading"].state.endswith("1 on the allowlist of the settings")

@@ -63,9 +63,13 @@ async def test_the_allowlist_is_seeded_once_and_what_an_operator_removed_stays_r
     async with wired(settings) as parts:
         read = parts.deps.store.read
         assert await read(lambda uow: uow.allowlist.all()) == {wallet, "u_abcdefgh23"}
+        now = parts.deps.clock.now()
+        assert [
+            (c.subject, c.changed_by) for _, c in await read(lambda u: u.limit_log.page(None, 9))
+        ] == [(wallet, "settings"), ("u_abcdefgh23", "settings")][::-1]
         await parts.deps.store.write(
-            lambda uow: uow.sql.run(
-                "UPDATE trade_allowlist SET removed_at = 1 WHERE item = :i", i=wallet
+            lambda uow: uow.allowlist.put(
+                wallet, allowed=False, now=now, by="operator", why="asked to"
             )
         )
     async with wired(settings) as parts:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from domain.refusals import Refused
-from storage.rows.hall import SORTS, HallAgent, HallDay, hall_after
+from storage.rows.hall import SORTS, HallAgent, HallDay, HallTotals, hall_after
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
@@ -65,9 +65,12 @@ async def test_a_page_is_best_first_unknown_last_ties_by_agent(store: Store, sor
 async def test_a_row_is_replaced_and_counted(store: Store) -> None:
     await store.write(lambda uow: [uow.hall.put(_agent(n)) for n in (1, 2)])  # type: ignore[func-returns-value]  # in a row
     await store.write(
-        lambda uow: uow.hall.put(_agent(1, usdc_working_micros=2**40, mandates_working=3))
+        lambda uow: uow.hall.put(
+            _agent(1, usdc_working_micros=2**40, mandates_working=3, mandates=4, calls=7)
+        )
     )
-    assert await store.read(lambda uow: uow.hall.totals()) == (0, 4, 2**40 + 10)
+    # The second never accepted a mandate: it is in no sum.
+    assert await store.read(lambda uow: uow.hall.totals()) == HallTotals(1, 3, 2**40, 7)
     assert await store.read(lambda uow: uow.hall.get("u_02")) == _agent(2)
     assert await store.read(lambda uow: uow.hall.get("u_99")) is None
 

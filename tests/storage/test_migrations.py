@@ -23,7 +23,7 @@ from storage.tables import metadata
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 
-APPEND_ONLY = ("ledger_events", "policy_changes", "balance_events", "venue_intents")
+APPEND_ONLY = ("ledger_events", "policy_changes", "balance_events", "venue_intents", "limit_log")
 
 
 def _differences(url: str) -> list[object]:
@@ -63,7 +63,7 @@ def _differences(url: str) -> list[object]:
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
     migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == migrate.latest() == "0011"
+    assert migrate.current(empty_url) == migrate.latest() == "0013"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 
@@ -127,6 +127,7 @@ async def _one_row_each(store: Store) -> None:
             m.NOW,
         )
         uow.venue.add_intent("in_1", "u_1", "note", {"text": "x"}, m.NOW, None)
+        uow.allowlist.put("u_abcdefgh23", allowed=True, now=m.NOW, by="operator", why="known")
 
     await store.write(work)
 
@@ -140,6 +141,7 @@ async def test_rows_of_a_record_cannot_be_changed(store: Store, table: str) -> N
         "policy_changes": "changes",
         "balance_events": "ref_id",
         "venue_intents": "body",
+        "limit_log": "why",
     }[table]
     statements = [f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"]
     if store.url.startswith("postgresql"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import anyio.lowlevel
@@ -20,6 +22,7 @@ from tests.tools.large import ADDRESS, AGENT, BIG, NOW, OWNER, build
 from tests.world import BY_NAME, CHAIN_ID, Clock
 from tools.call.operation import NOBODY, Caller, Deps
 from tools.call.run import run
+from tools.keeper.rollup import refresh
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 HELD_MS = 20
@@ -28,8 +31,7 @@ AS_OWNER = Caller("owner", OWNER, OWNER, ADDRESS)
 AS_AGENT = Caller("agent", AGENT, OWNER, ADDRESS, "Scout", "h")
 TX = "0x" + "ab" * 32
 
-# Reads of a record that grows, as each of those who may make them. Not here: agent_activity and
-# hall_agent, whose work grows with the number of an agent's mandates.
+# Reads of a record that grows, as each of those who may make them.
 READS: list[tuple[str, Caller, dict[str, Any]]] = [
     ("owner_agents", AS_OWNER, {"limit": 200}),
     ("agents_me", AS_AGENT, {}),
@@ -37,19 +39,25 @@ READS: list[tuple[str, Caller, dict[str, Any]]] = [
     ("agent_policy", AS_OWNER, {"agent_id": AGENT}),
     ("agent_balances", AS_OWNER, {"agent_id": AGENT}),
     ("agent_offers", AS_AGENT, {"agent_id": AGENT, "limit": 200}),
+    ("agent_activity", AS_AGENT, {"agent_id": AGENT, "limit": 200}),
+    ("agent_activity", AS_OWNER, {"agent_id": AGENT, "limit": 200}),
     ("hall_list", NOBODY, {"limit": 200}),
+    ("hall_agent", NOBODY, {"agent_id": AGENT}),
     ("hall_proof", NOBODY, {}),
     ("mandate_list", AS_OWNER, {"limit": 200}),
     ("mandate_list", AS_AGENT, {"limit": 200}),
     ("mandate_get", AS_OWNER, {"public_id": BIG}),
     ("mandate_get", AS_AGENT, {"public_id": BIG}),
+    ("mandate_limits", AS_OWNER, {"public_id": BIG}),
+    ("mandate_limits", AS_AGENT, {"public_id": BIG}),
     ("mandate_events", AS_OWNER, {"public_id": BIG, "limit": 200}),
     ("mandate_steps", AS_OWNER, {"public_id": BIG, "limit": 200}),
     ("mandate_approvals", AS_OWNER, {"public_id": BIG, "limit": 200}),
     ("mandate_reconcile", AS_OWNER, {"public_id": BIG, "tx_hash": TX}),
-    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W46"}),
-    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W47"}),
-    ("owner_statement_all", AS_OWNER, {"week": "2026-W46"}),
+    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W45", "limit": 200}),
+    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W46", "limit": 200}),
+    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W47", "limit": 200}),
+    ("owner_statement_all", AS_OWNER, {"week": "2026-W46", "limit": 200}),
     ("mandate_report_event", AS_AGENT, {"public_id": BIG, "kind": "note"}),
 ]
 
@@ -94,3 +102,32 @@ async def test_no_read_holds_the_loop(
     assert reply.status < 300, reply.body
     assert len(json.dumps(dict(reply.body))) < BYTES
     assert watch.longest_ms < HELD_MS, watch.what
+
+
+async def test_the_keeper_goes_over_many_mandates_without_holding_the_loop(
+    tmp_path: Path, watch: LoopWatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'many.sqlite'}"
+    migrate.upgrade(url)
+    build(url, rows=1_000, mandates=1_000)
+    async with AsyncExitStack() as closing:
+        store, chains = await open_store(url), EvmChains([ChainFacts(CHAIN_ID)])
+        closing.push_async_callback(store.close)
+        closing.push_async_callback(chains.close)
+        deps = Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
+        await anyio.lowlevel.checkpoint()
+        watch.forget()
+        await refresh(deps, AGENT)
+        await anyio.lowlevel.checkpoint()
+        assert watch.longest_ms < HELD_MS, watch.what
+        row = await run(BY_NAME["hall_agent"], deps, NOBODY, {"agent_id": AGENT})
+        assert row.body["delegators"]["self"]["mandates"] == row.body["mandates_total"] == 1_001
+        await anyio.lowlevel.checkpoint()
+        watch.forget()
+        put = {"agent_id": AGENT, "accepts_mandates": False}
+        changed = await run(BY_NAME["owner_agent_policy_put"], deps, AS_OWNER, put)
+        await anyio.lowlevel.checkpoint()
+        assert (changed.status, watch.longest_ms < HELD_MS) == (200, True), watch.what
+        page = await run(BY_NAME["hall_list"], deps, NOBODY, {})
+        (listed,) = page.body["items"]
+        assert (listed["accepts_mandates"], listed["mandates_total"]) == (False, 1_001)

@@ -56,7 +56,7 @@ async def test_an_admin_key_moves_no_money_and_widens_no_mandate(world: World) -
         if op.auth not in ("open", "admin"):
             assert (await world.do(op.name, ADMIN)).body["error"] == "forbidden", op.name
     assert {op.name for op in OPERATIONS if op.auth == "admin" and op.writes} == {
-        "admin_switch_set", "admin_key_create", "admin_key_revoke",
+        "admin_switch_set", "admin_key_create", "admin_key_revoke", "admin_allowlist_set",
     }  # fmt: skip
     assert (await m.read())["mandate"] == before["mandate"]
 

@@ -19,6 +19,7 @@ from venue import signing
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget, InMemory
 from venue.client import BODY_AT_MOST, Client
+from venue.met import NAMES_LOGGED
 from venue.networks import VenueNetwork
 
 pytestmark = pytest.mark.anyio
@@ -188,7 +189,55 @@ async def test_unknown_fields_are_left_out_and_counted(script: Scripted, client:
     )  # type: ignore[dict-item, index]
     answer = await client.ask("meta", "house")
     assert answer.data == {"universe": META["universe"], "marginTables": [], "collateralToken": 0}
-    assert client.met.unknown == {"newThing": 1, "secondNewThing": 1}
+    assert client.met.counts == {("meta", "field"): 2}
+
+
+async def test_a_status_that_is_not_listed_passes_as_it_is_and_is_counted(
+    script: Scripted, client: Client
+) -> None:
+    order = {"coin": "BTC", "side": "B", "limitPx": "1", "sz": "1", "oid": 1, "timestamp": 1}
+    rows = [
+        {"order": order, "status": status, "statusTimestamp": 1}
+        for status in ("filled", "somethingNew", "somethingNew", "iocCancelRejected")
+    ]
+    script.say(told(rows), told({"role": "janitor"}), told("portfolioMargin"), told("newMode"))
+    answer = await client.ask("historicalOrders", "relay", user=WALLET)
+    assert [r["status"] for r in answer.data] == [r["status"] for r in rows]
+    await client.ask("userRole", "house", user=WALLET)
+    await client.ask("userAbstraction", "house", user=WALLET)
+    assert client.met.counts == {
+        ("historicalOrders", "status"): 2,
+        ("userRole", "status"): 1,
+    }
+    await client.ask("userAbstraction", "house", user=WALLET)
+    assert client.met.counts["userAbstraction", "status"] == 1
+
+
+async def test_malformed_figures_left_out_rows_and_other_forms_are_counted_apart(
+    script: Scripted, client: Client
+) -> None:
+    rows = [{"coin": "BTC", "fundingRate": "0.1", "time": 1, "premium": "x"}, {"coin": 5}]
+    script.say(told(rows), told({"universe": 5}))
+    await client.ask("fundingHistory", "relay", coin="BTC", startTime=1)
+    with pytest.raises(Refused):
+        await client.ask("meta", "house")
+    assert client.met.counts == {
+        ("fundingHistory", "malformed"): 1,
+        ("fundingHistory", "dropped"): 1,
+        ("meta", "form"): 1,
+    }
+
+
+async def test_names_that_the_venue_makes_up_are_counted_without_end_and_logged_within_bounds(
+    script: Scripted, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="wallet.venue")
+    for n in range(10):
+        made_up = {f"f{n}_{i}": 1 for i in range(100)}
+        script.say(told({**META, **made_up}))  # type: ignore[dict-item]
+        await client.ask("meta", "house")
+    assert client.met.counts == {("meta", "field"): 1_000}
+    assert len([r for r in caplog.records if r.name == "wallet.venue"]) <= NAMES_LOGGED
 
 
 async def test_a_malformed_figure_is_no_answer_and_never_zero(

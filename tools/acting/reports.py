@@ -14,7 +14,7 @@ from pydantic import Field
 from domain.facts import Receipt
 from domain.ledger.claimed import unproven
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
-from domain.ledger.payloads import Noted, PaidFee, RefusedAttempt, Reported
+from domain.ledger.payloads import Noted, PaidFee, RefusedAttempt, Reported, Told
 from domain.ledger.stored import read
 from domain.ledger.written import written
 from domain.mandates.mandate import Mandate
@@ -220,6 +220,7 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
         tx_hash=asked.tx_hash,
         chain_id=asked.chain_id or m.chain_id,
         payload=written(said),
+        parsed=Told(what=said),
     )
     reads_paid = isinstance(said, PaidFee) and said.paid_read
     if ask.switches.paid_read_enforcement and new.amount_usdc is not None and reads_paid:
@@ -229,7 +230,7 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     broken = violations(case, new, same)
     event = uow.ledger.append(
         m.public_id,
-        replace(new, payload=flagged(new, broken)),
+        replace(new, payload=flagged(new, broken)) if broken else new,
         event_id=ask.ids.short("ev_"),
         now=ask.now,
     )

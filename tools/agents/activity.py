@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from heapq import heappop, heappush
 from typing import Any, Final, Literal
+
+import anyio.lowlevel
 
 from domain.ledger.events import Event
 from domain.ledger.payloads import PaidFee
 from domain.money import Usdc
-from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
-from domain.times import Timestamp
+from domain.times import Timestamp, timestamp
 from storage.paging import cursor_of, keys_of
+from storage.rows.mandates import Busy
 from storage.rows.transfers import BalanceEvent
 from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OneAgent, own_agent
 from tools.call.fields import Cursor, Limit, Page
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.kept import KEPT
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Written
+from tools.call.turns import each, found
+from tools.call.wire import told
 
 BALANCES: Final = "b"
 
@@ -25,7 +32,12 @@ BALANCES: Final = "b"
 EVER: Final = 2**62
 
 
-LEDGERS: Final = 100
+LEDGER: Final = "e:"
+
+
+# Ledgers that are named in one turn, and items of one source that are read in one.
+LEDGERS: Final = 500
+A_READ: Final = 20
 
 
 Key = tuple[int, str, int]
@@ -34,6 +46,9 @@ Key = tuple[int, str, int]
 """Where an item stands: its time in micros, its source, its number there. Newest first is falling
 order.
 """
+
+
+Item = tuple[Key, Event | BalanceEvent]
 
 
 class ActivityIn(OneAgent):
@@ -78,47 +93,102 @@ class ActivityPage(Page[EventActivity | BalanceActivity]):
     """A page of activity."""
 
 
-def activity(uow: UnitOfWork, ask: Ask[ActivityIn, None]) -> Reply:
+async def walk(deps: Deps, caller: Caller, asked: ActivityIn) -> Written:
     """Newest first; a page continues where the last one ended, whatever was added since.
 
     The person who registered the agent sees the rows of mandates of its own only; the agent sees
-    all it works under.
+    all it works under. Ledgers are merged by their newest row that the page may still hold, each
+    read a few rows at a time: a turn holds the loop no longer for ten thousand of them.
     """
-    asked, caller = ask.asked, ask.caller
-    agent = own_agent(uow, caller, asked.agent_id)
+    agent = await deps.store.read(lambda uow: own_agent(uow, caller, asked.agent_id).agent_id)
     at: Key = (EVER, "", 0)
     if asked.cursor is not None:
         stamp, source, number = keys_of(asked.cursor, (int, str, int))
         at = (stamp, source, number)
-    most = asked.limit + 1
-    before, before_n = _below(at, BALANCES)
-    changed = uow.transfers.events(agent.agent_id, before=before, before_n=before_n, limit=most)
-    found: list[tuple[Key, dict[str, Any]]] = [
-        ((micros(b.created_at), BALANCES, b.n), of_balance(b)) for b in changed
-    ]
+    merged = Merged(deps, agent, at)
+    merged.may_hold(EVER, BALANCES)
     owner = caller.user_id if caller.role == "owner" else None
-    for public_id, newest in _busy(uow, agent.agent_id, owner):
-        if len(found) >= most and newest < found[most - 1][0][0]:
-            break  # this ledger and those behind it are older than the whole page
-        rows = uow.ledger.before(public_id, *_below(at, f"e:{public_id}"), most)
-        found += [
-            ((micros(e.created_at), f"e:{public_id}", e.seq), of_event(public_id, e)) for e in rows
-        ]
-        found = sorted(found, key=lambda item: item[0], reverse=True)[:most]
-    page = found[: asked.limit]
-    more = cursor_of(*page[-1][0]) if len(found) > asked.limit else None
-    return Reply(200, {"items": [item for _, item in page], "next_cursor": more})
+    behind = (-1, "")
+    while some := await deps.store.read(partial(_busy, agent, owner, behind)):
+        for ledger in some:
+            merged.may_hold(ledger.newest, LEDGER + ledger.public_id)
+        behind = (some[-1].made, some[-1].public_id)
+        await anyio.lowlevel.checkpoint()
+    page = await found(lambda _, most: merged.some(most), asked.limit + 1)
+    shown = page[: asked.limit]
+    more = cursor_of(*shown[-1][0]) if len(page) > asked.limit else None
+    return Written({"items": await each(shown, _told), "next_cursor": more})
 
 
-def _busy(uow: UnitOfWork, agent_id: str, owner: str | None) -> Iterator[tuple[str, int]]:
-    """The ledgers under which an agent works, that with the newest row first; read as needed."""
-    behind = (EVER, "")
-    while True:
-        found = uow.mandates.busy_of_agent(agent_id, owner, behind=behind, limit=LEDGERS)
-        yield from found
-        if len(found) < LEDGERS:
-            return
-        behind = (found[-1][1], found[-1][0])
+def activity(uow: UnitOfWork, ask: Ask[ActivityIn, Written]) -> Written:
+    """A page of the feed."""
+    return ask.facts
+
+
+def _busy(agent_id: str, owner: str | None, behind: tuple[int, str], uow: UnitOfWork) -> list[Busy]:
+    return uow.mandates.busy_of_agent(agent_id, owner, behind=behind, limit=LEDGERS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source:
+    """A source in the heap, by the place of its newest item; `read` has the newest last."""
+
+    at: Key
+    name: str
+    read: list[Item]
+
+    def __lt__(self, other: _Source) -> bool:
+        return self.at > other.at
+
+
+class Merged:
+    """Sources of items, each newest first, as one; a source is read when its turn comes."""
+
+    def __init__(self, deps: Deps, agent_id: str, at: Key):
+        self._deps, self._agent, self._at = deps, agent_id, at
+        self._next: list[_Source] = []
+
+    def may_hold(self, newest: int, source: str) -> None:
+        """Name a source, and a time that none of its items is behind."""
+        stamp = min(newest, self._at[0])
+        heappush(self._next, _Source((stamp, source, EVER), source, []))
+
+    async def some(self, most: int) -> list[Item]:
+        """The next items, `most` at the most; fewer at the end."""
+        items: list[Item] = []
+        while self._next and len(items) < most:
+            first = heappop(self._next)
+            read, below = first.read, self._at
+            if read:
+                items.append(read.pop())
+                below = items[-1][0]
+            if not read:
+                read = await self._rows(first.name, below)
+                await anyio.lowlevel.checkpoint()
+            if read:
+                heappush(self._next, _Source(read[-1][0], first.name, read))
+        return items
+
+    async def _rows(self, source: str, at: Key) -> list[Item]:
+        """The next few items of a source below a place, the newest last."""
+        stamp, number = _below(at, source)
+        if source == BALANCES:
+            changed = await self._deps.store.read(
+                lambda uow: uow.transfers.events(
+                    self._agent, before=stamp, before_n=number, limit=A_READ
+                )
+            )
+            return [((micros(b.created_at), source, b.n), b) for b in reversed(changed)]
+        of = source.removeprefix(LEDGER)
+        rows = await self._deps.store.read(lambda uow: uow.ledger.before(of, stamp, number, A_READ))
+        return [((micros(e.created_at), source, e.seq), e) for e in reversed(rows)]
+
+
+def _told(item: Item) -> Any:
+    (_, source, _), what = item
+    if isinstance(what, BalanceEvent):
+        return told(BalanceActivity.model_validate(of_balance(what)), BalanceActivity)
+    return of_event(source.removeprefix(LEDGER), what)
 
 
 def _below(at: Key, source: str) -> tuple[int, int]:
@@ -130,16 +200,12 @@ def _below(at: Key, source: str) -> tuple[int, int]:
 
 
 def of_event(public_id: str, event: Event) -> dict[str, Any]:
-    """A ledger row; a paid read carries its reference."""
+    """A ledger row as it is kept; a paid read carries its reference."""
     fee = event.told.what
-    told: dict[str, Any] = {
-        "at": event.created_at,
-        "public_id": public_id,
-        "event": ledger_row(event),
-    }
+    body = {"at": timestamp(event.created_at), "public_id": public_id, "event": KEPT.row(event)}
     if isinstance(fee, PaidFee) and fee.paid_read:
-        return {"type": "paid_read", **told, "reference": reference(event, fee)}
-    return {"type": "event", **told}
+        return {"type": "paid_read", **body, "reference": reference(event, fee)}
+    return {"type": "event", **body}
 
 
 def reference(event: Event, fee: PaidFee) -> dict[str, Any]:
@@ -173,6 +239,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/agents/{agent_id}/activity"),
         takes=ActivityIn,
         gives=ActivityPage,
+        gather=walk,
         handler=activity,
         on_mcp=True,
         family="agents",

@@ -134,7 +134,7 @@ def load_case(
         now=ask.now,
         config=ask.config,
         switches=ask.switches,
-        events=tuple(uow.ledger.newest(m.public_id, events)) if events else (),
+        events=uow.ledger.newest(m.public_id, events) if events else (),
         chain=facts.vault,
         approvals=(
             *uow.approvals.pending(m.public_id, ask.now),

@@ -11,9 +11,12 @@ from domain.ledger.events import Event
 from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
 from domain.reads.step import Step, step_of
+from domain.reads.steps import recorded
+from domain.rules.case import Case
 from tools.call.wire import told
 
 MOST: Final = 20_000
+PAGES: Final = 512
 
 
 class _Row:
@@ -27,6 +30,17 @@ class _Row:
         self.steps: dict[tuple[bool, int | None], Step] = {}
 
 
+class _Page:
+    """What was made of one page of rows."""
+
+    __slots__ = ("events", "rows", "steps")
+
+    def __init__(self, events: tuple[Event, ...]):
+        self.events = events
+        self.rows: tuple[Any, ...] | None = None
+        self.steps: tuple[Any, ...] | None = None
+
+
 class Kept:
     """By the identity of what is shown: the store gives the same object while it keeps a row.
 
@@ -35,6 +49,7 @@ class Kept:
 
     def __init__(self) -> None:
         self._rows: dict[int, _Row] = {}
+        self._pages: dict[int, _Page] = {}
         self._written: dict[int, tuple[Step, Any]] = {}
         self._lock = threading.Lock()
 
@@ -47,6 +62,32 @@ class Kept:
                 while len(self._rows) > MOST:
                     del self._rows[next(iter(self._rows))]
         return found
+
+    def _page(self, events: tuple[Event, ...]) -> _Page:
+        found = self._pages.get(id(events))
+        if found is None or found.events is not events:
+            found = _Page(events)
+            with self._lock:
+                self._pages[id(events)] = found
+                while len(self._pages) > PAGES:
+                    del self._pages[next(iter(self._pages))]
+        return found
+
+    def rows(self, events: tuple[Event, ...]) -> list[Any]:
+        """The JSON of a page of ledger rows."""
+        page = self._page(events)
+        if page.rows is None:
+            page.rows = tuple(self.row(e) for e in events)
+        return list(page.rows)
+
+    def recorded(self, case: Case) -> list[Any]:
+        """The JSON of the steps that the case's rows, and logs that are no rows yet, tell."""
+        if case.provisional:
+            return [self.step(s) for s in recorded(case, self.step_of)]
+        page = self._page(case.events)
+        if page.steps is None:
+            page.steps = tuple(self.step(s) for s in recorded(case, self.step_of))
+        return list(page.steps)
 
     def row(self, event: Event) -> Any:
         """The JSON of a ledger row."""

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Final, Protocol
+
+import anyio.lowlevel
+import anyio.to_thread
 
 from domain.agents.policy import Policy
 from domain.ledger.record import EMPTY, Day, Record, roll
 from domain.mandates.mandate import Mandate, Status
 from domain.reads.hall import Standing, Subject, facts, foreign, hall_row
+from domain.reads.windows import chart
 from domain.settings import Config
+from domain.times import day_of
 from storage.rows.hall import HallAgent, HallDay
 from storage.rows.identities import Agent
+from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.wire import wire
 
-ROWS_AT_ONCE: Final = 2_000
+# Rows in one transaction, and mandates in one turn of the event loop.
+ROWS_AT_ONCE: Final = 100
+MANDATES_A_TURN: Final = 10
+
+# What one transaction computes anew; of an agent with more, it changes what it knows of.
+AT_ONCE: Final = 20
 
 
 AGENTS_A_ROUND: Final = 100
@@ -86,49 +98,53 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
     return more
 
 
-def standings(uow: UnitOfWork, agent_id: str, *, ahead: bool) -> list[Standing]:
-    """The mandates that an agent accepted and their stored days; `ahead` reads on to rows that are
-    not rolled up yet, storing nothing.
+def standings(
+    uow: UnitOfWork, agent: Agent, mandates: Sequence[Mandate], *, ahead: bool
+) -> list[Standing]:
+    """Some mandates of an agent with their stored days, but those that it did not accept;
+    `ahead` reads on to rows that are not rolled up yet, storing nothing.
     """
-    by_mandate: dict[str, dict[str, Day]] = {}
-    for row in uow.hall.days_of_agent(agent_id, "", EVER):
-        by_mandate.setdefault(row.public_id, {})[row.day] = Day.from_json(row.body["day"])
-    agent = uow.identities.agent(agent_id)
-    found = []
-    for m in uow.mandates.of_agent_non_draft(agent_id):
-        if m.accepted_at is None:
-            continue
-        record, days = stored(uow, m), by_mandate.get(m.public_id, {})
-        if ahead:
-            record, newer, _ = roll_on(uow, m)
-            days = days | {d.day: d for d in newer}
-        state = uow.ledger.state(m.public_id)
-        stopped = state.measured.stopped
-        told = tuple(days[d] for d in sorted(days))
-        worth = max(0, record.worth) if record.funded else None
-        found.append(
-            Standing(
-                m,
-                told,
-                worth,
-                stopped.reason if stopped else None,
-                sum(state.violations.values()),
-                own=agent is not None and m.owner_id == agent.owner_id,
-            )
-        )
-    return found
+    return [_standing(uow, agent, m, ahead=ahead) for m in mandates if counts(m)]
 
 
-def computed(uow: UnitOfWork, agent: Agent, known: Sequence[Standing], ask: Asked) -> HallAgent:
-    """An agent's row as of now."""
+def counts(m: Mandate) -> bool:
+    """True for a mandate that is in its agent's record."""
+    return m.accepted_at is not None and m.status not in (Status.DRAFT, Status.CANCELLED)
+
+
+def _standing(uow: UnitOfWork, agent: Agent, m: Mandate, *, ahead: bool) -> Standing:
+    of_agent = [r for r in uow.hall.days(m.public_id, "", EVER) if r.agent_id == m.agent_id]
+    days = {row.day: Day.from_json(row.body["day"]) for row in of_agent}
+    record = stored(uow, m)
+    if ahead:
+        record, newer, _ = roll_on(uow, m)
+        days |= {d.day: d for d in newer}
+    state = uow.ledger.state(m.public_id)
+    stopped = state.measured.stopped
+    return Standing(
+        m,
+        tuple(days[d] for d in sorted(days)),
+        max(0, record.worth) if record.funded else None,
+        stopped.reason if stopped else None,
+        sum(state.violations.values()),
+        own=m.owner_id == agent.owner_id,
+    )
+
+
+def subject_of(uow: UnitOfWork, agent: Agent) -> Subject:
+    """What a row says of the agent itself."""
     policy: Policy | None = uow.policies.get(agent.agent_id)
     ready = agent.address is not None or uow.addresses.has_any(agent.agent_id)
-    subject = Subject(agent.agent_id, agent.name, bool(policy and policy.accepts_mandates), ready)
+    return Subject(agent.agent_id, agent.name, bool(policy and policy.accepts_mandates), ready)
+
+
+def computed(subject: Subject, known: Sequence[Standing], ask: Asked) -> HallAgent:
+    """An agent's row as of now, with its chart."""
     totals = foreign(known)
     row = hall_row(subject, known, totals, ask.now, ask.config)
     working = [s for s in known if s.mandate.status is Status.WORKING]
     return HallAgent(
-        agent.agent_id,
+        subject.agent_id,
         subject.accepts_mandates,
         row.ranked,
         facts(row, totals, len(working), ask.now),
@@ -136,7 +152,29 @@ def computed(uow: UnitOfWork, agent: Agent, known: Sequence[Standing], ask: Aske
         sum(s.worth or 0 for s in working),
         ask.now,
         wire(row),
+        len(known),
+        sum(d.calls for s in known for d in s.days),
+        wire(chart(totals, day_of(ask.now))),
     )
+
+
+def known_row(uow: UnitOfWork, agent: Agent, ask: Asked, *, ahead: bool) -> HallAgent:
+    """An agent's row: computed anew where its mandates are few, else as the keeper stored it,
+    with what is known of the agent itself.
+    """
+    subject = subject_of(uow, agent)
+    kept = uow.hall.get(agent.agent_id)
+    mandates = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE + 1)
+    if len(mandates) <= AT_ONCE:
+        return computed(subject, standings(uow, agent, mandates, ahead=ahead), ask)
+    if kept is None:  # nothing is known of many until the keeper went over all of them
+        return computed(subject, (), ask)
+    said = {
+        "name": subject.name,
+        "accepts_mandates": subject.accepts_mandates,
+        "address_ready": subject.address_ready,
+    }
+    return replace(kept, accepts=subject.accepts_mandates, body={**kept.body, **said})
 
 
 def refresh_row(uow: UnitOfWork, agent_id: str, ask: Asked) -> None:
@@ -144,18 +182,42 @@ def refresh_row(uow: UnitOfWork, agent_id: str, ask: Asked) -> None:
     what it shows.
     """
     agent = uow.identities.agent(agent_id)
-    if agent is not None:
-        known = standings(uow, agent_id, ahead=False)
-        uow.hall.put(computed(uow, agent, known, ask))
+    if agent is None:
+        return
+    many = len(uow.mandates.of_agent(agent_id, after=None, limit=AT_ONCE + 1)) > AT_ONCE
+    if not many or uow.hall.get(agent_id) is not None:  # a first row of many is the keeper's
+        uow.hall.put(known_row(uow, agent, ask, ahead=False))
 
 
 async def refresh(deps: Deps, agent_id: str) -> None:
-    """Bring an agent's days and row up to date, some rows a transaction."""
+    """Bring an agent's days and row up to date, some rows a transaction, some mandates a turn."""
+    moment = Moment(deps.clock.now(), deps.config)
     for public_id in await deps.store.read(lambda uow: uow.mandates.ids_of_agent(agent_id)):
         while await deps.store.write(lambda uow, of=public_id: roll_up(uow, of)):  # type: ignore[misc]  # the default binds the loop's value
             pass
-    moment = Moment(deps.clock.now(), deps.config)
-    await deps.store.write(lambda uow: refresh_row(uow, agent_id, moment))
+    known: list[Standing] = []
+    at: str | None = None
+    while True:
+        some, at = await deps.store.read(partial(_some, agent_id, at))
+        known += some
+        if at is None:
+            break
+        await anyio.lowlevel.checkpoint()
+    known.sort(key=lambda s: (s.mandate.created_at, s.mandate.public_id))
+    agent = await deps.store.read(lambda uow: uow.identities.agent(agent_id))
+    if agent is not None:
+        subject = await deps.store.read(lambda uow: subject_of(uow, agent))
+        # Pure arithmetic over all of it: in a thread, the loop has its turn every few ms.
+        row = await anyio.to_thread.run_sync(computed, subject, known, moment)
+        await deps.store.write(lambda uow: uow.hall.put(row))
+
+
+def _some(agent_id: str, at: str | None, uow: UnitOfWork) -> tuple[list[Standing], str | None]:
+    """The next standings, and the cursor behind them; None at the end."""
+    agent = uow.identities.agent(agent_id)
+    mandates = uow.mandates.of_agent(agent_id, after=at, limit=MANDATES_A_TURN)
+    found = [] if agent is None else standings(uow, agent, mandates, ahead=False)
+    return found, after(mandates[-1]) if len(mandates) == MANDATES_A_TURN else None
 
 
 async def refresh_stale(deps: Deps, limit: int = AGENTS_A_ROUND) -> int:

@@ -9,17 +9,17 @@ from typing import Any, Final, Literal
 import anyio.lowlevel
 from pydantic import Field
 
+from domain.ledger.events import Event
 from domain.mandates.clauses import CardFooter, CardHeader, Clause
-from domain.mandates.mandate import MandateAttributes
+from domain.mandates.mandate import Mandate, MandateAttributes
 from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees
 from domain.reads.limits import Limits, LimitsNow, limits_now
 from domain.reads.lock import ChainState, Lock
 from domain.reads.progress import Progress, ShownStatus, status_shown
-from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
 from domain.reads.step import Step
-from domain.reads.steps import grouped, instruction, of_events, steps
+from domain.reads.steps import each_step, grouped, instruction, pinned
 from domain.reads.view import PARTS, MandateSummary, summary
 from domain.refusals import invalid
 from domain.rules.case import Case
@@ -35,6 +35,7 @@ from tools.call.fields import Cursor, Limit, OneMandate, Page
 from tools.call.fit import fitting
 from tools.call.kept import KEPT
 from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation, Takes, Written
+from tools.call.turns import each, found
 from tools.call.wire import told
 
 MANDATES_A_TURN: Final = 25
@@ -148,18 +149,18 @@ class StepPage(Page[Step]):
 
 async def walk(deps: Deps, caller: Caller, asked: ListIn) -> MandatePage:
     """Read the page some mandates a turn: 200 at once would keep everybody else waiting."""
-    found: list[tuple[str, MandateSummary]] = []
+    summaries: list[tuple[str, MandateSummary]] = []
     at, now = asked.cursor, deps.clock.now()
     while True:
-        most = min(MANDATES_A_TURN, asked.limit + 1 - len(found))
+        most = min(MANDATES_A_TURN, asked.limit + 1 - len(summaries))
         some = await deps.store.read(partial(_some, deps, caller, asked, now, at, most))
-        found += some
-        if len(some) < most or len(found) > asked.limit:
+        summaries += some
+        if len(some) < most or len(summaries) > asked.limit:
             break
         at = some[-1][0]
         await anyio.lowlevel.checkpoint()
-    page = found[: asked.limit]
-    more = page[-1][0] if len(found) > len(page) else None
+    page = summaries[: asked.limit]
+    more = page[-1][0] if len(summaries) > len(page) else None
     return MandatePage(items=[told for _, told in page], next_cursor=more)
 
 
@@ -175,12 +176,12 @@ def _some(
     """The next mandates, each with the cursor behind it."""
     ask, who = ask_of(uow, deps, caller, now, asked=a), caller.user_id or ""
     if caller.role == "owner":
-        found = uow.mandates.of_owner(
+        some = uow.mandates.of_owner(
             who, after=at, limit=most, proposed_only=a.proposed, status=a.status
         )
     else:
-        found = uow.mandates.of_agent(who, after=at, limit=most, status=a.status)
-    return [(after(m), summary(load_case(uow, ask, m, events=0))) for m in found]
+        some = uow.mandates.of_agent(who, after=at, limit=most, status=a.status)
+    return [(after(m), summary(load_case(uow, ask, m, events=0))) for m in some]
 
 
 def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, MandatePage]) -> Answer:
@@ -219,34 +220,58 @@ def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
 def _part(case: Case, name: str) -> Any:
     """One part in its wire form; rows and steps out of what is kept."""
     if name == "events":
-        return [KEPT.row(e) for e in case.events]
+        return KEPT.rows(case.events)
     if name == "steps":
-        return [KEPT.step(s) for s in steps(case, KEPT.step_of)]
+        own = told([*pinned(case), instruction(case.mandate)], list[Step])
+        return [*own[:-1], *KEPT.recorded(case), own[-1]]
     return told(PARTS[name](case), MandateRead.model_fields[name].annotation)
 
 
-def read_events(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Answer:
-    """The whole ledger, newest first, paged."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    events, more = _rows(uow, m.public_id, ask.asked)
-    return Answer(EventPage(items=[ledger_row(e) for e in events], next_cursor=more))
+async def walk_events(deps: Deps, caller: Caller, asked: PageIn) -> Written:
+    """The page, each row out of what is kept."""
+    page, _, more = await _rows(deps, caller, asked)
+    return Written({"items": await each(page, KEPT.row), "next_cursor": more})
 
 
-def read_steps(uow: UnitOfWork, ask: Ask[PageIn, None]) -> Answer:
-    """The whole record, newest first, paged; the instruction closes the last page."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    events, more = _rows(uow, m.public_id, ask.asked)
-    steps = grouped(of_events(events))
+async def walk_steps(deps: Deps, caller: Caller, asked: PageIn) -> Written:
+    """The page, each step out of what is kept; the instruction closes the last."""
+    page, m, more = await _rows(deps, caller, asked)
+    steps = grouped(await each(each_step(page, KEPT.step_of), _as_it_is))
     if more is None:
         steps = [*steps, instruction(m)]
-    return Answer(StepPage(items=steps, next_cursor=more))
+    return Written({"items": await each(steps, KEPT.step), "next_cursor": more})
 
 
-def _rows(uow: UnitOfWork, public_id: str, asked: PageIn) -> tuple[list[Any], str | None]:
-    before = keys_of(asked.cursor, (int,))[0] if asked.cursor else None
-    events = uow.ledger.page(public_id, before_seq=before, limit=asked.limit + 1)
+def _as_it_is(step: Step) -> Step:
+    return step
+
+
+async def _rows(
+    deps: Deps, caller: Caller, asked: PageIn
+) -> tuple[list[Event], Mandate, str | None]:
+    """A page of rows, newest first, its mandate, and the cursor behind it."""
+    start = keys_of(asked.cursor, (int,))[0] if asked.cursor else None
+
+    async def read(last: Event | None, most: int) -> list[Event]:
+        seq = last.seq if last is not None else start
+        return await deps.store.read(
+            lambda uow: uow.ledger.page(asked.public_id, before_seq=seq, limit=most)
+        )
+
+    m = await deps.store.read(lambda uow: seen_mandate(uow, caller, asked.public_id))
+    events = await found(read, asked.limit + 1)
     more = cursor_of(events[asked.limit - 1].seq) if len(events) > asked.limit else None
-    return events[: asked.limit], more
+    return events[: asked.limit], m, more
+
+
+def read_events(uow: UnitOfWork, ask: Ask[PageIn, Written]) -> Written:
+    """The whole ledger, newest first, paged."""
+    return ask.facts
+
+
+def read_steps(uow: UnitOfWork, ask: Ask[PageIn, Written]) -> Written:
+    """The whole record, newest first, paged; the instruction closes the last page."""
+    return ask.facts
 
 
 OPERATIONS: Final = (
@@ -297,6 +322,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates/{public_id}/events"),
         takes=PageIn,
         gives=EventPage,
+        gather=walk_events,
         handler=read_events,
         on_mcp=True,
         refusals=("not_found",),
@@ -309,6 +335,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates/{public_id}/steps"),
         takes=PageIn,
         gives=StepPage,
+        gather=walk_steps,
         handler=read_steps,
         on_mcp=True,
         refusals=("not_found",),

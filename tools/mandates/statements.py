@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -15,13 +14,17 @@ from domain.ledger.events import Event
 from domain.mandates.mandate import Mandate
 from domain.reads.statement import (
     NOTHING,
+    MandateWeek,
     Span,
     Statement,
     StatementOfAll,
     added,
+    mandate_week,
     statement,
     together,
 )
+from domain.reads.step import Step
+from domain.reads.steps import each_step, grouped
 from domain.reads.weeks import Week, last_full_week, week
 from storage.paging import cursor_of, keys_of
 from storage.rows.mandates import after
@@ -29,14 +32,17 @@ from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import seen_mandate
 from tools.call.fields import Cursor, Limit, OneMandate
-from tools.call.operation import HEAVY, Answer, Ask, Caller, Deps, Operation, Takes
+from tools.call.kept import KEPT
+from tools.call.operation import HEAVY, Ask, Caller, Deps, Operation, Takes, Written
+from tools.call.turns import each, found
+from tools.call.wire import told
 
 WEEK_FIELD: Final[Any] = Field(
     default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week"
 )
 
 
-MANDATES_A_TURN: Final = 10
+MANDATES_A_TURN: Final = 5
 
 
 class StatementIn(OneMandate):
@@ -55,17 +61,7 @@ class AllIn(Takes):
     cursor: Cursor = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Walked:
-    """What was gathered over many mandates: a page of spans, and the sums of all."""
-
-    period: Week
-    spans: Sequence[Span]
-    sums: Mapping[str, int] | None
-    next_cursor: str | None
-
-
-def _span(uow: UnitOfWork, m: Mandate, period: Week, events: Sequence[Event] = ()) -> Span:
+def _span(uow: UnitOfWork, m: Mandate, period: Week) -> Span:
     """The week by the checkpoints at its ends: no row of it is read for a figure."""
     ledger = uow.ledger
     return Span(
@@ -73,7 +69,7 @@ def _span(uow: UnitOfWork, m: Mandate, period: Week, events: Sequence[Event] = (
         period,
         ledger.state_before(m.public_id, period.start),
         ledger.state_before(m.public_id, period.end),
-        events,
+        (),
     )
 
 
@@ -81,21 +77,44 @@ def _period(name: str | None, now: datetime) -> Week:
     return week(name) if name else last_full_week(now)
 
 
-def one(uow: UnitOfWork, ask: Ask[StatementIn, None]) -> Answer:
-    """One mandate's week."""
-    asked = ask.asked
-    m = seen_mandate(uow, ask.caller, asked.public_id)
-    period = _period(asked.week, ask.now)
+async def walk_one(deps: Deps, caller: Caller, asked: StatementIn) -> Written:
+    """Each end of the week, its rows, its steps: a turn each, and the long lists some a turn.
+
+    Rows that are stored meanwhile are newer than the page, and in none of it.
+    """
+    m = await deps.store.read(lambda uow: seen_mandate(uow, caller, asked.public_id))
+    period, of = _period(asked.week, deps.clock.now()), m.public_id
     end = (micros(period.end), 0)
-    at, seq = min(end, tuple(keys_of(asked.cursor, (int, int)))) if asked.cursor else end
-    rows = uow.ledger.before(m.public_id, at, seq, asked.limit + 1)
-    rows = [e for e in rows if e.created_at >= period.start]
+    start = min(end, tuple(keys_of(asked.cursor, (int, int)))) if asked.cursor else end
+
+    async def read(last: Event | None, most: int) -> list[Event]:
+        at, seq = (micros(last.created_at), last.seq) if last is not None else start
+        rows = await deps.store.read(lambda uow: uow.ledger.before(of, at, seq, most))
+        return [e for e in rows if e.created_at >= period.start]
+
+    before = await deps.store.read(lambda uow: uow.ledger.state_before(of, period.start))
+    await anyio.lowlevel.checkpoint()
+    after_ = await deps.store.read(lambda uow: uow.ledger.state_before(of, period.end))
+    await anyio.lowlevel.checkpoint()
+    rows = await found(read, asked.limit + 1)
     page = rows[: asked.limit]
     more = cursor_of(micros(page[-1].created_at), page[-1].seq) if len(rows) > len(page) else None
-    return Answer(statement(_span(uow, m, period, page[::-1]), more))
+    steps = grouped(await each(each_step(page[::-1], KEPT.step_of), _as_it_is))
+    told_ = statement(Span(m, period, before, after_, page[::-1]), more, steps=())
+    body = told(told_, Statement) | {"steps": await each(steps, KEPT.step)}
+    return Written(body)
 
 
-async def walk(deps: Deps, caller: Caller, asked: AllIn) -> Walked:
+def _as_it_is(step: Step) -> Step:
+    return step
+
+
+def one(uow: UnitOfWork, ask: Ask[StatementIn, Written]) -> Written:
+    """One mandate's week."""
+    return ask.facts
+
+
+async def walk(deps: Deps, caller: Caller, asked: AllIn) -> Written:
     """Go over all mandates, some a turn, so that nobody waits for the longest list.
 
     Every mandate's figures are of one snapshot; those of different mandates need not be.
@@ -114,12 +133,10 @@ async def walk(deps: Deps, caller: Caller, asked: AllIn) -> Walked:
         at = after(some[-1].mandate)
         await anyio.lowlevel.checkpoint()
     page = spans[: asked.limit]
-    return Walked(
-        period=period,
-        spans=page,
-        sums=sums if asked.cursor is None else None,
-        next_cursor=after(page[-1].mandate) if len(spans) > len(page) else None,
-    )
+    more = after(page[-1].mandate) if len(spans) > len(page) else None
+    head = together((), period, sums if asked.cursor is None else None, more)
+    weeks = await each(page, lambda s: told(mandate_week(s), MandateWeek), MANDATES_A_TURN)
+    return Written(told(head, StatementOfAll) | {"mandates": weeks})
 
 
 def _some(owner: str, period: Week, at: str | None, uow: UnitOfWork) -> list[Span]:
@@ -127,10 +144,9 @@ def _some(owner: str, period: Week, at: str | None, uow: UnitOfWork) -> list[Spa
     return [_span(uow, m, period) for m in found]
 
 
-def every(uow: UnitOfWork, ask: Ask[AllIn, Walked]) -> Answer:
+def every(uow: UnitOfWork, ask: Ask[AllIn, Written]) -> Written:
     """The week across all non-draft mandates."""
-    w = ask.facts
-    return Answer(together(w.spans, w.period, w.sums, w.next_cursor))
+    return ask.facts
 
 
 OPERATIONS: Final = (
@@ -144,6 +160,7 @@ OPERATIONS: Final = (
         takes=StatementIn,
         gives=Statement,
         weight=HEAVY,
+        gather=walk_one,
         handler=one,
         family="statements",
         refusals=("not_found",),

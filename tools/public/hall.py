@@ -11,8 +11,8 @@ from pydantic import Field
 
 from domain.agents.policy import OPEN_LOG_BYTES, shown, size
 from domain.money import Usdc
-from domain.reads.hall import HallMandate, HallRow, foreign, mandate_row
-from domain.reads.windows import Chart, chart
+from domain.reads.hall import HallMandate, HallRow, mandate_row
+from domain.reads.windows import Chart
 from domain.times import Timestamp
 from storage.rows.hall import hall_after
 from storage.unit_of_work import UnitOfWork
@@ -21,7 +21,7 @@ from tools.call.fields import AgentId, Cursor, Limit, Page
 from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
 from tools.call.shapes import PolicyChange
 from tools.call.wire import wire
-from tools.keeper.rollup import computed, standings
+from tools.keeper.rollup import AT_ONCE, known_row, standings
 
 # No open answer grows beyond 64 KiB (contract 1); a chart of 400 days takes 28 KiB at most.
 PAGE_BYTES: Final = 60_000
@@ -68,12 +68,12 @@ class ProofIn(Takes):
 
 
 class Proof(Gives):
-    """Four live numbers."""
+    """Four live numbers, measured: agents with an accepted mandate, what works, executed calls."""
 
     agents: int
     mandates_working: int
     usdc_working: Usdc
-    actions_recorded: int
+    actions_recorded: int = Field(description="calls that vaults executed")
     as_of: Timestamp
 
 
@@ -99,15 +99,16 @@ def fitting(rows: Sequence[Row], most: int) -> list[Row]:
 
 
 def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
-    """One agent, up to the newest row."""
+    """One agent, up to the newest row where its mandates are few, else as the keeper last had it;
+    the newest of them in any case.
+    """
     agent = uow.identities.agent(ask.asked.agent_id)
     if agent is None:
         raise not_found("agent")
-    known = standings(uow, agent.agent_id, ahead=True)
-    told = dict(computed(uow, agent, known, ask).body)
-    newest = sorted(known, key=lambda s: (s.mandate.created_at, s.mandate.public_id), reverse=True)
-    told["mandates"] = fitting([mandate_row(s) for s in newest], MANDATES_BYTES)
-    told["chart"] = chart(foreign(known), told["as_of"][:10])
+    row = known_row(uow, agent, ask, ahead=True)
+    newest = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE)
+    shown_ = [mandate_row(s) for s in standings(uow, agent, newest, ahead=True)]
+    told = {**row.body, "mandates": fitting(shown_, MANDATES_BYTES), "chart": row.chart}
     # Results on paper have a place of their own, so that none can be taken for a measured one.
     told["paper"] = []
     told["policy_changes"] = shown(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)
@@ -116,12 +117,12 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
 
 def proof(uow: UnitOfWork, ask: Ask[ProofIn, None]) -> Reply:
     """Four live numbers for the start page."""
-    agents, working, usdc = uow.hall.totals()
+    all_ = uow.hall.totals()
     told = {
-        "agents": agents,
-        "mandates_working": working,
-        "usdc_working": Usdc(usdc),
-        "actions_recorded": uow.hall.rows_recorded(),
+        "agents": all_.agents,
+        "mandates_working": all_.mandates_working,
+        "usdc_working": Usdc(all_.usdc_working_micros),
+        "actions_recorded": all_.calls,
         "as_of": ask.now,
     }
     return Reply(200, told)

@@ -10,7 +10,7 @@ from domain.refusals import Refused
 from domain.times import timestamp
 from domain.trading.indices import usdc_text
 from domain.trading.modes import effective_mode
-from domain.trading.own import KEY_LONGEST, AgentKey, KeyKind, Link, agent_name, usable
+from domain.trading.own import KEY_LONGEST, AgentKey, KeyKind, Link, agent_name, standing, usable
 from domain.trading.venue import CHAIN_NAMES, ApprovedAgent, Held, Network
 from tools.call.fields import Nothing
 from tools.call.operation import Caller, Deps, Gives, Operation, Reply
@@ -25,8 +25,10 @@ from tools.trading.fields import (
     signed_in,
     venue_of,
 )
+from tools.trading.keys import kept
 
 AGENTS_S: Final = 60
+ENABLE: Final = "POST /wallet/own/enable/relay"
 EQUITY_S: Final = 20
 _FIRST_DEX: Final = ""
 _USDC: Final = 0
@@ -59,7 +61,7 @@ class KeeperEnableOut(EnableOut):
 class StepOut(Gives):
     """One thing that is still to do."""
 
-    step: Literal["link", "enable", "verify", "fund", "builder_fee"]
+    step: Literal["link", "enable", "verify", "renew", "fund", "builder_fee"]
     text: str
     route: str | None
 
@@ -141,8 +143,9 @@ async def status(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
     fee = await builder_status(deps, found, network)
     told = await agents_told(deps, found, good_for_s=AGENTS_S) if found else None
     mode, worth = await equity_of(deps, found) if found else (None, None)
-    order, keeper = await _keys(deps, found)
+    order, keeper = await kept(deps, found, told) if found else (None, None)
     enabled = usable(order, told.value if told else None, now)
+    last = await _last(deps, found)
     body = {
         "linked": found is not None,
         "wallet": found.wallet if found else None,
@@ -161,20 +164,22 @@ async def status(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
         "allowlisted": allowed,
         "mode": effective_mode(now_on, "terminal", allowed=allowed),
         "stale": found is not None and (told is None or told.stale or worth is None),
-        "next": _next(found, order, enabled, worth, fee, deps.config.trading.builder_address),
+        "next": _next(
+            found,
+            _key_step(order, last, now, enabled=enabled),
+            worth,
+            fee,
+            deps.config.trading.builder_address,
+        ),
     }
     return Reply(200, body)
 
 
-async def _keys(deps: Deps, found: Link | None) -> tuple[AgentKey | None, AgentKey | None]:
+async def _last(deps: Deps, found: Link | None) -> AgentKey | None:
+    """The newest order key that the venue took, also one that ended."""
     if found is None:
-        return None, None
-    return await deps.store.read(
-        lambda uow: (
-            uow.venue.key_in_use(found.link_id, "order"),
-            uow.venue.key_in_use(found.link_id, "keeper"),
-        )
-    )
+        return None
+    return await deps.store.read(lambda uow: uow.venue.last_key(found.link_id, "order"))
 
 
 def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> dict[str, Any]:
@@ -200,8 +205,7 @@ async def _keeper_enable(
 
 def _next(
     found: Link | None,
-    order: AgentKey | None,
-    enabled: bool,
+    key_step: dict[str, Any] | None,
     worth: Decimal | None,
     fee: dict[str, Any],
     builder: str | None,
@@ -210,16 +214,37 @@ def _next(
     steps = []
     if found is None:
         return [_step("link", "Link a wallet", "POST /wallet/own/link/challenge")]
-    if order is None:
-        steps.append(_step("enable", "Approve an order key", "POST /wallet/own/enable/relay"))
-    elif not enabled:
-        steps.append(_step("verify", "Check the approval", "POST /wallet/own/enable/verify"))
+    if key_step is not None:
+        steps.append(key_step)
     if worth is not None and worth <= 0:
         steps.append(_step("fund", "Deposit USDC at the venue", None))
     if builder is not None and not fee["approved"]:
         text = "Approve the builder fee at the venue, if you want to"
         steps.append(_step("builder_fee", text, "GET /wallet/builder-fee/config"))
     return steps
+
+
+def _key_step(
+    order: AgentKey | None, last: AgentKey | None, now: datetime, *, enabled: bool
+) -> dict[str, Any] | None:
+    """What is to do about the order key, and why: one that expired, was revoked or ends soon is
+    told of."""
+    key = order or last
+    if key is None:
+        return _step("enable", "Approve an order key", ENABLE)
+    stands = standing(key, enabled=enabled, now=now)
+    if stands == "good":
+        return None
+    if stands == "unverified":
+        return _step("verify", "Check the approval", "POST /wallet/own/enable/verify")
+    until = timestamp(key.valid_until)
+    why = {
+        "ending": f"Your order key ends at {until}",
+        "gone": "The venue names your order key no more: it was revoked there, or replaced",
+        "expired": f"Your order key ended at {until}; the venue may still take it until revoked",
+        "revoked": "Your order key was revoked",
+    }[stands]
+    return _step("renew" if stands == "ending" else "enable", f"{why}. Approve a new one", ENABLE)
 
 
 def _step(step: str, text: str, route: str | None) -> dict[str, Any]:

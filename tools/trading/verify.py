@@ -21,6 +21,7 @@ from tools.trading.fields import (
     own_write,
     venue_of,
 )
+from tools.trading.keys import keys_of, note
 
 
 class VerifiedAgent(Gives):
@@ -52,8 +53,7 @@ class _Looking:
 def in_use(uow: UnitOfWork, ask: Ask[Nothing, None]) -> _Looking:
     """The keys to look for. Errors: `not_linked`."""
     link = own_link(uow, ask)
-    keys = uow.venue.key_in_use
-    return _Looking(link, keys(link.link_id, "order"), keys(link.link_id, "keeper"))
+    return _Looking(link, *keys_of(uow, link))
 
 
 async def look(deps: Deps, caller: Caller, begun: _Looking) -> tuple[ApprovedAgent, ...]:
@@ -74,10 +74,7 @@ def verified(
     uow: UnitOfWork, ask: Ask[Nothing, None], begun: _Looking, told: tuple[ApprovedAgent, ...]
 ) -> Reply:
     """Keep what the venue said of each key, and say whether the order key may sign now."""
-    for key in (begun.order, begun.keeper):
-        if key is not None:
-            there = listed(key, told) is not None
-            uow.venue.check_key(key.approval_id, listed=there, now=ask.now)
+    note(uow, (begun.order, begun.keeper), told, ask.now)
     order = uow.venue.key_in_use(begun.link.link_id, "order")
     line = listed(order, told) if order is not None and usable(order, told, ask.now) else None
     agent = None

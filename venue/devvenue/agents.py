@@ -2,7 +2,7 @@
 
 Source: venue page 1.3 and transcripts of the venue's testnet: expiry is lazy (an expired key goes
 on trading until it is pruned), a removal, also by rotation, is pending for about five seconds, and
-a key just removed is answered otherwise than one that never was.
+a key just rotated is answered otherwise than one that never was (decision 0015).
 """
 
 from __future__ import annotations
@@ -71,8 +71,10 @@ def approve_agent(state: State, account: Account, action: dict[str, Any]) -> Non
     if former is None and name != UNNAMED and named >= state.rules.extra_agents:
         raise Refused(say.too_many_agents(state.rules.extra_agents))
     if former is not None:
-        _forget(state, account, former)
+        _forget(state, former)
         _pend(state, account)
+        # Seen after a rotation only: for a while the old key is answered as its master's.
+        state.removed[former.address] = (account.address, account.removal_until)
     account.agents[name] = Agent(address=address, name=name, valid_until=valid_until)
     state.agent_of[address] = account.address
     state.removed.pop(address, None)
@@ -93,18 +95,17 @@ def remove_agent(state: State, account: Account, name: str) -> None:
     former = account.agents.pop(name, None)
     _pend(state, account)
     if former is not None:
-        _forget(state, account, former)
+        _forget(state, former)
 
 
 def _pend(state: State, account: Account) -> None:
     account.removal_until = state.now() + state.rules.removal_ms
 
 
-def _forget(state: State, account: Account, agent: Agent) -> None:
+def _forget(state: State, agent: Agent) -> None:
     """An agent is gone, and with it the nonces of its key: its old actions could be sent again."""
     state.agent_of.pop(agent.address, None)
     state.nonces.pop(agent.address, None)
-    state.removed[agent.address] = (account.address, state.now() + state.rules.removal_ms)
 
 
 def prune_agents(state: State, account: Account) -> None:
@@ -112,7 +113,7 @@ def prune_agents(state: State, account: Account) -> None:
     for name, agent in list(account.agents.items()):
         if agent.valid_until <= state.now():
             del account.agents[name]
-            _forget(state, account, agent)
+            _forget(state, agent)
 
 
 def approve_builder(state: State, account: Account, action: dict[str, Any]) -> None:

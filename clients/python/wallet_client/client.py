@@ -14,6 +14,28 @@ class WalletClient(Transport):
     Errors: `Refused`, with the service's refusal block.
     """
 
+    async def admin_allowlist(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.AllowlistPage:
+        """Wallets and people on the trade allowlist, and who put them there."""
+        return await self.ask(
+            "GET",
+            "/wallet/admin/allowlist",
+            models.AllowlistPage,
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    async def admin_allowlist_set(
+        self, *, item: str, allowed: bool, why: str
+    ) -> models.AllowlistSet:
+        """Put a wallet or a person on the trade allowlist, or take them off, with a reason."""
+        return await self.ask(
+            "PUT",
+            f"/wallet/admin/allowlist/{item}",
+            models.AllowlistSet,
+            body={"allowed": allowed, "why": why},
+        )
+
     async def admin_counts(self) -> models.Counts:
         """How many agents, mandates and recorded actions there are."""
         return await self.ask("GET", "/wallet/admin/counts", models.Counts)
@@ -29,6 +51,17 @@ class WalletClient(Transport):
     async def admin_key_revoke(self, *, key_id: str) -> models.HouseKeyRevoked:
         """It stops working at once."""
         return await self.ask("DELETE", f"/wallet/admin/keys/{key_id}", models.HouseKeyRevoked)
+
+    async def admin_limit_log(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.LimitLogPage:
+        """Every change of who may trade live, and of how much, with its reason."""
+        return await self.ask(
+            "GET",
+            "/wallet/admin/limit-log",
+            models.LimitLogPage,
+            query={"limit": limit, "cursor": cursor},
+        )
 
     async def admin_switches(self) -> models.SwitchesOut:
         """Every availability switch, its value, and where that comes from."""

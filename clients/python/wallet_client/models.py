@@ -54,6 +54,19 @@ class AllowedItems(BaseModel):
     set_by: Literal["service"]
 
 
+class AllowedOut(BaseModel):
+    """
+    One item of the list.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    item: str
+    changed_at: AwareDatetime
+    changed_by: str
+
+
 class AllowedPeriod(BaseModel):
     """
     Until when, exclusive; null before the signature.
@@ -65,6 +78,32 @@ class AllowedPeriod(BaseModel):
     value: AwareDatetime | None
     clause: Literal[8]
     set_by: Literal["mandate"]
+
+
+class AllowlistPage(BaseModel):
+    """
+    Who may trade live, where the switches are on.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[AllowedOut]
+    next_cursor: str | None
+
+
+class AllowlistSet(BaseModel):
+    """
+    How it stands now; `changed` is false where it stood so before, and nothing was written.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    item: str
+    allowed: bool
+    changed: bool
+    as_of: AwareDatetime
 
 
 class ApprovalDecision(BaseModel):
@@ -530,6 +569,18 @@ class FieldChange(BaseModel):
     cut: CutBytes | None = None
 
 
+class FromTo(BaseModel):
+    """
+    What a value was, and what it became; an amount is USDC with 6 decimals.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    from_: Annotated[bool | str | None, Field(alias="from")]
+    to: bool | str | None
+
+
 class FundCall(BaseModel):
     """
     One of the two calls that put money in, in their order.
@@ -721,6 +772,34 @@ class KeyTold(BaseModel):
     key_id: str
     created_at: AwareDatetime
     revoked_at: AwareDatetime | None
+
+
+class LimitChangeOut(BaseModel):
+    """
+    One row of the limit log.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    what: Literal["allowlist", "switch", "limits"]
+    subject: str
+    changes: dict[str, FromTo]
+    changed_at: AwareDatetime
+    changed_by: str
+    why: str | None
+
+
+class LimitLogPage(BaseModel):
+    """
+    Changes of who may trade live, and of how much; newest first.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[LimitChangeOut]
+    next_cursor: str | None
 
 
 class LinkChallengeOut(BaseModel):
@@ -1345,7 +1424,7 @@ class StepOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    step: Literal["link", "enable", "verify", "fund", "builder_fee"]
+    step: Literal["link", "enable", "verify", "renew", "fund", "builder_fee"]
     text: str
     route: str | None
 
@@ -3299,7 +3378,7 @@ class ProgressSummary(BaseModel):
 
 class Proof(BaseModel):
     """
-    Four live numbers.
+    Four live numbers, measured: agents with an accepted mandate, what works, executed calls.
     """
 
     model_config = ConfigDict(
@@ -3315,7 +3394,7 @@ class Proof(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
-    actions_recorded: int
+    actions_recorded: Annotated[int, Field(description="calls that vaults executed")]
     as_of: AwareDatetime
 
 

@@ -4,6 +4,46 @@
  */
 
 export interface paths {
+    "/wallet/admin/allowlist": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List who may trade live
+         * @description Wallets and people on the trade allowlist, and who put them there.
+         */
+        get: operations["admin_allowlist"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/admin/allowlist/{item}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set who may trade live
+         * @description Put a wallet or a person on the trade allowlist, or take them off, with a reason.
+         */
+        put: operations["admin_allowlist_set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/admin/counts": {
         parameters: {
             query?: never;
@@ -63,6 +103,26 @@ export interface paths {
          * @description It stops working at once.
          */
         delete: operations["admin_key_revoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/admin/limit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the limit log
+         * @description Every change of who may trade live, and of how much, with its reason.
+         */
+        get: operations["admin_limit_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1815,6 +1875,13 @@ export interface components {
             /** @constant */
             set_by: "service";
         };
+        /** @description One item of the list. */
+        AllowedOut: {
+            item: string;
+            /** Format: date-time */
+            changed_at: string;
+            changed_by: string;
+        };
         /** @description Until when, exclusive; null before the signature. */
         AllowedPeriod: {
             value: string | null;
@@ -1836,6 +1903,19 @@ export interface components {
         AllowedVsUsed: {
             largest_move: components["schemas"]["LargestMove"];
             busiest_day: components["schemas"]["BusiestDay"];
+        };
+        /** @description Who may trade live, where the switches are on. */
+        AllowlistPage: {
+            items: components["schemas"]["AllowedOut"][];
+            next_cursor: string | null;
+        };
+        /** @description How it stands now; `changed` is false where it stood so before, and nothing was written. */
+        AllowlistSet: {
+            item: string;
+            allowed: boolean;
+            changed: boolean;
+            /** Format: date-time */
+            as_of: string;
         };
         /** @description Budget and cap per action. */
         AmountOf: {
@@ -2550,6 +2630,11 @@ export interface components {
             deposits: components["schemas"]["Usdc"];
             withdrawals: components["schemas"]["Usdc"];
         };
+        /** @description What a value was, and what it became; an amount is USDC with 6 decimals. */
+        FromTo: {
+            from: boolean | string | null;
+            to: boolean | string | null;
+        };
         /** @description One of the two calls that put money in, in their order. */
         FundCall: {
             chain_id: number;
@@ -2802,6 +2887,24 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             occurred_at: string;
+        };
+        /** @description One row of the limit log. */
+        LimitChangeOut: {
+            /** @enum {string} */
+            what: "allowlist" | "switch" | "limits";
+            subject: string;
+            changes: {
+                [key: string]: components["schemas"]["FromTo"];
+            };
+            /** Format: date-time */
+            changed_at: string;
+            changed_by: string;
+            why: string | null;
+        };
+        /** @description Changes of who may trade live, and of how much; newest first. */
+        LimitLogPage: {
+            items: components["schemas"]["LimitChangeOut"][];
+            next_cursor: string | null;
         };
         /** @description The same, with what was broken, newest first. */
         Limits: {
@@ -3692,7 +3795,7 @@ export interface components {
         /** @description One thing that is still to do. */
         StepOut: {
             /** @enum {string} */
-            step: "link" | "enable" | "verify" | "fund" | "builder_fee";
+            step: "link" | "enable" | "verify" | "renew" | "fund" | "builder_fee";
             text: string;
             route: string | null;
         };
@@ -4134,6 +4237,180 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    admin_allowlist: {
+        parameters: {
+            query?: {
+                /** @description rows a page */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowlistPage"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    admin_allowlist_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description a wallet's address or a user id; a wallet counts only once it is linked */
+                item: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example true */
+                    allowed: boolean;
+                    /**
+                     * @description why; kept in the limit log
+                     * @example asked by mail, known to us
+                     */
+                    why: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowlistSet"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     admin_counts: {
         parameters: {
             query?: never;
@@ -4431,6 +4708,83 @@ export interface operations {
             };
             /** @description Refused: body_too_large */
             413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    admin_limit_log: {
+        parameters: {
+            query?: {
+                /** @description rows a page */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitLogPage"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;

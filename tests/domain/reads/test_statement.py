@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from domain.ledger.books import Books
 from domain.ledger.events import Event, NewEvent
-from domain.reads.statement import NOTHING, Span, added, figures, statement, together
+from domain.reads.statement import NOTHING, Span, added, figures, mandate_week, statement, together
 from domain.reads.weeks import Week, last_full_week, week, week_of
 from domain.refusals import Refused
 from tests.domain.ledger.test_books import interleaved, stories
@@ -197,7 +197,9 @@ def test_all_mandates_add_up() -> None:
     period = week_of(START)
     one = span(spread([deposit(500), row("fee", "0.5")], timedelta(minutes=1)), period)
     two = span(spread([deposit("0.000001"), row("resolve", -1)], timedelta(minutes=1)), period)
-    told = on_the_wire(together([one, two], period, added(NOTHING, [one, two])))
+    told = on_the_wire(
+        together([mandate_week(one), mandate_week(two)], period, added(NOTHING, [one, two]))
+    )
     assert told["totals"]["worth"]["end"] == "500.000001"
     assert told["totals"]["result"]["realized"] == "-1.500000"
     for path in (("worth", "end"), ("flows", "deposits"), ("result", "estimated")):

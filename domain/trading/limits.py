@@ -1,0 +1,29 @@
+"""What the limit log keeps: every change of who may trade live, and of how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+Kind = Literal["allowlist", "switch", "limits"]
+# Switches that decide whether real orders are placed (trading 00.1).
+TRADING_SWITCHES: Final = ("live_terminal", "live_door", "venue_mainnet", "stop_line_dry_run")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitChange:
+    """One row of the limit log; it is never changed.
+
+    Shapes: `subject` is the item of the allowlist, the name of the switch, or whose limit it is;
+    `changes` is `{field: {from, to}}`; `changed_by` is `settings`, `operator` (this machine),
+    `admin` (an admin key) or a user id. Source: trading 00.1 and 1.
+    """
+
+    what: Kind
+    subject: str
+    changes: Mapping[str, Any]
+    changed_at: datetime
+    changed_by: str
+    why: str | None = None

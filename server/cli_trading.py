@@ -1,0 +1,89 @@
+"""Commands of the trading side: who may trade live, links at the venue, the signer."""
+
+from __future__ import annotations
+
+import click
+
+from domain.trading.venue import Network
+from server.terminal import read_settings, run, say
+
+
+@click.group()
+def allowlist() -> None:
+    """Who may trade live; a change acts on the next request of every process."""
+
+
+@allowlist.command("list")
+def allowlist_list() -> None:
+    """Show the wallets and people on the list."""
+    from server.maintenance import list_allowed
+
+    say(run(lambda: list_allowed(read_settings())))
+
+
+@allowlist.command("add")
+@click.argument("item")
+@click.option("--why", required=True, help="Kept in the limit log.")
+def allowlist_add(item: str, why: str) -> None:
+    """Let ITEM, a wallet's address or a user id, trade live where the switches are on."""
+    _allow(item, why, allowed=True)
+
+
+@allowlist.command("remove")
+@click.argument("item")
+@click.option("--why", required=True, help="Kept in the limit log.")
+def allowlist_remove(item: str, why: str) -> None:
+    """Take ITEM off the list; it can still close what is open."""
+    _allow(item, why, allowed=False)
+
+
+@allowlist.command("log")
+@click.option("--newest", type=click.IntRange(1, 1_000), default=50, show_default=True)
+def allowlist_log(newest: int) -> None:
+    """Show the limit log: every change of who may trade live, and of how much."""
+    from server.maintenance import limit_log
+
+    say(run(lambda: limit_log(read_settings(), newest)))
+
+
+def _allow(item: str, why: str, *, allowed: bool) -> None:
+    from server.maintenance import set_allowed
+
+    try:
+        changed = run(lambda: set_allowed(read_settings(), item, why, allowed=allowed))
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    if not changed:
+        raise click.ClickException(f"{item} is {'on' if allowed else 'not on'} the list already")
+
+
+@click.command()
+@click.argument("wallet")
+@click.option("--network", type=click.Choice(["mainnet", "testnet"]), required=True)
+@click.option("--why", required=True, help="Kept with the ended link.")
+def unlink(wallet: str, network: Network, why: str) -> None:
+    """End the link of a WALLET at the venue, and every key under it; only an operator moves a
+    link."""
+    from server.maintenance import end_link
+
+    if not run(lambda: end_link(read_settings(), wallet, network, why)):
+        raise click.ClickException(f"no link of {wallet} on {network}")
+
+
+@click.command()
+def signer() -> None:
+    """Hold keeper keys behind a Unix socket, apart from the service; signs closes and cancels
+    only."""
+    from server.signer.process import NotStarted, run_signer
+    from server.start import prepare_logging
+
+    settings = read_settings()
+    prepare_logging(settings)
+    try:
+        run(lambda: run_signer(settings, _told))
+    except NotStarted as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _told(text: str) -> None:
+    click.echo(text, err=True)

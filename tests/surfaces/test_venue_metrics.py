@@ -1,0 +1,55 @@
+"""What the venue says that is not known here is counted in /metrics, under labels of our own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
+
+from http_shim.application import build
+from tests.tools.trading.conftest import a_desk, order_key
+from tools.catalogue import OPERATIONS
+from venue.devvenue import Fault
+from venue.reads import READS
+
+pytestmark = pytest.mark.anyio
+LINE = re.compile(
+    r'wallet_venue_unknown_total\{network="(\w+)",kind="(\w+)",what="(\w+)"\} ([0-9]+)'
+)
+
+
+async def test_unknown_fields_and_words_are_counted_by_kind_and_never_by_name(
+    sqlite_url: str,
+) -> None:
+    hostile = 'x"} 1\nwallet_requests_total{a="b'
+    async with a_desk(sqlite_url) as desk:
+        p = await desk.linked()
+        desk.main.faults.add(Fault(effect="unknown_field", kind="meta", times=1))
+        desk.test.faults.add(
+            Fault(effect="malformed", kind="userAbstraction", value=hostile, times=1)
+        )
+        refused = {"status": "err", "response": "Nobody has heard this"}
+        desk.test.faults.add(Fault(effect="malformed", route="/exchange", value=refused))
+        service = TestServer(build(desk.deps, OPERATIONS))
+        await service.start_server()
+        async with ClientSession() as http:
+            async with http.get(service.make_url("/metrics")) as r:
+                assert "wallet_venue" not in await r.text()
+            async with http.get(service.make_url("/wallet/info/meta")) as r:
+                assert r.status == 200
+            await desk.ok("own_status", p.caller)
+            await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(1)))
+            async with http.get(service.make_url("/metrics")) as r:
+                text = await r.text()
+        await service.close()
+    assert "# TYPE wallet_venue_unknown_total counter" in text
+    found = {m[:3]: int(m[3]) for m in LINE.findall(text)}
+    assert found["mainnet", "meta", "field"] > 0
+    assert found["testnet", "userAbstraction", "status"] == 1
+    assert found["testnet", "exchange", "words"] == 1
+    assert {kind for _, kind, _ in found} <= {*READS, "exchange"}
+    assert len(found) == text.count("wallet_venue_unknown_total{")
+    assert "unheardOf" not in text
+    assert 'a="b' not in text

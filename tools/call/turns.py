@@ -1,0 +1,38 @@
+"""A long list, some of it a turn: what is done at once keeps everybody else waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, TypeVar
+
+import anyio.lowlevel
+
+A = TypeVar("A")
+B = TypeVar("B")
+ITEMS_A_TURN: Final = 25
+
+
+async def each(items: Iterable[A], of: Callable[[A], B], a_turn: int = ITEMS_A_TURN) -> list[B]:
+    """`of` of every item; the others on the loop have their turn every `a_turn` items."""
+    told: list[B] = []
+    for n, item in enumerate(items, start=1):
+        told.append(of(item))
+        if n % a_turn == 0:
+            await anyio.lowlevel.checkpoint()
+    return told
+
+
+async def found(read: Callable[[A | None, int], Awaitable[list[A]]], most: int) -> list[A]:
+    """The first `most` items of a list that is read some a turn.
+
+    `read(last, n)` gives the next `n` items behind `last`, or behind nothing; fewer at the end.
+    """
+    items: list[A] = []
+    while len(items) < most:
+        wanted = min(ITEMS_A_TURN, most - len(items))
+        some = await read(items[-1] if items else None, wanted)
+        items += some
+        if len(some) < wanted:
+            break
+        await anyio.lowlevel.checkpoint()
+    return items

@@ -1,0 +1,60 @@
+"""What the venue says that this service does not know: counted by kind, each name logged once."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from venue.shapes import Tally
+
+log = logging.getLogger("wallet.venue")
+# field: an unknown field; status: an unknown word where the words are listed; malformed: a figure
+# that cannot be read; dropped: a row left out; form: an answer of another form, which is none;
+# words: a refusal of an action in a sentence that is not known.
+What = Literal["field", "status", "malformed", "dropped", "form", "words"]
+NAMES_LOGGED: Final = 256
+
+
+class Met:
+    """Counts of one process and network.
+
+    The keys are (kind of request, what), both out of lists of this service's own; the names that
+    the venue chose are only logged, and only so many of them.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, What]] = Counter()
+        self._logged: set[tuple[str, str]] = set()
+
+    @property
+    def counts(self) -> Mapping[tuple[str, What], int]:
+        """How often, by (kind of request, what)."""
+        return self._counts
+
+    def count(self, kind: str, what: What, times: int = 1) -> None:
+        """Count something that was met."""
+        self._counts[(kind, what)] += times
+
+    def note(self, kind: str, tally: Tally) -> None:
+        """Count what one answer held, and log each new name once."""
+        told: tuple[tuple[What, Counter[str]], ...] = (
+            ("field", tally.unknown),
+            ("status", tally.strange),
+            ("malformed", tally.malformed),
+        )
+        for what, names in told:
+            for name, times in names.items():
+                self.count(kind, what, times)
+                self._log_once(kind, what, name)
+        if tally.dropped:
+            self.count(kind, "dropped", tally.dropped)
+            self._log_once(kind, "dropped", "rows that cannot be read")
+
+    def _log_once(self, kind: str, what: What, name: str) -> None:
+        if (kind, name) in self._logged or len(self._logged) >= NAMES_LOGGED:
+            return
+        self._logged.add((kind, name))
+        level = logging.WARNING if what in ("malformed", "dropped") else logging.INFO
+        log.log(level, "the venue's %s: %s %r", kind, what, name)
