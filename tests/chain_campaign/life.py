@@ -41,6 +41,7 @@ class Life:
         self.reading = Reading(world.deps, Reader(node))
         self.sent: list[Sent] = []
         self.reported: dict[str, str] = {}
+        self.acted: set[str] = set()
         self.reorgs = self.changed = self.logs = 0
 
     async def play(self, length: int) -> None:
@@ -103,14 +104,18 @@ class Life:
     async def invest(self) -> None:
         amount = self.amount(60)
         data = codec.calldata("TestMarket", "deposit", (amount, self.m.vault))
+        await self.execute(data, amount)
+
+    async def execute(self, data: str, amount: Usdc) -> None:
         await self.vault(self.agent, "execute", self.world.evm.market, data, amount)
+        self.acted.add(self.sent[-1].hash)
 
     def _redeem(self) -> str:
         to = self.m.vault
         return codec.calldata("TestMarket", "redeem", (self.chance.randint(1, 30) * USD, to, to))
 
     async def redeem(self) -> None:
-        await self.vault(self.agent, "execute", self.world.evm.market, self._redeem(), Usdc(0))
+        await self.execute(self._redeem(), Usdc(0))
 
     async def unwind(self) -> None:
         await self.vault(self.owner, "unwind", self.world.evm.market, self._redeem())
@@ -174,7 +179,7 @@ class Life:
 
     async def report(self) -> None:
         tx = self.chance.choice(self.sent[-8:])
-        if tx.sender != self.m.agent_wallet.address or tx.hash in self.reported:
+        if tx.hash not in self.acted or tx.hash in self.reported:
             return
         told = await self.m.as_agent(
             "mandate_report_event", kind="buy", amount_usdc="1", tx_hash=tx.hash
