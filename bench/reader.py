@@ -5,33 +5,41 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.stage import median
 from chain.reader import Reader
+from chain.transport import Question
 from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
 from storage import migrate
 from tests.world import CHAIN_ID, World, a_world, running_evm, working
+from venue.networks import Networks
 
 VAULTS = (10, 1_000, 10_000)
 DEPOSITS, POLLS = 200, 40
 
 
 class Counted:
-    """Counts the questions that the chain's node is asked."""
+    """Counts the requests that the chain's node is sent, and the questions in them."""
 
     def __init__(self, world: World):
-        self.asked = 0
-        node = world.chains.get(CHAIN_ID).node()
-        ask = node.ask
+        self.requests = self.asked = 0
+        transport = world.chains.get(CHAIN_ID).node().each[0]._transport
+        one, many = transport.one, transport.many
 
-        async def counting(method: str, *params: object) -> object:
-            self.asked += 1
-            return await ask(method, *params)
+        async def counting_one(question: Question) -> object:
+            self.requests, self.asked = self.requests + 1, self.asked + 1
+            return await one(question)
 
-        node.ask = counting  # type: ignore[method-assign]  # the counter sits where every question passes
+        async def counting_many(questions: Sequence[Question]) -> list[object]:
+            self.requests, self.asked = self.requests + 1, self.asked + len(questions)
+            return await many(questions)
+
+        # Where every question passes.
+        transport.one, transport.many = counting_one, counting_many  # type: ignore[method-assign]
 
 
 async def measure() -> dict[str, tuple[float, str]]:
@@ -48,11 +56,10 @@ async def measure() -> dict[str, tuple[float, str]]:
             for _ in range(DEPOSITS):
                 calls = (await m.as_owner("owner_fund", amount="1")).body["calls"]
                 await world.mined(m.owner_wallet, calls[-1])
-            ticks = Ticks(
-                Wired(Settings(chains={CHAIN_ID: {"rpc_url": evm.url}}), world.deps, world.chains)
-            )  # type: ignore[dict-item]  # pydantic reads it
+            told = Settings(chains={CHAIN_ID: {"rpc_url": evm.url}})  # type: ignore[dict-item]  # pydantic reads it
+            ticks = Ticks(Wired(told, world.deps, world.chains, Networks({})))
             reader = Reader(world.chains.get(CHAIN_ID))
-            started = time.perf_counter()
+            counted, started = Counted(world), time.perf_counter()
             await ticks.read_chain(reader)
             took = time.perf_counter() - started
             rows = await world.store.read(lambda uow: uow.ledger.head(m.id)[0])
@@ -60,7 +67,9 @@ async def measure() -> dict[str, tuple[float, str]]:
                 "reader_backfill_logs_per_second": (
                     rows / took,
                     "1/s, each log in a block of its own",
-                )
+                ),
+                "reader_rpc_calls": (counted.asked, "questions for that backlog, at most 250"),
+                "reader_rpc_requests": (counted.requests, "HTTP requests for it"),
             }
             cost = {n: await _polled(world, ticks, reader, n) for n in VAULTS}
         await asyncio.to_thread(chain.__exit__, None, None, None)

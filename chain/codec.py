@@ -245,6 +245,26 @@ def _known() -> Mapping[bytes, tuple[str, tuple[str, ...]]]:
     return named
 
 
+def execution(data: str) -> tuple[str, str, Usdc] | None:
+    """(target, data, approve amount) of calldata of the vault's execute or executeApproved; None
+    for any other. Never raises.
+    """
+    try:
+        raw = bytes.fromhex(data.removeprefix("0x"))
+    except ValueError:
+        return None
+    named = items("MandateVault", "function")
+    for item in (named["execute"], named["executeApproved"]):
+        if raw[:4] != item.selector:
+            continue
+        try:
+            target, inner, amount, *_ = _decoded(item.types, raw[4:])
+        except DecodingError:
+            return None
+        return to_checksum_address(target), "0x" + inner.hex(), Usdc(amount)
+    return None
+
+
 def explain(data: str) -> dict[str, Any]:
     """Decode calldata of functions known here: `{selector, function?, args?}`; never raises."""
     try:

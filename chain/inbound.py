@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from chain.codec import ERC20_TRANSFER_TOPIC, transfer_log
 from chain.evm import EvmChain
-from chain.rpc import RpcFault
+from chain.faults import RpcFault
 from domain.facts import TransferLog
 from domain.refusals import Refused, refusal
 

@@ -13,7 +13,8 @@ from eth_abi.exceptions import DecodingError
 from eth_utils import to_checksum_address
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from chain.rpc import Rpc, RpcFault
+from chain.faults import RpcFault
+from chain.rpc import Rpc
 from domain.facts import InnerCall
 from domain.refusals import Refused
 

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-import anyio
-
 from chain import answers, codec
 from chain.evm import EvmChain
-from chain.rpc import RpcFault
+from chain.faults import RpcFault
 from domain.facts import BlockStamp, VaultLog
 from domain.refusals import Refused, refusal
 
@@ -21,7 +19,10 @@ ADDRESSES_PER_CALL: Final = 500
 WINDOW: Final = 128
 FIRST_CHUNK: Final = 2_000
 LARGEST_CHUNK: Final = 10_000
-HEADERS_AT_ONCE: Final = 8
+BLOCKS_AT_ONCE: Final = 50
+_OURS: Final[Mapping[str, Any]] = {
+    "topics": [[*codec.event_topics("MandateVaultFactory"), *codec.event_topics("MandateVault")]]
+}
 _ADVICE: Final = re.compile(r"\[0x([0-9a-f]+),\s*0x([0-9a-f]+)\]", re.IGNORECASE)
 
 
@@ -98,16 +99,22 @@ class Reader:
         if todo == "wait":
             return None
         if todo == "rewind":
-            return Reorged(head)
+            return await self._sure(Reorged(head))
         vaults = {v.lower() for v in known}
         try:
             if todo == "next block":
-                return await self._next_block(cursor, head, vaults)
-            return await self._history(
-                cursor, min(cursor.block + self.chunk, head.number - self.window), head, vaults
-            )
+                told = await self._next_blocks(cursor, head, vaults)
+            else:
+                high = min(cursor.block + self.chunk, head.number - self.window)
+                told = await self._history(cursor, high, head, vaults)
         except answers.NONSENSE as error:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
+        return await self._sure(told) if isinstance(told, Reorged) else told
+
+    async def _sure(self, told: Reorged) -> Reorged:
+        """Nothing is taken back on the word of a node that serves another chain by now."""
+        await self.chain.node().prove()
+        return told
 
     async def logs_of(self, vaults: Iterable[str], low: int, high: int) -> list[VaultLog]:
         """The logs of some vaults in some blocks, both inclusive, in chain order.
@@ -148,33 +155,31 @@ class Reader:
         return self._read(logs, stamps, vaults, cursor, stamps[high], head)
 
     async def _stamps(self, numbers: Iterable[int]) -> dict[int, BlockStamp]:
-        """Headers of these blocks, a few at a time."""
-        found: dict[int, BlockStamp] = {}
-        rest = iter(sorted(numbers))
+        """Headers of these blocks, lowest first."""
+        return {n: stamp for n, (stamp, _) in (await self.chain.headers(numbers)).items()}
 
-        async def some() -> None:
-            for number in rest:
-                stamp = await self.chain.block(number)
-                if stamp is None:
-                    raise self._unavailable("a block in the middle of the chain is missing")
-                found[number] = stamp
-
-        async with anyio.create_task_group() as group:
-            for _ in range(HEADERS_AT_ONCE):
-                group.start_soon(some)
-        return dict(sorted(found.items()))
-
-    async def _next_block(
+    async def _next_blocks(
         self, cursor: Cursor, head: BlockStamp, vaults: set[str]
-    ) -> Read | Reorged | None:
-        told = await self.chain.header(cursor.block + 1)
-        if told is None:
-            return None
-        stamp, parent = told
-        if cursor.hash is not None and parent != cursor.hash:
-            return Reorged(head)
-        logs = await self._block_logs(stamp.hash)
-        return self._read(logs, {stamp.number: stamp}, vaults, cursor, stamp, head)
+    ) -> Read | Reorged:
+        """The next blocks, each the child of the one before.
+
+        The headers come first: where a reorganisation comes between them and the logs, the next
+        step finds another parent, and what was missed is read then.
+        """
+        high = min(cursor.block + BLOCKS_AT_ONCE, head.number)
+        headers = await self.chain.headers(range(cursor.block + 1, high + 1))
+        before = cursor.hash
+        for stamp, parent in headers.values():
+            if before is not None and parent != before:
+                if stamp.number == cursor.block + 1:
+                    return Reorged(head)
+                raise self._unavailable("the chain was reorganised while it was read")
+            before = stamp.hash
+        stamps = {n: stamp for n, (stamp, _) in headers.items()}
+        deep = head.number - self.chain.confirmations
+        logs = await self._run_logs([s for n, s in stamps.items() if n <= deep])
+        logs += await self._block_logs([s.hash for n, s in stamps.items() if n > deep])
+        return self._read(logs, stamps, vaults, cursor, stamps[high], head)
 
     def _read(
         self,
@@ -202,18 +207,20 @@ class Reader:
             if log is not None:
                 yield log
 
-    async def _block_logs(self, block_hash: str) -> list[Mapping[str, Any]]:
-        """Every log of a block that could be ours; one block's are few, so that no addresses need
+    async def _run_logs(self, stamps: Sequence[BlockStamp]) -> list[Mapping[str, Any]]:
+        """Every log that could be ours of blocks one after another; few, so that no addresses need
         to be named.
         """
+        if len(stamps) < 2 or self.chain.factory is None:
+            return await self._block_logs([s.hash for s in stamps])
+        return await self._logs(_OURS, stamps[0].number, stamps[-1].number)
+
+    async def _block_logs(self, hashes: Sequence[str]) -> list[Mapping[str, Any]]:
+        """Every log that could be ours, by the hash of its block: another block cannot answer."""
         if self.chain.factory is None:
             return []
-        topics = [*codec.event_topics("MandateVaultFactory"), *codec.event_topics("MandateVault")]
-        return self._list(
-            await self.chain.node().fact(
-                "eth_getLogs", {"topics": [topics], "blockHash": block_hash}
-            )
-        )
+        asked = [("eth_getLogs", [{**_OURS, "blockHash": h}]) for h in hashes]
+        return [g for told in await self.chain.node().facts(asked) for g in self._list(told)]
 
     async def _past_logs(self, vaults: set[str], low: int, high: int) -> list[Mapping[str, Any]]:
         """Logs of the factory and of the vaults, those included whose making is among them."""
@@ -238,7 +245,9 @@ class Reader:
             wanted["address"] = sorted(vaults)
         return logs + await self._logs(wanted, low, high)
 
-    async def _logs(self, wanted: dict[str, Any], low: int, high: int) -> list[Mapping[str, Any]]:
+    async def _logs(
+        self, wanted: Mapping[str, Any], low: int, high: int
+    ) -> list[Mapping[str, Any]]:
         """eth_getLogs that halves its range, or takes the provider's advice, until it is
         answered.
         """

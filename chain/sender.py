@@ -14,7 +14,8 @@ from eth_utils import to_checksum_address
 
 from chain import codec
 from chain.evm import EvmChain, EvmChains
-from chain.rpc import RpcFault
+from chain.faults import RpcFault
+from chain.receipts import revert_of
 from domain.facts import Call, Receipt
 from domain.refusals import Refused, refusal
 
@@ -31,7 +32,7 @@ class Sender:
     def __init__(self, chains: EvmChains, private_key: str, poll_s: float = POLL_S):
         self._chains, self._poll_s = chains, poll_s
         self._account: LocalAccount = Account.from_key(private_key)
-        self._turn = anyio.Lock()
+        self._turns: dict[int, anyio.Lock] = {}
 
     @property
     def address(self) -> str:
@@ -41,10 +42,12 @@ class Sender:
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt.
 
-        Errors: `chain_unavailable` when it is not mined in time; a reverted transaction is
+        Errors: `would_revert` where the newest block says so, and nothing is sent;
+        `chain_unavailable` when it is not mined in time. A transaction that reverts all the same is
         returned with ok False.
         """
-        async with self._turn:  # one transaction at a time: the nonce is the chain's count
+        # One transaction at a time: the nonce is the chain's count. One chain waits for no other.
+        async with self._turns.setdefault(call.chain_id, anyio.Lock()):
             chain = self._chains.get(call.chain_id)
             transaction = await self._prepared(chain, call)
             hashes = [await self._sent(chain, transaction)]
@@ -64,9 +67,12 @@ class Sender:
         rpc = chain.node()
         sketch = {"from": self.address, "to": call.to, "data": call.data}
         try:
-            gas = int(await rpc.ask("eth_estimateGas", sketch), 16) * 13 // 10
-        except RpcFault:
-            gas = EXECUTE_GAS  # it would revert now; mined, the revert is proof
+            # In the block that comes next where the node can, which is where it will be mined.
+            gas = rpc.number(await rpc.ask("eth_estimateGas", sketch)) * 13 // 10
+        except RpcFault as fault:
+            if not fault.reverted:
+                raise rpc.unavailable(f"the call cannot be tried: {fault}") from None
+            raise Refused(refusal("would_revert", why=revert_of(fault).name)) from None
         fee = int(await rpc.ask("eth_gasPrice"), 16)
         tip = int(await rpc.ask("eth_maxPriorityFeePerGas"), 16)
         return {

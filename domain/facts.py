@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, named
+from domain.wire import LEFT_OUT, Args, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class VaultLog:
     name: str
     address: str
     mandate: str | None
-    args: Mapping[str, Any]
+    args: Args
     tx_hash: str
     log_index: int
     block: BlockStamp
@@ -87,7 +86,7 @@ class StagedLog:
     name: str
     address: str
     mandate: str | None
-    args: Mapping[str, Any]
+    args: Args
     at: Timestamp | None
     block: int
     tx_hash: str
@@ -112,13 +111,16 @@ class Revert:
     """
 
     name: str
-    args: Mapping[str, Any]
+    args: Args
     code: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A mined transaction."""
+    """A mined transaction.
+
+    `data` is the calldata of one that failed, 0x hex, where the node still knows it.
+    """
 
     tx_hash: str
     ok: bool
@@ -129,6 +131,21 @@ class Receipt:
     logs: tuple[VaultLog, ...]
     transfers: tuple[TransferLog, ...]
     revert: Revert | None = None
+    data: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What an account sent to one contract after a block, oldest first; all with their calldata.
+
+    `waits`: a transaction of the account is known and not mined yet. `unknown` says why it cannot
+    be told, and then nothing follows from the rest.
+    """
+
+    calls: tuple[Receipt, ...] = ()
+    waits: bool = False
+    unknown: str | None = None
+    as_of: BlockStamp | None = None
 
 
 @dataclass(frozen=True, slots=True)

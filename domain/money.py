@@ -113,7 +113,7 @@ class Usdc:
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, object]:
         """Schema of the wire form: 6 decimals where it leaves, at most 6 where it comes."""
         if getattr(handler, "mode", None) == "serialization":
             return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 Role = Literal["nobody", "owner", "agent", "keeper", "admin"]
 EVERYBODY: Final[frozenset[Role]] = frozenset({"nobody", "owner", "agent", "keeper", "admin"})
@@ -38,7 +38,7 @@ class NextStep:
     waits: bool = False
     needs_rest: bool = False
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, str]:
         """Shape `{text, tool, route}`; the two names are left out where there is none."""
         named = {"tool": self.tool, "route": self.route}
         return {"text": self.text} | {k: v for k, v in named.items() if v}

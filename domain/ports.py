@@ -11,12 +11,15 @@ from domain.facts import (
     Call,
     InnerCall,
     Receipt,
+    Sent,
     SignerCheck,
     Simulation,
     VaultFunction,
     VaultLog,
     VaultState,
 )
+from domain.mandates.actions import Actions
+from domain.mandates.approvals import Approves
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.venue import (
@@ -34,6 +37,7 @@ from domain.trading.venue import (
     Told,
     UserRole,
 )
+from domain.wire import JsonObject
 
 
 class Clock(Protocol):
@@ -60,9 +64,8 @@ class Ids(Protocol):
         ...
 
 
-class Chain(Protocol):
-    """One chain. The synchronous methods are pure; the others read a block and may raise
-    `chain_unavailable`.
+class Chain(Actions, Approves, Protocol):
+    """One chain. Methods that are not async are pure; the others may raise `chain_unavailable`.
 
     Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature`
     still answers for an EOA.
@@ -95,10 +98,10 @@ class Chain(Protocol):
     async def paymaster_data(
         self,
         method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
-        user_op: Mapping[str, Any],
+        user_op: JsonObject,
         entry_point: str,
-    ) -> dict[str, Any]:
-        """The paymaster's fields for a user operation (ERC-7677)."""
+    ) -> JsonObject:
+        """The paymaster's fields (ERC-7677). Errors: `not_configured`, `chain_unavailable`."""
         ...
 
     @property
@@ -124,12 +127,12 @@ class Chain(Protocol):
         """keccak256 of the canonical JSON of the entries that are not contract entries, 0x hex."""
         ...
 
-    def digest(self, typed_data: Mapping[str, Any]) -> str:
+    def digest(self, typed_data: JsonObject) -> str:
         """EIP-712 digest of the typed data, 0x hex."""
         ...
 
     def create_call(
-        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+        self, message: Mapping[str, str], targets: Sequence[Target], signature: str
     ) -> Call:
         """Calldata of the factory's create; `message` is the signed typed data's message."""
         ...
@@ -146,23 +149,7 @@ class Chain(Protocol):
         """Calldata of USDC approve."""
         ...
 
-    def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
-        """What names one action (contract 6), 0x hex."""
-        ...
-
-    def approve_action(self, mandate: str, action_hash: str, until: datetime) -> dict[str, Any]:
-        """The typed data ApproveAction that the owner signs; `mandate` is the digest of the signed
-        terms.
-
-        Errors: `not_configured` without a factory.
-        """
-        ...
-
-    async def approvals_on_chain(self) -> bool:
-        """True where the factory's vaults ask for the owner's signature above the amount."""
-        ...
-
-    def explain_call(self, data: str) -> Mapping[str, Any]:
+    def explain_call(self, data: str) -> JsonObject:
         """Decode calldata of known functions: `{selector, function?, args?}`; never raises."""
         ...
 
@@ -174,8 +161,10 @@ class Chain(Protocol):
         """Return the newest block."""
         ...
 
-    async def vault_states(self, vaults: Sequence[str]) -> Mapping[str, VaultState]:
-        """Read many vaults at one block; keys are the addresses as given."""
+    async def vault_states(
+        self, vaults: Sequence[str], *, agreed: bool = False
+    ) -> Mapping[str, VaultState]:
+        """Read many vaults at one block; `agreed`: only what most configured nodes say alike."""
         ...
 
     async def block(self, number: int) -> BlockStamp | None:
@@ -190,11 +179,15 @@ class Chain(Protocol):
         """True for a transaction that the node knows and no block holds yet."""
         ...
 
+    async def sent(self, sender: str, to: str, after_block: int) -> Sent:
+        """What an account sent to a contract after a block, failed calls too."""
+        ...
+
     async def simulate(self, call: Call) -> Simulation:
         """Run the call at the newest block without sending it."""
         ...
 
-    async def predict_vault(self, message: Mapping[str, Any], targets: Sequence[Target]) -> str:
+    async def predict_vault(self, message: Mapping[str, str], targets: Sequence[Target]) -> str:
         """Ask the factory for the address that `create` gives."""
         ...
 
@@ -254,8 +247,13 @@ class SignIn(Protocol):
 class HouseKeeper(Protocol):
     """Sends the house's transactions; every method returns the hash of a mined transaction.
 
-    Errors: `not_configured` without a key, `chain_unavailable` when it is not mined in time.
+    Errors: `not_configured`, `would_revert` (nothing sent), `chain_unavailable` (not mined yet).
     """
+
+    @property
+    def address(self) -> str:
+        """EIP-55 address of the key."""
+        ...
 
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are
@@ -343,20 +341,20 @@ class Venue(Protocol):
         """The venue's own clock, read fresh."""
         ...
 
-    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, Any]:
+    def agent_typed_data(self, approval: AgentApproval) -> JsonObject:
         """What a wallet signs to approve an agent (EIP-712)."""
         ...
 
-    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
+    def agent_signer(self, approval: AgentApproval, signature: JsonObject) -> str | None:
         """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature`."""
         ...
 
-    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> JsonObject:
         """What a wallet signs to approve a builder, its message without the nonce."""
         ...
 
     def builder_signer(
-        self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: Mapping[str, Any]
+        self, builder: str, max_fee_rate: str, nonce: int, chain: str, signature: JsonObject
     ) -> str | None:
         """EIP-55 address behind `{r, s, v}` over a builder's. Errors: `invalid_signature`."""
         ...
@@ -366,7 +364,7 @@ class Venue(Protocol):
         ...
 
     async def approve_agent(
-        self, approval: AgentApproval, signature: Mapping[str, Any], signer: str
+        self, approval: AgentApproval, signature: JsonObject, signer: str
     ) -> Told:
         """Post exactly this approval; the signer is recovered again before it is sent.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import Final
+
+from domain.wire import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,8 @@ class Config:
     ranked_trades: int = 10
     ranked_funded: int = 1
     ranked_capital_usdc: int = 100
-    markets: tuple[Mapping[str, Any], ...] = ()
-    deposit_rails: Mapping[str, Any] = field(default_factory=dict)
+    markets: tuple[JsonObject, ...] = ()
+    deposit_rails: JsonObject = field(default_factory=dict)
     trading: Trading = field(default_factory=Trading)
 
 

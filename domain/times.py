@@ -30,7 +30,7 @@ class _OnTheWire:
         )
         return schema
 
-    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, object]:
         return {"type": "string", "format": "date-time"}
 
 

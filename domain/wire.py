@@ -6,10 +6,21 @@ serializers (tools.call.wire); the domain itself imports no pydantic.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+JsonObject: TypeAlias = Mapping[str, Any]
+"""A JSON object as it was decoded: out of the configuration, a checkpoint, a signed message.
+
+One function knows its keys and reads it where it comes in; nothing else looks inside. A value whose
+keys nobody here knows is a `Mapping[str, object]`."""
+
+Args: TypeAlias = Mapping[str, Any]
+"""The arguments of a log or an error by their Solidity names, each of the type that its ABI says:
+uint as int, address and bytes as text."""
 
 
-def named(name: str) -> dict[str, Any]:
+def named(name: str) -> dict[str, object]:
     """The field's name on the wire, where Python does not take it."""
     return {"alias": name}
 
@@ -18,10 +29,10 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-LEFT_OUT: Final[dict[str, Any]] = {"exclude_if": _is_none}
+LEFT_OUT: Final[dict[str, object]] = {"exclude_if": _is_none}
 """A field that an answer does not carry where it is None."""
 
 
-def said(text: str) -> dict[str, Any]:
+def said(text: str) -> dict[str, object]:
     """What the published schema says of the field: its unit, or whose words it holds."""
     return {"description": text}

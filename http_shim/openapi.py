@@ -9,7 +9,7 @@ from typing import Any, Final
 from domain.refusals import REFUSALS
 from tools.call.describe import refusal_example, refusal_schema, takes_schema
 from tools.call.operation import Operation
-from tools.call.wire import schemas_of
+from tools.call.wire import Schema, schemas_of
 
 ALWAYS: Final = (
     "invalid_request",
@@ -63,9 +63,9 @@ OPEN: Final[Mapping[str, str]] = {
 """Values of successful answers that no schema of ours describes, each with its reason."""
 
 
-def document(operations: Sequence[Operation], *, base_url: str) -> dict[str, Any]:
+def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
     """OpenAPI 3.1: every route with its request, its answers and its refusals by status."""
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, Schema] = {}
     gives, components = schemas_of(op.gives for op in operations if op.route is not None)
     for op in operations:
         if op.route is not None:
@@ -120,11 +120,11 @@ def refusals_of(op: Operation) -> list[str]:
     return sorted(codes)
 
 
-def _operation(op: Operation, gives: dict[str, Any]) -> dict[str, Any]:
+def _operation(op: Operation, gives: Schema) -> Schema:
     schema = takes_schema(op)
     properties, required = schema["properties"], set(schema.get("required", ()))
     in_query = set(properties) - set(op.path_names) if op.from_query else op.in_query
-    told: dict[str, Any] = {
+    told: Schema = {
         "operationId": op.name,
         "summary": op.title,
         "description": op.summary,
@@ -154,14 +154,14 @@ def _operation(op: Operation, gives: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]) -> dict[str, Any]:
+def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]) -> Schema:
     where = "path" if name in path_names else "query"
     plain = {k: v for k, v in schema.items() if k != "description"}
     told = {"name": name, "in": where, "required": required or where == "path", "schema": plain}
     return told | ({"description": schema["description"]} if "description" in schema else {})
 
 
-def _responses(op: Operation, gives: dict[str, Any]) -> dict[str, Any]:
+def _responses(op: Operation, gives: Schema) -> Schema:
     told = {str(status): _answer(meaning, gives) for status, meaning in op.statuses.items()}
     by_status: dict[int, list[str]] = {}
     for code in refusals_of(op):
@@ -171,14 +171,12 @@ def _responses(op: Operation, gives: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _answer(
-    meaning: str, schema: dict[str, Any], media: str = "application/json"
-) -> dict[str, Any]:
+def _answer(meaning: str, schema: Schema, media: str = "application/json") -> Schema:
     request_id = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     return {"description": meaning, "headers": request_id, "content": {media: {"schema": schema}}}
 
 
-def _refused(status: int, codes: Sequence[str]) -> dict[str, Any]:
+def _refused(status: int, codes: Sequence[str]) -> Schema:
     """The refusals of one status: the block, and an example of each code."""
     told = _answer("Refused: " + ", ".join(codes), {"$ref": "#/components/schemas/Refusal"})
     told["content"]["application/json"]["examples"] = {
@@ -189,11 +187,11 @@ def _refused(status: int, codes: Sequence[str]) -> dict[str, Any]:
     return told
 
 
-def _named(name: str) -> dict[str, Any]:
+def _named(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
+def _closed(**properties: Schema) -> Schema:
     return {
         "type": "object",
         "properties": properties,
@@ -202,7 +200,7 @@ def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _about() -> dict[str, Any]:
+def _about() -> Schema:
     """Components of the routes that are not operations."""
     text, yes = {"type": "string"}, {"type": "boolean"}
     return {
@@ -229,16 +227,16 @@ def _about() -> dict[str, Any]:
     }
 
 
-def _texts() -> dict[str, Any]:
+def _texts() -> Schema:
     """The routes that are not operations: the door, which can be off, and the service about
     itself.
     """
-    free: dict[str, Any] = {"type": "object"}
-    text: dict[str, Any] = {"type": "string"}
+    free: Schema = {"type": "object"}
+    text: Schema = {"type": "string"}
     off = {"404": _refused(404, ["door_off"])}
     failing = {"503": _answer("The database does not answer", free)}
 
-    def get(name: str, tag: str, summary: str, *answers: dict[str, Any]) -> dict[str, Any]:
+    def get(name: str, tag: str, summary: str, *answers: Schema) -> Schema:
         responses = {status: answer for told in answers for status, answer in told.items()}
         responses["429"] = _refused(429, ["rate_limited"])
         return {
@@ -251,9 +249,7 @@ def _texts() -> dict[str, Any]:
             }
         }
 
-    def ok(
-        schema: dict[str, Any], media: str = "application/json", status: str = "200"
-    ) -> dict[str, Any]:
+    def ok(schema: Schema, media: str = "application/json", status: str = "200") -> Schema:
         return {status: _answer("The answer", schema, media)}
 
     return {

@@ -12,7 +12,7 @@ MAX_BODY: Final = 256 * 1024
 MAX_DEPTH: Final = 32
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
@@ -56,7 +56,7 @@ def _too_deep(text: str) -> bool:
     return False
 
 
-def parsed(raw: bytes) -> dict[str, Any]:
+def parsed(raw: bytes) -> dict[str, object]:
     """Read a request body.
 
     Errors: `body_too_large`; `invalid_request` for anything that is not one JSON object in UTF-8,
@@ -95,13 +95,13 @@ def repeated_key(raw: bytes) -> str | None:
     try:
         json.loads(raw, object_pairs_hook=_pairs)
     except Refused as refused:
-        return str(refused.refusal.detail["fields"][0]["loc"])
+        return refused.refusal.fields[0]["loc"]
     except (ValueError, RecursionError):
         return None
     return None
 
 
-def bounded(arguments: dict[str, Any]) -> None:
+def bounded(arguments: dict[str, object]) -> None:
     """Hold arguments that somebody else has parsed to the limits of a body.
 
     Errors: `body_too_large`, `invalid_request` for nesting over 32 levels and for numbers that

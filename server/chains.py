@@ -43,6 +43,7 @@ def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
         confirmations=confirmations,
         start_block=own.start_block,
         paymaster_url=own.paymaster_url,
+        rpc_urls=tuple(url for url in own.rpc_urls.split(",") if url),
     )
 
 
@@ -130,10 +131,19 @@ class LateKeeper(HouseKeeper):
         self._chains, self._key = chains, key
         self._made: Sender | None = None
 
-    async def send(self, call: Call) -> Receipt:
-        """Sign, send and wait for the receipt."""
+    @property
+    def _real(self) -> Sender:
         if self._made is None:
             from chain.sender import Sender
 
             self._made = Sender(self._chains.made, self._key)
-        return await self._made.send(call)
+        return self._made
+
+    @property
+    def address(self) -> str:
+        """EIP-55 address of the key."""
+        return self._real.address
+
+    async def send(self, call: Call) -> Receipt:
+        """Sign, send and wait for the receipt."""
+        return await self._real.send(call)

@@ -65,7 +65,13 @@ class Devnet:
 
 @asynccontextmanager
 async def devnet(
-    host: str, port: int, chain_id: int, journal: Path | None = None, clock: Clock | None = None
+    host: str,
+    port: int,
+    chain_id: int,
+    journal: Path | None = None,
+    clock: Clock | None = None,
+    *,
+    approvals_on_chain: bool = False,
 ) -> AsyncIterator[Devnet]:
     """Start a chain, deploy on it where nothing is there yet, stop it at the end. Its first key
     deploys, its second keeps.
@@ -78,7 +84,11 @@ async def devnet(
         fresh = chain.head.number == 0
         keeper_address = address_of(keeper)
         deployed = (
-            await deploy_all(url, chain_id, deployer, keeper_address) if fresh else _again(chain)
+            await deploy_all(
+                url, chain_id, deployer, keeper_address, approvals_on_chain=approvals_on_chain
+            )
+            if fresh
+            else _again(chain)
         )
         yield Devnet(chain, url, deployed, keeper)
     finally:

@@ -97,13 +97,19 @@ async def _chain(chain: EvmChain) -> list[Finding]:
     name = f"chain {chain.chain_id}"
     if not chain.rpc_set:
         return [Finding(name, True, "no RPC address", "it is not read")]
+    nodes = [await _node(name, n, view) for n, view in enumerate(chain.views, start=1)]
+    found = nodes if len(nodes) > 1 else []
     try:
         block = await chain.latest()
     except Refused as refused:
-        return [Finding(name, False, refused.refusal.reason, "it is not read")]
-    found = [
+        return [*found, Finding(name, False, refused.refusal.reason, "it is not read")]
+    need = len(nodes) // 2 + 1
+    if sum(node.works for node in nodes) < need:
+        why = f"{need} of {len(nodes)} nodes have to agree"
+        found.append(Finding(f"{name} quorum", False, why, "nothing is marked or settled"))
+    found.append(
         Finding(name, True, f"block {block.number}, {chain.facts.confirmations} confirmations")
-    ]
+    )
     for what, address, effect in (
         ("USDC", chain.usdc, "funding is refused"),
         ("factory", chain.factory, "create-call answers configured: false"),
@@ -122,7 +128,29 @@ async def _chain(chain: EvmChain) -> list[Finding]:
                 "" if there else effect,
             )
         )
+        if there and what == "factory":
+            found.append(await _approvals(chain, name, address))
     return found
+
+
+async def _approvals(chain: EvmChain, name: str, factory: str) -> Finding:
+    """Who keeps approvals: the factory says it, and no setting."""
+    what = f"{name} approvals"
+    try:
+        kept = await chain.approvals_on_chain(factory)
+    except Refused as refused:
+        return Finding(what, False, refused.refusal.reason, "terms with an amount are refused")
+    if kept:
+        return Finding(what, True, "kept by the vaults", "the owner signs each action above it")
+    return Finding(what, True, "kept by the service", "the switch approval_gate decides")
+
+
+async def _node(name: str, n: int, view: EvmChain) -> Finding:
+    what = f"{name} node {n}"
+    try:
+        return Finding(what, True, f"block {(await view.latest()).number}")
+    except Refused as refused:
+        return Finding(what, False, refused.refusal.reason, "the others are asked")
 
 
 def render(findings: list[Finding]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from domain.trading.venue import Network
 from server.settings import Settings
@@ -28,7 +28,7 @@ async def _with_store(settings: Settings, work: Callable[[Store], Awaitable[T]])
         await store.close()
 
 
-async def verify_ledgers(settings: Settings) -> dict[str, Any]:
+async def verify_ledgers(settings: Settings) -> dict[str, object]:
     """Refold and rehash everything."""
     return (await verify(settings.database_url)).as_json()
 
@@ -65,7 +65,7 @@ async def end_link(settings: Settings, wallet: str, network: Network, why: str) 
     return await _with_store(settings, lambda store: store.write(work))
 
 
-async def list_house_keys(settings: Settings) -> list[dict[str, Any]]:
+async def list_house_keys(settings: Settings) -> list[dict[str, object]]:
     """Every house key without its secret."""
     return await _with_store(settings, lambda s: s.read(operator.house_keys))
 
@@ -87,7 +87,7 @@ async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
     return {s["name"]: {"value": s["value"], "from": s["source"]} for s in told}
 
 
-async def count(settings: Settings) -> dict[str, Any]:
+async def count(settings: Settings) -> dict[str, object]:
     """How much there is."""
     now = SystemClock().now()
     return await _with_store(settings, lambda s: s.read(lambda uow: operator.counted(uow, now)))
@@ -119,10 +119,10 @@ async def list_allowed(settings: Settings) -> list[str]:
     return sorted(await _with_store(settings, lambda s: s.read(lambda uow: uow.allowlist.all())))
 
 
-async def limit_log(settings: Settings, newest: int) -> list[dict[str, Any]]:
+async def limit_log(settings: Settings, newest: int) -> list[dict[str, object]]:
     """The newest changes of who may trade live, and of how much."""
 
-    def work(uow: UnitOfWork) -> list[dict[str, Any]]:
+    def work(uow: UnitOfWork) -> list[dict[str, object]]:
         return [trade_allowlist.told(change) for _, change in uow.limit_log.page(None, newest)]
 
     return await _with_store(settings, lambda store: store.read(work))

@@ -125,7 +125,7 @@ class Tools:
             charge_stranger(self.deps, _address(self.deps, ctx))
         except Refused as refused:
             block = dict(refused_reply(refused, self.deps.clock.now()).body)
-            raise MCPError(t.INTERNAL_ERROR, block["reason"], {"refusal": block}) from None
+            raise MCPError(t.INTERNAL_ERROR, refused.refusal.reason, {"refusal": block}) from None
 
     async def watch(self) -> bool:
         """Look at the switch, so that listeners hear of a change that no request has seen."""

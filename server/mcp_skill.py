@@ -35,11 +35,11 @@ def add_skill(server: Server[Any], skill: Skill) -> None:
             raise MCPError(t.INVALID_PARAMS, "Resource not found", {"uri": uri})
         return found
 
-    async def skills_list(ctx: Context, params: Any) -> dict[str, Any]:
+    async def skills_list(ctx: Context, params: Any) -> dict[str, object]:
         found = await skill()
         return _uncached({"skills": [] if found is None else [_entry(found)]})
 
-    async def skills_get(ctx: Context, params: GetSkill) -> dict[str, Any]:
+    async def skills_get(ctx: Context, params: GetSkill) -> dict[str, object]:
         return _uncached({"skill": _entry(await wanted(params.uri))})
 
     async def resources(ctx: Context, params: Any) -> t.ListResourcesResult:
@@ -62,11 +62,11 @@ def add_skill(server: Server[Any], skill: Skill) -> None:
     server.add_request_handler("resources/read", t.ReadResourceRequestParams, read)
 
 
-def _uncached(body: dict[str, Any]) -> dict[str, Any]:
+def _uncached(body: dict[str, object]) -> dict[str, object]:
     return body | {"ttlMs": 0, "cacheScope": "private"}
 
 
-def _entry(found: str) -> dict[str, Any]:
+def _entry(found: str) -> dict[str, object]:
     raw = found.encode()
     digest = "sha256:" + hashlib.sha256(raw).hexdigest()
     resource = {"uri": SKILL_URI, "digest": digest, "size": len(raw), "mimeType": MARKDOWN}

@@ -96,8 +96,15 @@ class Reading:
                     raise
                 for tx_hash in sorted(open_):
                     asked.transactions[tx_hash] = await self._logs_of(tx_hash)
-                states = await self.chain.vault_states(sorted(vaults)) if vaults else {}
-                asked.vaults |= {v: states[v].exists for v in vaults}
+                if vaults:
+                    asked.vaults |= await self._are_there(vaults)
+
+    async def _are_there(self, vaults: Collection[str]) -> dict[str, bool]:
+        """Whether vaults are there, by what most of the nodes say."""
+        states = await self.chain.vault_states(sorted(vaults), agreed=True)
+        if any(v not in states for v in vaults):
+            raise self.chain.node().unavailable("a vault does not answer")
+        return {v: states[v].exists for v in vaults}
 
     async def _logs_of(self, tx_hash: str) -> tuple[VaultLog, ...]:
         receipt = await self.chain.receipt(tx_hash)

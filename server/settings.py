@@ -24,6 +24,7 @@ from domain.settings import Config, Switches, Trading
 from domain.trading.builder import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue import Network
+from domain.wire import JsonObject
 from tools.call.rates import networks
 from tools.call.switches import is_on
 from venue.addresses import plain_http_is_local
@@ -33,9 +34,10 @@ _BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&
 
 
 class ChainSettings(BaseModel):
-    """One chain: `WALLET_CHAINS__<id>__RPC_URL`, `__USDC`, `__FACTORY`, `__LENS`,
+    """One chain: `WALLET_CHAINS__<id>__RPC_URL`, `__RPC_URLS`, `__USDC`, `__FACTORY`, `__LENS`,
     `__CONFIRMATIONS`, `__POLL_S`, …
 
+    Shapes: `rpc_urls` are further nodes, with commas between them.
     Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory
     can have logs.
     """
@@ -43,6 +45,7 @@ class ChainSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     rpc_url: str | None = None
+    rpc_urls: str = ""
     usdc: str | None = None
     factory: str | None = None
     lens: str | None = None
@@ -58,6 +61,14 @@ class ChainSettings(BaseModel):
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return value or None
+
+    @field_validator("rpc_urls")
+    @classmethod
+    def _are_urls(cls, value: str) -> str:
+        urls = [url.strip() for url in value.split(",") if url.strip()]
+        if not all(url.startswith(("http://", "https://")) for url in urls):
+            raise ValueError("addresses with commas between them; each http:// or https://")
+        return ",".join(urls)
 
 
 class Settings(BaseSettings):
@@ -111,6 +122,7 @@ class Settings(BaseSettings):
     trusted_proxies: str = ""
     keeper_tick_s: int = Field(default=30, ge=1)
     keeper_batch: int = Field(default=20, ge=1)
+    keeper_budget_s: int = Field(default=120, ge=1)
     markets_file: Path | None = None
     deposit_rails_file: Path | None = None
 
@@ -254,7 +266,7 @@ class Settings(BaseSettings):
         return {"mainnet": self.venue_mainnet_url, "testnet": self.venue_testnet_url}
 
 
-def _data(override: Path | None, shipped: str) -> Mapping[str, Any]:
+def _data(override: Path | None, shipped: str) -> JsonObject:
     text = (
         override.read_text() if override else files("server").joinpath("data", shipped).read_text()
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Final
 
 from domain.next_steps import NextStep, steps_for
 from domain.refusals import REFUSALS
@@ -16,7 +16,7 @@ from tools.call.describe import catalogue, hints, plain, takes_schema, tool_inpu
 from tools.call.operation import Operation
 
 MCP_REVISION: Final = "2026-07-28"
-MCP_NOTE: Final[Mapping[str, Any]] = {
+MCP_NOTE: Final[Mapping[str, object]] = {
     "public_id": "$MANDATE",
     "kind": "note",
     "payload": {"text": "looking around"},
@@ -41,7 +41,7 @@ def tools_of(operations: Sequence[Operation]) -> list[Operation]:
     return [op for op in operations if op.on_mcp]
 
 
-def tool_list(operations: Sequence[Operation]) -> dict[str, Any]:
+def tool_list(operations: Sequence[Operation]) -> dict[str, object]:
     """The body of /wallet/mcp-tools."""
     return {
         "tools": [
@@ -59,7 +59,7 @@ def tool_list(operations: Sequence[Operation]) -> dict[str, Any]:
     }
 
 
-def client_config(base_url: str) -> dict[str, Any]:
+def client_config(base_url: str) -> dict[str, object]:
     """What to paste into the common clients."""
     header = {"X-Service-User-Key": "ak_…"}
     return {
@@ -100,7 +100,7 @@ def client_config(base_url: str) -> dict[str, Any]:
     }
 
 
-def rate_limits(config: Config) -> list[dict[str, Any]]:
+def rate_limits(config: Config) -> list[dict[str, object]]:
     """Limits a caller can run into, besides those of its mandates."""
     return [
         {"what": "reads a key and minute", "limit": config.rate_reads, "code": "rate_limited"},
@@ -140,7 +140,7 @@ def rate_limits(config: Config) -> list[dict[str, Any]]:
     ]
 
 
-def index(config: Config) -> dict[str, Any]:
+def index(config: Config) -> dict[str, object]:
     """The body of `GET /` (contract 1)."""
     base = config.base_url
     links = {"skill": "/wallet/skill.md", "openapi": "/openapi.json", "mcp": "/mcp"}
@@ -152,7 +152,7 @@ def index(config: Config) -> dict[str, Any]:
     }
 
 
-def door_body(operations: Sequence[Operation], config: Config) -> dict[str, Any]:
+def door_body(operations: Sequence[Operation], config: Config) -> dict[str, object]:
     """The body behind the 402 (spec 4.1): nothing is charged, it describes the service."""
     create = next((op for op in operations if op.name == "owner_mandate_create"), None)
     return {
@@ -327,7 +327,7 @@ def _as_line(step: NextStep) -> str:
     return step.text + tool + (f" (`{step.route}`)" if step.route else "")
 
 
-def _mcp_call(base: str, tool: str, arguments: Mapping[str, Any]) -> list[str]:
+def _mcp_call(base: str, tool: str, arguments: Mapping[str, object]) -> list[str]:
     """A tool call as one curl command; $MANDATE is closed out of the quotes for the shell."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": MCP_REVISION,

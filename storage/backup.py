@@ -7,7 +7,6 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import aiosqlite
 import anyio
@@ -108,12 +107,12 @@ async def export(source: Store | str, target: Path) -> dict[str, int]:
     return counts
 
 
-async def _lines(reader: LongReader, public_id: str) -> AsyncIterator[Mapping[str, Any]]:
+async def _lines(reader: LongReader, public_id: str) -> AsyncIterator[Mapping[str, object]]:
     """One ledger on one snapshot: its rows, then its head."""
     async with reader.snapshot():
         async for row in reader.rows(ROWS_OF, public_id=public_id):
             yield {name: row[name] for name in COLUMNS}
-        head: dict[str, Any] = {"public_id": public_id}
+        head: dict[str, object] = {"public_id": public_id}
         head |= dict.fromkeys(("seq", "row_hash", "created_at"))
         async for row in reader.rows(HEAD, public_id=public_id):
             head |= {name: row[name] for name in ("seq", "row_hash", "created_at")}

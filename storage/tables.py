@@ -56,6 +56,7 @@ Table(
     _need("owner_id", Text), _may("agent_id", Text), _need("open_board", SmallInteger), _need("status", Text),
     _need("chain_id", BIG), _may("vault_lower", Text), _may("accepted_at", BIG), _need("created_at", BIG),
     _may("refreshed_at", BIG), _may("proposed_by", Text), _need("version", BIG), _need("body", Text),
+    _may("differs_at", BIG), _may("sums_block", BIG),
     Index("mandates_owner", "owner_id", "created_at", "public_id"),
     Index("mandates_agent", "agent_id", "created_at", "public_id"),
     Index(
@@ -151,9 +152,12 @@ Table(
 )  # fmt: skip
 Table(
     "reservations", metadata,
-    _need("public_id", Text), _need("action_hash", Text), _need("amount_micros", BIG), _need("made_at", BIG),
-    _need("expires_at", BIG), _may("approval_id", Text),
+    _need("public_id", Text), _need("action_hash", Text), _need("target", Text), _need("selector", Text),
+    _need("data_hash", Text), _need("amount_micros", BIG), _need("made_at", BIG), _need("expires_at", BIG),
+    _need("sender", Text), _may("block", BIG), _may("approval_id", Text), _may("outcome", Text), _may("tx_hash", Text),
     PrimaryKeyConstraint("public_id", "action_hash"),
+    Index("reservations_live", "public_id", "expires_at"),
+    Index("reservations_call", "public_id", "data_hash"),
 )  # fmt: skip
 Table(
     "idempotency", metadata,

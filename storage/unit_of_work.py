@@ -13,6 +13,7 @@ from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
 from storage.rows.mandates import Mandates
 from storage.rows.policies import Policies
+from storage.rows.sums import Sums
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers
 from storage.rows.venue import VenueAccounts
@@ -80,6 +81,11 @@ class UnitOfWork:
     def chainlog(self) -> ChainLog:
         """The chain reader's tables."""
         return ChainLog(self.sql)
+
+    @cached_property
+    def sums(self) -> Sums:
+        """Where the vaults' totals were those of their rows."""
+        return Sums(self.sql)
 
     @cached_property
     def hall(self) -> Hall:

@@ -72,7 +72,7 @@ class Evm:
             "lens": self.lens,
             "confirmations": 0,
         } | changes
-        return ChainFacts(CHAIN_ID, self.url, **told)
+        return ChainFacts(CHAIN_ID, **({"rpc_url": self.url} | told))
 
 
 @contextmanager
@@ -97,6 +97,15 @@ async def deployed(url: str, deployer: str, keeper: str) -> tuple[str, str, str,
     lens = await deploy(evm, deployer, "VaultLens")
     await chains.close()
     return usdc, market, factory, lens
+
+
+async def asking_factory(evm: Evm) -> str:
+    """Another factory on the chain, whose vaults keep approvals."""
+    chains = EvmChains([evm.facts()])
+    args = evm.usdc, address_of(evm.keeper_key), True
+    made = await deploy(chains.get(CHAIN_ID), evm.key(0), "MandateVaultFactory", args)
+    await chains.close()
+    return made
 
 
 @dataclass
@@ -278,13 +287,20 @@ async def working(
 
 @asynccontextmanager
 async def a_world(
-    url: str, evm: Evm, *, keeper: bool = True, config: Config | None = None, **switches: bool
+    url: str,
+    evm: Evm,
+    *,
+    keeper: bool = True,
+    config: Config | None = None,
+    approvals_on_chain: bool = False,
+    **switches: bool,
 ) -> AsyncIterator[World]:
     """Open a world on a database; the chain goes back to where it was at the end."""
     store = await open_store(url)
-    chains = EvmChains([evm.facts()])
     snapshot, before = evm.chain.snapshot(), evm.clock.at
     evm.clock.at = START
+    factory = await asking_factory(evm) if approvals_on_chain else evm.factory
+    chains = EvmChains([evm.facts(factory=factory)])
     deps = Deps(
         store=store,
         chains=chains,

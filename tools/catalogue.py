@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tools import operator, signin
-from tools.acting import execute, reconcile, reports
+from tools.acting import execute, reconcile, refused, reports
 from tools.agents import activity, auctions, balances, offers, policy, registry, transfers
 from tools.call.operation import Operation
 from tools.keeper import settlement
@@ -18,6 +18,7 @@ from tools.mandates import (
     sponsorship,
     statements,
     terms,
+    unwinding,
     vault,
 )
 from tools.public import deposits, hall, markets
@@ -50,8 +51,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *terms.OPERATIONS,
     *vault.OPERATIONS,
     *execute.OPERATIONS,
+    *unwinding.OPERATIONS,
     *calls.OPERATIONS,
     *reports.OPERATIONS,
+    *refused.OPERATIONS,
     *approvals.OPERATIONS,
     *reconcile.OPERATIONS,
     *statements.OPERATIONS,

@@ -6,7 +6,7 @@ signed.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -140,7 +140,7 @@ def minted(uow: UnitOfWork, ids: Ids, role: str, now: datetime) -> dict[str, str
     return {"key_id": key_id, "role": role, "key": key}
 
 
-def house_keys(uow: UnitOfWork) -> list[dict[str, Any]]:
+def house_keys(uow: UnitOfWork) -> list[dict[str, object]]:
     """Every house key without its secret."""
     return [
         {
@@ -153,7 +153,7 @@ def house_keys(uow: UnitOfWork) -> list[dict[str, Any]]:
     ]
 
 
-def counted(uow: UnitOfWork, now: datetime) -> dict[str, Any]:
+def counted(uow: UnitOfWork, now: datetime) -> dict[str, object]:
     """How much there is, by bounded queries."""
     working, mandates = uow.mandates.counts()
     hall = uow.hall.totals()

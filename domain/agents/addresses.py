@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 FIELDS: Final = (
     ("agent_id", "string"),
@@ -15,7 +15,7 @@ FIELDS: Final = (
 _DOMAIN: Final = (("name", "string"), ("version", "string"), ("chainId", "uint256"))
 
 
-def typed_data(agent_id: str, chain_id: int, address: str, nonce: int) -> dict[str, Any]:
+def typed_data(agent_id: str, chain_id: int, address: str, nonce: int) -> dict[str, object]:
     """The whole typed-data object (EIP-712) that `address` signs to be the agent's (contract 7).
 
     Shapes: `address` in EIP-55 form; integers leave as decimal strings. `nonce` is 256 random

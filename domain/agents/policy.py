@@ -26,7 +26,7 @@ JSON_FIELDS: Final = (
 )
 
 
-Changes = Mapping[str, Mapping[str, Any]]
+Changes = Mapping[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class Policy:
             and self.auto_vs_approval.get("allow_overdraft") is True
         )
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The fields but `updated_at`, amounts as 6-decimal strings."""
         return {f.name: wire(getattr(self, f.name)) for f in fields(self) if f.name != "updated_at"}
 
@@ -92,7 +92,7 @@ def wire(value: Any) -> Any:
     return str(value) if isinstance(value, Usdc) else value
 
 
-def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, Any]]:
+def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, object]]:
     """What a save changed: `{field: {from, to}}`; amounts compare by value, a first policy lists
     what it sets.
 
@@ -111,7 +111,7 @@ def size(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def shown(log: Iterable[tuple[datetime, Changes]], most: int) -> list[dict[str, Any]]:
+def shown(log: Iterable[tuple[datetime, Changes]], most: int) -> list[dict[str, object]]:
     """The log's entries, newest first, with the values that fit into `most` bytes together.
 
     Shapes: `{changed_at, changes: {field: {from, to}}}`; a value that is cut is null there, and its
@@ -119,15 +119,15 @@ def shown(log: Iterable[tuple[datetime, Changes]], most: int) -> list[dict[str, 
     """
     left, told = most, []
     for at, changed in log:
-        fields_: dict[str, dict[str, Any]] = {}
+        fields_: dict[str, dict[str, object]] = {}
         for name, change in changed.items():
             fields_[name], left = _fitted(change, left)
         told.append({"changed_at": at, "changes": fields_})
     return told
 
 
-def _fitted(change: Mapping[str, Any], left: int) -> tuple[dict[str, Any], int]:
-    told, cut = dict[str, Any](), dict[str, int]()
+def _fitted(change: Mapping[str, object], left: int) -> tuple[dict[str, object], int]:
+    told, cut = dict[str, object](), dict[str, int]()
     for side, value in change.items():
         bytes_ = size(value)
         if bytes_ <= left:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from domain.money import ZERO, Usdc
-from domain.wire import named, said
+from domain.wire import JsonObject, named, said
 
-Rails = Mapping[str, Any]
+Rails = JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class DepositRoute:
     as_of: str = field(metadata=said("the day of the table, YYYY-MM-DD"))
 
 
-def fee_range(rail: Mapping[str, Any], amount: Usdc | None) -> tuple[Usdc, Usdc] | None:
+def fee_range(rail: JsonObject, amount: Usdc | None) -> tuple[Usdc, Usdc] | None:
     """(least, most) in USDC for an amount, None where a part of the fee is not known."""
     if "fee_bps" not in rail:
         return None
@@ -89,7 +89,7 @@ def routes(
     return [route for _, route in sorted(found, key=lambda f: f[0])]
 
 
-def _leads(rail: Mapping[str, Any], source_chain: int | None, chain_id: int) -> bool:
+def _leads(rail: JsonObject, source_chain: int | None, chain_id: int) -> bool:
     origin = rail["from_chain"]
     if chain_id not in rail.get("to_chains", (chain_id,)):
         return False
@@ -99,7 +99,7 @@ def _leads(rail: Mapping[str, Any], source_chain: int | None, chain_id: int) -> 
 
 
 def _route(
-    rail: Mapping[str, Any],
+    rail: JsonObject,
     fees: tuple[Usdc, Usdc] | None,
     seconds: Sequence[int] | None,
     chain_id: int,

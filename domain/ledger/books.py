@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from domain.ledger import claimed, journal
 from domain.ledger.claimed import Claimed
@@ -15,24 +15,34 @@ from domain.ledger.kinds import Kind, Reporter
 from domain.ledger.measured import Measured
 from domain.ledger.payloads import RefusedAttempt, Reverses, Stopped
 from domain.times import day_of, timestamp
+from domain.wire import JsonObject
 
 BREACHES_KEPT: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breached:
+    """Rules that one row broke; `at` as it is shown, `detail` the numbers by rule."""
+
+    codes: tuple[str, ...]
+    event_id: str
+    at: str
+    detail: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
     """A mandate's ledger after row `seq`.
 
-    Shapes: `violations` counts broken rules by code; `breaches` are the newest, newest first, as
-    `{codes, event_id, at, detail}`; `record_stop` is when the owner stopped the record; `bad` says
-    that a stored value was unusable.
+    Shapes: `violations` counts broken rules by code; `breaches` are the newest, newest first;
+    `record_stop` is when the owner stopped the record; `bad` says that a stored value was unusable.
     """
 
     seq: int = 0
     journal: Journal = journal.NOTHING
     claimed: Claimed = claimed.EMPTY
     violations: Mapping[str, int] = field(default_factory=dict)
-    breaches: tuple[Mapping[str, Any], ...] = ()
+    breaches: tuple[Breached, ...] = ()
     refusals_day: str | None = None
     refusals_count: int = 0
     record_stop: datetime | None = None
@@ -59,23 +69,22 @@ def after(books: Books, event: Event, pair: Event | None = None, past: Past | No
         books = _unbroken(books, what.event_id)
     elif event.reported_by is Reporter.CHAIN and again is not None:
         books = _unbroken(books, again.event_id)
-    changed: dict[str, Any] = {
-        "seq": event.seq,
-        "journal": journal.after(books.journal, event, past),
-        "claimed": claimed.after(books.claimed, event, pair),
-    }
-    if event.told.unusable or _negative(event):
-        changed["bad"] = True
+    books = replace(
+        books,
+        seq=event.seq,
+        journal=journal.after(books.journal, event, past),
+        claimed=claimed.after(books.claimed, event, pair),
+        bad=books.bad or bool(event.told.unusable) or _negative(event),
+    )
     if event.violation_codes:
-        changed |= _broken(books, event, pair)
+        books = _broken(books, event, pair)
     if isinstance(what, RefusedAttempt):
         day = day_of(event.created_at)
-        same = books.refusals_day == day
-        changed["refusals_day"] = day
-        changed["refusals_count"] = books.refusals_count + 1 if same else 1
+        count = books.refusals_count + 1 if books.refusals_day == day else 1
+        books = replace(books, refusals_day=day, refusals_count=count)
     if isinstance(what, Stopped) and event.reported_by is Reporter.OWNER:
-        changed["record_stop"] = event.occurred_at
-    return replace(books, **changed)
+        books = replace(books, record_stop=event.occurred_at)
+    return books
 
 
 def _negative(event: Event) -> bool:
@@ -84,32 +93,32 @@ def _negative(event: Event) -> bool:
     return amount is not None and amount.micros < 0 and event.kind is not Kind.RESOLVE
 
 
-def _broken(books: Books, event: Event, pair: Event | None) -> dict[str, Any]:
+def _broken(books: Books, event: Event, pair: Event | None) -> Books:
     """A rule that both rows of a pair say was broken counts once."""
     known = pair.violation_codes if pair is not None else ()
     codes = [code for code in event.violation_codes if code not in known]
     told = event.told.violation
     if not codes or told is None:
-        return {}
+        return books
     counts = dict(books.violations)
     for code in codes:
         counts[code] = counts.get(code, 0) + 1
     again = event.told.restates
-    row = {
-        "codes": codes,
-        "event_id": event.event_id if again is None else again.event_id,
-        "at": timestamp(event.created_at),
-        "detail": dict(told.detail),
-    }
-    return {"violations": counts, "breaches": (row, *books.breaches)[:BREACHES_KEPT]}
+    row = Breached(
+        codes=tuple(codes),
+        event_id=event.event_id if again is None else again.event_id,
+        at=timestamp(event.created_at),
+        detail=told.detail,
+    )
+    return replace(books, violations=counts, breaches=(row, *books.breaches)[:BREACHES_KEPT])
 
 
 def _unbroken(books: Books, event_id: str) -> Books:
     """A call that never happened broke no rule; one that moved is judged where it stands now."""
-    row = next((b for b in books.breaches if b["event_id"] == event_id), None)
+    row = next((b for b in books.breaches if b.event_id == event_id), None)
     if row is None:
         return books
-    counts = {k: n - (k in row["codes"]) for k, n in books.violations.items()}
+    counts = {k: n - (k in row.codes) for k, n in books.violations.items()}
     return replace(
         books,
         violations={k: n for k, n in counts.items() if n},
@@ -120,25 +129,36 @@ def _unbroken(books: Books, event_id: str) -> Books:
 _PLAIN: Final = ("seq", "violations", "refusals_day", "refusals_count", "bad")
 
 
-def to_json(books: Books) -> dict[str, Any]:
+def to_json(books: Books) -> dict[str, object]:
     """An exact JSON form."""
     stop = books.record_stop
     return {n: getattr(books, n) for n in _PLAIN} | {
         "measured": journal.to_json(books.journal),
         "claimed": claimed.to_json(books.claimed),
-        "breaches": list(books.breaches),
+        "breaches": [
+            {"codes": list(b.codes), "event_id": b.event_id, "at": b.at, "detail": dict(b.detail)}
+            for b in books.breaches
+        ],
         "record_stop": None if stop is None else stop.isoformat(),
     }
 
 
-def from_json(told: Mapping[str, Any]) -> Books:
+def from_json(told: JsonObject) -> Books:
     """Read `to_json`'s form back."""
     stop = told["record_stop"]
-    plain: dict[str, Any] = {n: told[n] for n in _PLAIN}
     return Books(
         journal=journal.from_json(told["measured"]),
         claimed=claimed.from_json(told["claimed"]),
-        breaches=tuple(told["breaches"]),
+        breaches=tuple(_breached(row) for row in told["breaches"]),
         record_stop=None if stop is None else datetime.fromisoformat(stop),
-        **plain,
+        **{n: told[n] for n in _PLAIN},
+    )
+
+
+def _breached(told: JsonObject) -> Breached:
+    return Breached(
+        codes=tuple(told["codes"]),
+        event_id=told["event_id"],
+        at=told["at"],
+        detail=told.get("detail") or {},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.ledger.kinds import Kind
 from domain.ledger.payloads import (
@@ -21,8 +21,7 @@ from domain.ledger.payloads import (
     Withdrawn,
 )
 from domain.money import Usdc
-
-Args = Mapping[str, Any]
+from domain.wire import Args
 
 StepKind = Literal[
     "instruction",
@@ -99,19 +98,27 @@ def _marked(a: Args) -> tuple[Payload, None]:
 
 
 CHAIN_EVENTS: Final = (
-    ChainEvent(log="Deposited", kind=Kind.DEPOSIT, what=Deposited, step=("funding", "deposit"), call="deposit",
+    ChainEvent(log="Deposited", kind=Kind.DEPOSIT, what=Deposited,
+               step=("funding", "deposit"), call="deposit",
                reads=lambda a: (Deposited(sender=a["from"]), Usdc(a["amount"]))),
-    ChainEvent(log="Executed", kind=Kind.MOVE, what=Executed, step=("action", "executed"), reads=_executed),
-    ChainEvent(log="Unwound", kind=Kind.MOVE, what=Unwound, step=("action", "unwound"), call="unwind", reads=_unwound),
-    ChainEvent(log="Withdrawn", kind=Kind.WITHDRAW, what=Withdrawn, step=("funding", "withdraw"), call="withdraw",
+    ChainEvent(log="Executed", kind=Kind.MOVE, what=Executed,
+               step=("action", "executed"), reads=_executed),
+    ChainEvent(log="Unwound", kind=Kind.MOVE, what=Unwound,
+               step=("action", "unwound"), call="unwind", reads=_unwound),
+    ChainEvent(log="Withdrawn", kind=Kind.WITHDRAW, what=Withdrawn,
+               step=("funding", "withdraw"), call="withdraw",
                reads=lambda a: (Withdrawn(), Usdc(a["amount"]))),
     ChainEvent(log="AgentPaid", kind=Kind.PAYOUT, what=AgentPaid, step=("outcome", "payout"),
                reads=lambda a: (AgentPaid(agent=a["agent"]), Usdc(a["amount"]))),
-    ChainEvent(log="Stopped", kind=Kind.STOP, what=Stopped, step=("control", "stop"), call="stop", reads=_stopped),
-    ChainEvent(log="Settled", kind=Kind.RESOLVE, what=Settled, step=("outcome", "resolve"), reads=_settled),
-    ChainEvent(log="AgentRevoked", kind=Kind.NOTE, what=Control, step=("control", "paused"), call="pause",
+    ChainEvent(log="Stopped", kind=Kind.STOP, what=Stopped,
+               step=("control", "stop"), call="stop", reads=_stopped),
+    ChainEvent(log="Settled", kind=Kind.RESOLVE, what=Settled,
+               step=("outcome", "resolve"), reads=_settled),
+    ChainEvent(log="AgentRevoked", kind=Kind.NOTE, what=Control,
+               step=("control", "paused"), call="pause",
                reads=lambda a: (Control(what="paused", agent=a["agent"]), None)),
-    ChainEvent(log="AgentSet", kind=Kind.NOTE, what=Control, step=("control", "resumed"), call="resume",
+    ChainEvent(log="AgentSet", kind=Kind.NOTE, what=Control,
+               step=("control", "resumed"), call="resume",
                reads=lambda a: (Control(what="resumed", agent=a["agent"]), None)),
     ChainEvent(log="Marked", kind=Kind.NOTE, what=Marked, step=("outcome", "mark"), reads=_marked),
 )  # fmt: skip

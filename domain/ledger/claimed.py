@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from domain.ledger.events import Event
 from domain.ledger.kinds import Kind, Reporter
@@ -23,6 +23,7 @@ from domain.ledger.payloads import (
     Unwound,
 )
 from domain.times import day_of
+from domain.wire import JsonObject
 
 PARTS_KEPT: Final = 256
 PENDING_KEPT: Final = 256
@@ -32,6 +33,9 @@ KEY_CHARS: Final = 128
 CREDIT_MICROS: Final = 10_000
 TOOL_FEES: Final = frozenset({"x402", "tools", "paid_read"})
 NETWORK_FEES: Final = frozenset({"gas", "network"})
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,19 +175,19 @@ def _said(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed:
 
 def _paid(c: Claimed, event: Event, what: PaidFee) -> Claimed:
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
-    changed: dict[str, Any] = {}
-    if what.fee_kind in TOOL_FEES:
-        changed["fee_tools"] = c.fee_tools + amount
-    elif what.fee_kind == "venue":
-        changed["fee_venue"] = c.fee_venue + amount
-    elif what.fee_kind in NETWORK_FEES:
-        changed["fee_network"] = c.fee_network + amount
-    else:
-        changed["fee_unclassified"] = c.fee_unclassified + amount
-        changed["fee_unclassified_count"] = c.fee_unclassified_count + 1
     if what.paid_read:
-        changed["credits"] = _on(c.credits, event.occurred_at, -(-amount // CREDIT_MICROS))
-    return replace(c, **changed)
+        c = replace(c, credits=_on(c.credits, event.occurred_at, -(-amount // CREDIT_MICROS)))
+    if what.fee_kind in TOOL_FEES:
+        return replace(c, fee_tools=c.fee_tools + amount)
+    if what.fee_kind == "venue":
+        return replace(c, fee_venue=c.fee_venue + amount)
+    if what.fee_kind in NETWORK_FEES:
+        return replace(c, fee_network=c.fee_network + amount)
+    return replace(
+        c,
+        fee_unclassified=c.fee_unclassified + amount,
+        fee_unclassified_count=c.fee_unclassified_count + 1,
+    )
 
 
 def _on(days: Mapping[str, int], at: datetime, amount: int) -> Mapping[str, int]:
@@ -298,7 +302,7 @@ def _named(c: Claimed, what: object, pair: Event | None) -> Claimed:
     return replace(c, parts={k: named if k == name else p for k, p in c.parts.items()})
 
 
-def _least(kept: dict[str, Any]) -> dict[str, Any]:
+def _least(kept: dict[str, T]) -> dict[str, T]:
     """At most PARTS_KEPT; the one least lately told of goes first."""
     while len(kept) > PARTS_KEPT:
         del kept[next(iter(kept))]
@@ -316,9 +320,9 @@ _DATED: Final[Mapping[str, type[Any]]] = {
 }
 
 
-def to_json(c: Claimed) -> dict[str, Any]:
+def to_json(c: Claimed) -> dict[str, object]:
     """An exact JSON form: only what differs from an empty book."""
-    told: dict[str, Any] = {}
+    told: dict[str, object] = {}
     for name in Claimed.__dataclass_fields__:
         value = getattr(c, name)
         if value == getattr(EMPTY, name):
@@ -329,9 +333,9 @@ def to_json(c: Claimed) -> dict[str, Any]:
     return told
 
 
-def from_json(told: Mapping[str, Any]) -> Claimed:
+def from_json(told: JsonObject) -> Claimed:
     """Read `to_json`'s form back."""
-    values: dict[str, Any] = dict(told)
+    values = dict(told)
     for name, made in _DATED.items():
         if name in values:
             values[name] = {k: _made(made, _names(name), v) for k, v in values[name].items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from datetime import datetime
-from typing import Any
 
 from domain.ledger.kinds import Kind, Reporter
 from domain.ledger.payloads import Told
@@ -41,7 +40,7 @@ class Event:
     log_index: int | None = None
     block_number: int | None = None
     pairs_with: int | None = None
-    payload: Mapping[str, Any] = field(default_factory=dict)
+    payload: Mapping[str, object] = field(default_factory=dict)
     parsed: InitVar[Told | None] = None
     told: Told = field(init=False, compare=False, repr=False)
 
@@ -59,7 +58,7 @@ class Event:
         """Codes of the rules that the row broke."""
         return self.told.violation.codes if self.told.violation is not None else ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The wire form: spec 2.4's fields and the event id."""
         return {
             "event_id": self.event_id,
@@ -86,7 +85,7 @@ class NewEvent:
     chain_id: int | None = None
     log_index: int | None = None
     block_number: int | None = None
-    payload: Mapping[str, Any] = field(default_factory=dict)
+    payload: Mapping[str, object] = field(default_factory=dict)
     parsed: InitVar[Told | None] = None
     told: Told = field(init=False, compare=False, repr=False)
 

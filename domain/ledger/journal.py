@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -17,6 +17,7 @@ from domain.ledger.pairing import place_of
 from domain.ledger.payloads import Marked, Payload, Reverses
 from domain.ledger.stored import read
 from domain.ledger.written import written
+from domain.wire import JsonObject
 
 KEPT: Final = 48
 """Rows that a later one may still come before, or a reorganisation take away, one by one."""
@@ -194,7 +195,7 @@ def _without(journal: Journal, event: Event, gone: Reverses, past: Past | None) 
     return _anew(past, event)
 
 
-def to_json(journal: Journal) -> dict[str, Any]:
+def to_json(journal: Journal) -> dict[str, object]:
     """An exact JSON form."""
     return {
         "base": measured_json(journal.base),
@@ -204,7 +205,7 @@ def to_json(journal: Journal) -> dict[str, Any]:
     }
 
 
-def from_json(told: Mapping[str, Any]) -> Journal:
+def from_json(told: JsonObject) -> Journal:
     """Read `to_json`'s form back."""
     block, index = told["folded"]
     return _told(

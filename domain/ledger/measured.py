@@ -185,13 +185,15 @@ def step(m: Measured, row: Row) -> Measured:
     return m if acts is None else acts(m, row, row.what)
 
 
-_FLOWS: Final = {Deposited: "deposits", Withdrawn: "withdrawals", AgentPaid: "payouts"}
-
-
 def _flowed(m: Measured, row: Row) -> Measured:
-    name = _FLOWS[type(row.what)]
-    changed: dict[str, Any] = {name: getattr(m, name) + row.amount, "rows": m.rows + 1}
-    return replace(m, **changed)
+    rows = m.rows + 1
+    match row.what:
+        case Deposited():
+            return replace(m, rows=rows, deposits=m.deposits + row.amount)
+        case Withdrawn():
+            return replace(m, rows=rows, withdrawals=m.withdrawals + row.amount)
+        case _:
+            return replace(m, rows=rows, payouts=m.payouts + row.amount)
 
 
 def _withdrawn(m: Measured, row: Row, what: Withdrawn) -> Measured:

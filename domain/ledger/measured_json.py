@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from domain.ledger.measured import EMPTY, Day, Ended, Mark, Measured, Position, Result
 from domain.ledger.payloads import Place
+from domain.wire import JsonObject
 
 Pair = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
@@ -61,9 +62,9 @@ _FORMS: Final[Mapping[str, Pair]] = {
 }
 
 
-def to_json(m: Measured) -> dict[str, Any]:
+def to_json(m: Measured) -> dict[str, object]:
     """The fields that say anything."""
-    told: dict[str, Any] = {}
+    told: dict[str, object] = {}
     for f in fields(Measured):
         value = getattr(m, f.name)
         if value != getattr(EMPTY, f.name):
@@ -71,7 +72,7 @@ def to_json(m: Measured) -> dict[str, Any]:
     return told
 
 
-def from_json(told: Mapping[str, Any]) -> Measured:
+def from_json(told: JsonObject) -> Measured:
     """Read `to_json`'s form back."""
     read = {n: _FORMS[n][1](v) if n in _FORMS else v for n, v in told.items()}
     return replace(EMPTY, **read)

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from domain.ledger.kinds import Kind
 from domain.money import ZERO, Usdc
 
-Json: TypeAlias = Mapping[str, Any]
+Json: TypeAlias = Mapping[str, object]
 """An object that is kept and shown as it was told; nothing is derived from it."""
 
 Outcome = Literal["reverted", "elsewhere", "not_found"]

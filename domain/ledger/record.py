@@ -10,6 +10,7 @@ from typing import Any, Final
 from domain.ledger.events import Event, Kind, Reporter
 from domain.money import Usdc
 from domain.refusals import Refused
+from domain.wire import JsonObject
 
 SCALE: Final = 10**18
 
@@ -99,12 +100,12 @@ class Record:
         """Cash and positions, without the agent's fee once the settlement has fixed it."""
         return self.cash + self.positions - self.fee_owed
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """An exact JSON form; the day is a row of its own."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "day"}
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any], day: Day) -> Record:
+    def from_json(cls, told: JsonObject, day: Day) -> Record:
         """Read `as_json`'s form back, with the day it stands in."""
         waiting = told["waiting"]
         return cls(**{**told, "waiting": None if waiting is None else tuple(waiting), "day": day})
@@ -169,7 +170,8 @@ def _claimed(r: Record, event: Event) -> Record:
 
 
 def _measured(r: Record, event: Event) -> Record:
-    told, amount = event.payload, event.amount_usdc.micros if event.amount_usdc is not None else 0
+    told: JsonObject = event.payload
+    amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
     by_chain = event.reported_by is Reporter.CHAIN
     if by_chain and isinstance(told.get("reverses"), Mapping):
         return _reversed(r, told["reverses"])
@@ -236,7 +238,7 @@ def _caught_up(r: Record) -> Record:
     return _closed(replace(r, positions=positions, waiting=None, exited=False, void=void))
 
 
-def _reversed(r: Record, row: Mapping[str, Any]) -> Record:
+def _reversed(r: Record, row: JsonObject) -> Record:
     """Take back what a reorganisation took off the chain."""
     kind, told = row.get("kind"), row.get("payload")
     told = told if isinstance(told, Mapping) else {}

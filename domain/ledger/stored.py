@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from domain.ledger.kinds import Kind
 from domain.ledger.payloads import (
@@ -84,7 +84,7 @@ class _Stored:
     def __init__(self, stored: object, path: str, bad: list[str]):
         self.path, self._bad = path, bad
         self.there = isinstance(stored, Mapping)
-        self.values: Mapping[str, Any] = stored if isinstance(stored, Mapping) else {}
+        self.values: Mapping[str, object] = stored if isinstance(stored, Mapping) else {}
         if stored is not None and not self.there:
             bad.append(path)
 

@@ -33,7 +33,7 @@ from domain.money import ZERO
 from domain.times import timestamp
 
 
-def write(told: Told) -> dict[str, Any]:
+def write(told: Told) -> dict[str, object]:
     """The stored form of a payload: what `read` reads back."""
     stored = _WRITERS[type(told.what)](told.what)
     again, broken = told.restates, told.violation
@@ -48,54 +48,58 @@ def write(told: Told) -> dict[str, Any]:
     return stored
 
 
-def written(what: Payload, violation: Violation | None = None) -> dict[str, Any]:
+def written(what: Payload, violation: Violation | None = None) -> dict[str, object]:
     """The stored form of what a row tells."""
     return write(Told(what=what, violation=violation))
 
 
-def _there(**values: Any) -> dict[str, Any]:
+def _there(**values: object) -> dict[str, object]:
     return {n: v for n, v in values.items() if v is not None}
 
 
-def _called(place: Place) -> dict[str, Any]:
-    named = {"market": place.market, "label": place.label}
-    return {"target": place.address, "selector": place.selector} | named
+def _called(place: Place) -> dict[str, object]:
+    return {
+        "target": place.address,
+        "selector": place.selector,
+        "market": place.market,
+        "label": place.label,
+    }
 
 
-def _placed(place: Place) -> dict[str, Any] | None:
+def _placed(place: Place) -> dict[str, object] | None:
     p = place
     told = _there(market=p.market, address=p.address, selector=p.selector, label=p.label)
     return told or None
 
 
-def _sums(what: Any, *names: str) -> dict[str, Any]:
+def _sums(what: Any, *names: str) -> dict[str, object]:
     return {n: str(getattr(what, n)) for n in names}
 
 
-def _executed(what: Executed) -> dict[str, Any]:
+def _executed(what: Executed) -> dict[str, object]:
     told = _called(what.place) | _sums(what, "spent", "received", "approved")
     told |= _there(agent=what.agent, data_hash=what.data_hash)
     return {"executed": told, "direction": "out" if what.spent else "in"}
 
 
-def _unwound(what: Unwound) -> dict[str, Any]:
+def _unwound(what: Unwound) -> dict[str, object]:
     told = _called(what.place) | {"spent": str(ZERO), "received": str(what.received)}
     return {"unwound": told | _there(by=what.by, data_hash=what.data_hash), "direction": "in"}
 
 
-def _stopped(what: Stopped) -> dict[str, Any]:
+def _stopped(what: Stopped) -> dict[str, object]:
     return _there(reason=what.reason, by=what.by, record_only=what.record_only or None)
 
 
-def _settled(what: Settled) -> dict[str, Any]:
+def _settled(what: Settled) -> dict[str, object]:
     return {"settled": _sums(what, "spent", "returned", "gain", "agent_fee")}
 
 
-def _marked(what: Marked) -> dict[str, Any]:
+def _marked(what: Marked) -> dict[str, object]:
     return {"marked": _sums(what, "cash", "positions", "floor") | _there(block=what.block)}
 
 
-def _reverses(what: Reverses) -> dict[str, Any]:
+def _reverses(what: Reverses) -> dict[str, object]:
     told = {
         "event_id": what.event_id,
         "seq": what.seq,
@@ -108,19 +112,19 @@ def _reverses(what: Reverses) -> dict[str, Any]:
     return {"reverses": told} | _there(text=what.text)
 
 
-def _approval(what: ApprovalTold) -> dict[str, Any]:
-    told = {"approval_id": what.approval_id, "status": what.status, "clause": 6}
+def _approval(what: ApprovalTold) -> dict[str, object]:
+    told: dict[str, object] = {"approval_id": what.approval_id, "status": what.status, "clause": 6}
     told |= _there(reason=what.reason)
     return _there(approval=told, target=_placed(what.place), text=what.text)
 
 
-def _refusal(what: RefusedAttempt) -> dict[str, Any]:
+def _refusal(what: RefusedAttempt) -> dict[str, object]:
     told = {"reason": what.reason, "source": what.source}
     told |= {"reason_source": what.reason_source, "check": what.check}
     return {"refusal": told | _there(attempted=what.attempted, proof=what.proof)}
 
 
-def _said(what: Said) -> dict[str, Any]:
+def _said(what: Said) -> dict[str, object]:
     p, mark = what.part, None if what.mark is None else str(what.mark)
     part = p and _there(id=p.id, market=p.market, side=p.side, label=p.label)
     told = _there(position=part, mark=mark, target=_placed(what.place), direction=what.direction)
@@ -129,7 +133,7 @@ def _said(what: Said) -> dict[str, Any]:
     return told
 
 
-_WRITERS: Final[Mapping[type, Callable[[Any], dict[str, Any]]]] = {
+_WRITERS: Final[Mapping[type, Callable[[Any], dict[str, object]]]] = {
     Deposited: lambda w: _there(**{"from": w.sender}),
     Executed: _executed,
     Unwound: _unwound,

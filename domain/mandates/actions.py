@@ -1,8 +1,9 @@
-"""What identifies an action: target, calldata, amount."""
+"""What identifies an action: the very call of the vault."""
 
 from __future__ import annotations
 
-import hashlib
+from dataclasses import dataclass
+from typing import Protocol
 
 from domain.money import Usdc
 
@@ -14,16 +15,34 @@ def selector_of(data: str) -> str:
     return data[:10].lower()
 
 
-def action_hash_of(target: str, selector: str, amount: Usdc, data: str) -> str:
-    """`target:selector:amount:sha256(data)`, lower case.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One exact call through a vault (contract 6).
 
-    The parts that the vault's log repeats stand in front, so that an executed call finds its
-    reservation.
+    Shapes: `action_hash` = keccak256(abi.encode(vault, target, keccak256(data), approveAmount))
+    and `data_hash` = keccak256(data), 0x and 64 lower-case digits; `target` is lower case.
     """
-    digest = hashlib.sha256(data.lower().encode()).hexdigest()
-    return f"{target.lower()}:{selector.lower()}:{amount.micros}:{digest}"
+
+    action_hash: str
+    target: str
+    selector: str
+    data_hash: str
+    amount: Usdc
 
 
-def action_hash(target: str, data: str, amount: Usdc) -> str:
-    """The hash of one call."""
-    return action_hash_of(target, selector_of(data), amount, data)
+class Actions(Protocol):
+    """Names the calls of a vault; pure."""
+
+    def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
+        """keccak256(abi.encode(vault, target, keccak256(data), approveAmount)), 0x hex."""
+        ...
+
+    def action(self, vault: str, target: str, data: str, approve_amount: Usdc) -> Action:
+        """The action that this very call is, with its hashes."""
+        ...
+
+    def action_called(self, vault: str, data: str) -> Action | None:
+        """The action that calldata of the vault's execute or executeApproved is; None for any
+        other.
+        """
+        ...

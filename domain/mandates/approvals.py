@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from math import ceil
+from typing import Final, Literal, Protocol
 
+from domain.mandates.actions import Action
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from domain.wire import said
+from domain.wire import JsonObject, said
 
 Status = Literal["pending", "approved", "declined", "expired", "used"]
 
@@ -49,14 +51,16 @@ class ApprovalItem:
 class Approval:
     """One item (contract 6). `status` is as stored; `shown` turns a timed-out one into `expired`.
 
-    Shapes: `target` is `{market, address, selector}`; `data` 0x hex; `action_hash` identifies
-    (target, data, amount).
+    Shapes: `target` is `{market, address, selector}`; `data` 0x hex; `action_hash` and `data_hash`
+    are those of the very call (`domain.mandates.actions`). Where the vault keeps
+    approvals, `signature` is the owner's, as the vault takes it, good until `until` (unix seconds,
+    inclusive).
     """
 
     approval_id: str
     public_id: str
     status: Status
-    target: Mapping[str, Any]
+    target: Mapping[str, str | None]
     data: str
     action_hash: str
     approve_amount_usdc: Usdc
@@ -65,6 +69,9 @@ class Approval:
     expires_at: datetime
     decided_at: datetime | None = None
     note: str | None = None
+    data_hash: str | None = None
+    until: int | None = None
+    signature: str | None = None
 
     def shown(self, now: datetime) -> Status:
         """The status at `now`: a pending or approved item is no longer good from `expires_at` on
@@ -112,15 +119,65 @@ def decided(
     return replace(item, status=wanted, decided_at=now, note=note)
 
 
-@dataclass(frozen=True, slots=True)
+class Approves(Protocol):
+    """What a chain knows of approvals that a vault keeps."""
+
+    def approve_action(
+        self, factory: str, mandate: str, action_hash: str, until: int
+    ) -> JsonObject:
+        """The typed data ApproveAction that the owner signs, in the domain of the factory of the
+        terms; `mandate` is the digest of the signed terms, `until` unix seconds, inclusive.
+        """
+        ...
+
+    def on_chain_form(self, signature: str) -> str:
+        """An EOA's signature in the one form that our contracts take."""
+        ...
+
+    async def approvals_on_chain(self, factory: str) -> bool:
+        """True where the factory's vaults ask for the owner's signature above the amount; a
+        factory never changes its mind, so it is asked once.
+        """
+        ...
+
+
+def good_until(item: Approval, of_action: Sequence[Approval]) -> int:
+    """The moment to be signed for an item: the last second in which it is good, and another one
+    than every earlier approval of the same action has, since the vault takes a moment once.
+
+    Units: unix seconds, inclusive.
+    """
+    taken = {a.until for a in of_action if a.signature is not None}
+    until = ceil(item.expires_at.timestamp()) - 1
+    while until in taken:
+        until -= 1
+    return until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """Calldata that was handed out and may still be sent (contract 5): `amount` counts until
-    `expires_at`.
+    """Calldata that was handed out, the newest time for this action; its amount counts until
+    `expires_at`, or until it is known what became of it (contract 5).
+
+    Shapes: `sender` is who was to send it; `block` the newest block when it was handed out, None
+    where the chain could not be asked; `outcome` with its `tx_hash` is what became of it.
     """
 
     public_id: str
-    action_hash: str
-    amount: Usdc
+    action: Action
     made_at: datetime
     expires_at: datetime
+    sender: str
+    block: int | None = None
     approval_id: str | None = None
+    outcome: Literal["landed", "reverted"] | None = None
+    tx_hash: str | None = None
+
+    @property
+    def amount(self) -> Usdc:
+        """What it may take out."""
+        return self.action.amount
+
+    def before(self, block: int, at: datetime) -> bool:
+        """True where it was handed out before this block, which was made at `at`."""
+        return block > self.block if self.block is not None else at >= self.made_at

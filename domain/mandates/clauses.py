@@ -266,20 +266,23 @@ def _markets(m: Mandate, _: Switches) -> Clause:
 
 
 def _asking(m: Mandate, switches: Switches) -> Clause:
-    above = m.approval_above_usdc
-    sentence = (
-        "The agent acts on its own inside these limits."
-        if above is None
-        else f"Above {plain(above)} USDC the service hands out no calldata before you approve; "
-        "an action sent past the service is flagged."
-    )
+    above, by_vault = m.approval_above_usdc, bool(m.approvals_on_chain)
+    if above is None:
+        sentence = "The agent acts on its own inside these limits."
+    elif by_vault:
+        sentence = f"Above {plain(above)} USDC the vault takes an action only with your signature "
+        sentence += "over that very action, once."
+    else:
+        sentence = f"Above {plain(above)} USDC the service hands out no calldata before you "
+        sentence += "approve; an action sent past the service is flagged."
     return _clause(
         ClauseKey.ASKING,
         sentence,
         AskAbove(amount=above),
-        "Service guard",
+        "Contract" if by_vault else "Service guard",
         ("approvalAbove",),
-        "enforced" if switches.approval_gate else "stored_pending",
+        # No switch of the service turns off what the vault itself asks for.
+        "enforced" if by_vault or switches.approval_gate else "stored_pending",
     )
 
 

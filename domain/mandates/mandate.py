@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.mandates.targets import DEFAULT_TARGETS, ShownTarget, Target
 from domain.money import BPS, ZERO, Usdc
@@ -91,6 +91,12 @@ class AgreedTerms:
     vault_address: str | None
     status: StatusName
     paused: bool
+    provisional: bool = field(
+        metadata=said(
+            "true while the newest block says another status or pause than the rows that are deep "
+            "enough; status, paused and their times are the newest block's"
+        )
+    )
     proposed_by_agent_id: str | None
     needs_review: bool
     created_at: Timestamp
@@ -124,7 +130,7 @@ class Signed:
     """
 
     version: Literal["1", "2"]
-    message: Mapping[str, Any]
+    message: Mapping[str, str]
     chain_id: int
     verifying_contract: str
     signature: str
@@ -151,6 +157,11 @@ class Mandate:
     (spec 2.2).
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
+    `provisional` is never stored: it marks what the ledger does not say yet.
+    `approvals_on_chain` is what the factory of its terms says, None while it was not asked: vaults
+    of such a factory take an action above the approval amount with the owner's signature alone.
+    `differs_at` is since when the vault's own totals are not those of the ledger's rows, None where
+    they are.
     `from_board` stays true where the agent took the mandate from the open board, which closed it.
     Source: spec 2.2, contract 3.
     """
@@ -175,6 +186,7 @@ class Mandate:
     per_tx_cap_usdc: Usdc | None = None
     daily_cap_usdc: Usdc | None = None
     approval_above_usdc: Usdc | None = None
+    approvals_on_chain: bool | None = None
     on_floor: Literal["keep", "close"] = "keep"
     chain_id: int = 84532
     vault_address: str | None = None
@@ -188,10 +200,12 @@ class Mandate:
     ends_at: datetime | None = None
     proposed_by_agent_id: str | None = None
     refreshed_at: datetime | None = None
+    differs_at: datetime | None = None
     frame: TermsFrame | None = None
     signed: Signed | None = None
-    legacy_caps: Mapping[str, Any] = field(default_factory=dict)
+    legacy_caps: Mapping[str, object] = field(default_factory=dict)
     needs_review: bool = False
+    provisional: bool = False
 
     @property
     def floor(self) -> Usdc:
@@ -220,8 +234,9 @@ class Mandate:
 
     @property
     def data_issue(self) -> bool:
-        """True where a stored legacy cap is unusable."""
-        return any(v is not None and not _usable(v) for v in self.legacy_caps.values())
+        """True where a stored legacy cap is unusable, or rows of the vault are missing."""
+        unusable = any(v is not None and not _usable(v) for v in self.legacy_caps.values())
+        return unusable or self.differs_at is not None
 
     @property
     def paused(self) -> bool:
@@ -273,6 +288,7 @@ class Mandate:
             vault_address=self.vault_address,
             status=self.status.value,
             paused=self.paused,
+            provisional=self.provisional,
             proposed_by_agent_id=self.proposed_by_agent_id,
             needs_review=self.needs_review,
             created_at=self.created_at,

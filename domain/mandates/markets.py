@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from domain.mandates.targets import Target
 from domain.refusals import invalid
 from domain.text import composed, unfit
+from domain.wire import JsonObject
 
 STATUSES: Final = ("live", "paper", "planned")
 
@@ -164,7 +165,7 @@ class Market:
         )
 
 
-def from_config(rows: Iterable[Mapping[str, Any]]) -> tuple[Market, ...]:
+def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
     """Markets out of the configuration file.
 
     Errors: ValueError for a row that is not one, so that a service does not start with it.

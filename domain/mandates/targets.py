@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
+
+from domain.wire import JsonObject
 
 EnforcedBy = Literal["Contract", "Service guard", "Venue"]
 
@@ -125,13 +126,13 @@ class Target:
             market=self.market,
         )
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The stored form, which `from_json` reads; only the fields that its kind has."""
         told = asdict(self.shown())
         return {n: list(v) if isinstance(v, tuple) else v for n, v in told.items()}
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Target:
+    def from_json(cls, value: JsonObject) -> Target:
         """Read the wire form back; the caller has validated it."""
         return cls(
             kind=value["kind"],

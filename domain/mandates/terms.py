@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.mandates.mandate import OPEN_AGENT, Mandate, TermsFrame
 
@@ -109,8 +109,8 @@ def message(
 
 
 def typed_data(
-    told: Mapping[str, Any], version: Version, chain_id: int, verifying_contract: str
-) -> dict[str, Any]:
+    told: Mapping[str, str], version: Version, chain_id: int, verifying_contract: str
+) -> dict[str, object]:
     """The whole typed-data object, as a wallet takes it."""
     return {
         "types": {
@@ -128,7 +128,7 @@ def typed_data(
     }
 
 
-def agrees(mandate: Mandate, told: Mapping[str, Any], allowed_hash: str, guard_hash: str) -> bool:
+def agrees(mandate: Mandate, told: Mapping[str, str], allowed_hash: str, guard_hash: str) -> bool:
     """True where signed values are still the mandate's: what `digest_matches` says."""
     fixed = TermsFrame(int(told["issuedAt"]), int(told["endsAt"]), int(told["nonce"]))
     now = message(mandate, fixed, allowed_hash, guard_hash)

@@ -287,12 +287,12 @@ def breaches(case: Case) -> tuple[Breach, ...]:
         Breach(
             code=code,
             clause=int(CLAUSE_OF[code]) if code in CLAUSE_OF else None,
-            event_id=row["event_id"],
-            at=moment_of(row["at"]),
-            detail=breach_detail((row.get("detail") or {}).get(code)),
+            event_id=row.event_id,
+            at=moment_of(row.at),
+            detail=breach_detail(row.detail.get(code)),
         )
         for row in case.state.breaches
-        for code in row["codes"]
+        for code in row.codes
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Final, Literal, cast
+from datetime import datetime
+from typing import Literal, cast
 
 from domain.mandates.mandate import Status
 from domain.money import ZERO, Usdc
@@ -13,6 +13,7 @@ from domain.rules.caps import pending
 from domain.rules.case import Case, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.stop_line import fresh
+from domain.rules.unwinding import UNWIND_WINDOW
 from domain.rules.worth import (
     Holding,
     agent_fee_reserved,
@@ -22,13 +23,12 @@ from domain.rules.worth import (
     positions_est,
     realized,
     realized_source,
+    unmeasured,
     valuation,
     worth,
 )
 from domain.times import Timestamp, moment_of
 from domain.wire import LEFT_OUT, named, said
-
-UNWIND_WINDOW: Final = timedelta(days=3)
 
 EventKind = Literal["ends_at", "next_at", "approval_expiry", "settle"]
 
@@ -101,7 +101,8 @@ class LeaveNowBasis:
 class Progress:
     """How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
 
-    `data_issue` stands only where a stored value was unusable, or a mark is too old to act on.
+    `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
+    value probe of the vault does not answer.
     """
 
     worth_est: Usdc | None
@@ -255,7 +256,7 @@ def progress(case: Case) -> Progress:
         day=day(case),
         horizon_days=case.mandate.horizon_days,
         data_issue=True
-        if case.state.bad or case.mandate.data_issue or mark_is_stale(case)
+        if case.state.bad or case.mandate.data_issue or mark_is_stale(case) or unmeasured(case)
         else None,
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, Literal
 
 from domain.ledger.events import Event
 from domain.ledger.payloads import (
@@ -45,14 +46,13 @@ from domain.reads.shapes import (
     Restated,
     Reversed,
     SettledResult,
-    ToldPayload,
     ToldPosition,
     ToldTarget,
     UnwoundCall,
     WholeMark,
 )
 
-NO_PAYLOAD: Final = ToldPayload()
+NO_PAYLOAD: Final = Payload()
 
 
 def ledger_row(event: Event) -> LedgerRow:
@@ -72,29 +72,31 @@ def ledger_row(event: Event) -> LedgerRow:
 
 def payload(told: Told) -> Payload:
     """What a row tells, under the names of its stored form."""
-    fields = _TOLD[type(told.what)](told.what)
-    if told.violation is not None:
-        fields["violation"] = broken(told.violation)
-    if told.restates is not None:
-        again = told.restates
-        fields["restates"] = Restated(event_id=again.event_id, log_index=again.log_index)
-    return Payload(**fields, log_index=told.log_index)
+    again, wrong = told.restates, told.violation
+    return replace(
+        _TOLD[type(told.what)](told.what),
+        violation=None if wrong is None else broken(wrong),
+        restates=None
+        if again is None
+        else Restated(event_id=again.event_id, log_index=again.log_index),
+        log_index=told.log_index,
+    )
 
 
-def _said(what: Said) -> dict[str, Any]:
-    return {
-        "position": position(what.part),
-        "mark": what.mark,
-        "target": _place(what.place),
-        "direction": what.direction,
-        "why": what.why,
-        "text": what.text,
-        "next_at": what.next_at,
-        "fee_kind": what.fee_kind,
-        "resource": what.resource,
-        "preview": what.preview,
-        "notional": True if what.notional else None,
-    }
+def _said(what: Said) -> Payload:
+    return Payload(
+        position=position(what.part),
+        mark=what.mark,
+        target=_place(what.place),
+        direction=what.direction,
+        why=what.why,
+        text=what.text,
+        next_at=what.next_at,
+        fee_kind=what.fee_kind,
+        resource=what.resource,
+        preview=what.preview,
+        notional=True if what.notional else None,
+    )
 
 
 def position(part: Part | None) -> ToldPosition | None:
@@ -181,9 +183,7 @@ def _reversed(what: Reverses) -> Reversed:
         amount_usdc=what.amount,
         tx_hash=what.tx_hash,
         occurred_at=what.occurred_at,
-        payload=NO_PAYLOAD
-        if what.what is None
-        else ToldPayload(**_TOLD[type(what.what)](what.what)),
+        payload=NO_PAYLOAD if what.what is None else _TOLD[type(what.what)](what.what),
     )
 
 
@@ -197,7 +197,7 @@ def broken(violation: Violation) -> Broken:
 
 def breach_detail(told: object) -> BreachDetail:
     """The stored numbers of one broken rule; what is unusable reads as nothing."""
-    values: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    values: Mapping[str, object] = told if isinstance(told, Mapping) else {}
     clause, attempted = values.get("clause"), values.get("attempted")
     return BreachDetail(
         clause=clause if isinstance(clause, int) else None,
@@ -208,7 +208,7 @@ def breach_detail(told: object) -> BreachDetail:
     )
 
 
-def _attempted(told: Mapping[str, Any]) -> AttemptedPlace:
+def _attempted(told: Mapping[str, object]) -> AttemptedPlace:
     return AttemptedPlace(
         market=_text(told.get("market")),
         address=_text(told.get("address")),
@@ -221,35 +221,35 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _executed(what: Executed) -> dict[str, Any]:
-    return {"executed": executed(what), "direction": "out" if what.spent else "in"}
+def _executed(what: Executed) -> Payload:
+    return Payload(executed=executed(what), direction="out" if what.spent else "in")
 
 
-def _stopped(what: Stopped) -> dict[str, Any]:
-    only = True if what.record_only else None
-    return {"reason": what.reason, "by": what.by, "record_only": only}
+def _stopped(what: Stopped) -> Payload:
+    only: Literal[True] | None = True if what.record_only else None
+    return Payload(reason=what.reason, by=what.by, record_only=only)
 
 
-def _approval(what: ApprovalTold) -> dict[str, Any]:
-    return {"approval": approval(what), "target": _place(what.place), "text": what.text}
+def _approval(what: ApprovalTold) -> Payload:
+    return Payload(approval=approval(what), target=_place(what.place), text=what.text)
 
 
-# The fields of a payload that each told thing has.
-_TOLD: Final[Mapping[type, Callable[[Any], dict[str, Any]]]] = {
-    Deposited: lambda w: {"from_": w.sender},
+# What of a payload each told thing fills.
+_TOLD: Final[Mapping[type, Callable[[Any], Payload]]] = {
+    Deposited: lambda w: Payload(from_=w.sender),
     Executed: _executed,
-    Unwound: lambda w: {"unwound": unwound(w), "direction": "in"},
-    Withdrawn: lambda w: {},
-    AgentPaid: lambda w: {"agent": w.agent},
+    Unwound: lambda w: Payload(unwound=unwound(w), direction="in"),
+    Withdrawn: lambda w: Payload(),
+    AgentPaid: lambda w: Payload(agent=w.agent),
     Stopped: _stopped,
-    Settled: lambda w: {"settled": settled(w)},
-    Control: lambda w: {"control": AgentControl(what=w.what, agent=w.agent)},
-    Marked: lambda w: {"marked": marked(w)},
-    Reverses: lambda w: {"reverses": _reversed(w), "text": w.text},
-    ClaimEnded: lambda w: {"claim": EndedClaim(event_id=w.event_id, outcome=w.outcome)},
-    Signed: lambda w: {"digest": w.digest, "signer_type": w.signer_type},
+    Settled: lambda w: Payload(settled=settled(w)),
+    Control: lambda w: Payload(control=AgentControl(what=w.what, agent=w.agent)),
+    Marked: lambda w: Payload(marked=marked(w)),
+    Reverses: lambda w: Payload(reverses=_reversed(w), text=w.text),
+    ClaimEnded: lambda w: Payload(claim=EndedClaim(event_id=w.event_id, outcome=w.outcome)),
+    Signed: lambda w: Payload(digest=w.digest, signer_type=w.signer_type),
     ApprovalTold: _approval,
-    RefusedAttempt: lambda w: {"refusal": refusal(w)},
+    RefusedAttempt: lambda w: Payload(refusal=refusal(w)),
     Reported: _said,
     PaidFee: _said,
     Noted: _said,

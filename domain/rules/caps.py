@@ -57,14 +57,15 @@ def holds(case: Case) -> list[Held]:
         if fitting:
             near = min(fitting, key=lambda r: abs(r.amount.micros - claim.out))
             free.remove(near)
-            left[near.action_hash] = max(ZERO, near.amount - Usdc(claim.out))
+            left[near.action.action_hash] = max(ZERO, near.amount - Usdc(claim.out))
     return [
-        Held(reservation=r, amount=left.get(r.action_hash, r.amount)) for r in case.reservations
+        Held(reservation=r, amount=left.get(r.action.action_hash, r.amount))
+        for r in case.reservations
     ]
 
 
 def _fits(r: Reservation, claim: Claim) -> bool:
-    target, selector, *_ = r.action_hash.split(":")
+    target, selector = r.action.target, r.action.selector
     same_target = claim.address is None or claim.address.lower() == target
     return same_target and (claim.selector is None or claim.selector.lower() == selector)
 

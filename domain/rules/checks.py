@@ -4,6 +4,7 @@ service's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,10 +33,10 @@ class Check:
     clause: ClauseKey
     code: str
     ok: bool
-    detail: dict[str, Any]
+    detail: Mapping[str, object]
     refusal: Refusal | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Shape `{clause, code, ok, detail}` (contract 6)."""
         return {"clause": int(self.clause), "code": self.code, "ok": self.ok, "detail": self.detail}
 
@@ -43,13 +44,14 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The action an agent asks calldata for; `held` is what an own live reservation already
-    counts.
+    counts, `action_hash` what identifies it (None while there is no vault).
     """
 
     target: str
     selector: str
     amount: Usdc
     held: Usdc = ZERO
+    action_hash: str | None = None
 
 
 def action_checks(case: Case, wanted: Wanted) -> list[Check]:
@@ -72,13 +74,15 @@ def action_checks(case: Case, wanted: Wanted) -> list[Check]:
     ]
 
 
-def _check(clause: ClauseKey, code: str, ok: bool, detail: dict[str, Any], **words: Any) -> Check:
+def _check(
+    clause: ClauseKey, code: str, ok: bool, detail: Mapping[str, object], **words: Any
+) -> Check:
     return Check(
         clause,
         code,
         ok,
         detail,
-        None if ok else refusal(code, detail=detail | {"clause": int(clause)}, **words),
+        None if ok else refusal(code, detail={**detail, "clause": int(clause)}, **words),
     )
 
 
@@ -211,33 +215,37 @@ def _cash(case: Case, wanted: Wanted) -> Check:
         attempted=wanted.amount,
         allowed=left,
         remaining=remaining(case).as_json(),
+        retry_at=_retry_at(case, ClauseKey.BUDGET),
         detail=told | {"clause": 1},
     )
     return Check(ClauseKey.BUDGET, "over_budget", False, told, refused)
 
 
 def _stop_line(case: Case, wanted: Wanted) -> Check:
-    at = case.chain.cash + case.chain.positions if case.chain and case.chain.exists else worth(case)
-    floor = case.chain.floor if case.chain and case.chain.exists else floor_now(case)
+    chain = case.chain if case.chain is not None and case.chain.exists else None
+    at = worth(case) if chain is None else chain.cash + chain.positions if chain.measured else None
+    floor = floor_now(case) if chain is None else chain.floor
     told = {"worth": text(at), "floor": str(floor)}
-    # An exit takes nothing out; the vault lets it pass below the floor.
+    # An exit takes nothing out; the vault lets it pass below the floor. A worth that is unknown is
+    # left to the vault.
     ok = at is None or wanted.amount == ZERO or not case.measured.deposits or at >= floor
     return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, told, worth=text(at), floor=floor)
 
 
 def needs_approval(case: Case, amount: Usdc) -> bool:
-    """True strictly above the approval amount, while the gate is on."""
-    above = case.mandate.approval_above_usdc
-    return case.switches.approval_gate and above is not None and amount > above
+    """True strictly above the approval amount, while the gate is on; a vault that keeps approvals
+    itself has no gate to switch.
+    """
+    m = case.mandate
+    asks = bool(m.approvals_on_chain) or case.switches.approval_gate
+    above = m.approval_above_usdc
+    return asks and above is not None and amount > above
 
 
 def _asking(case: Case, wanted: Wanted) -> Check:
     told = {"allowed": text(case.mandate.approval_above_usdc), "attempted": str(wanted.amount)}
     approved = any(
-        a.shown(case.now) == "approved"
-        and a.approve_amount_usdc == wanted.amount
-        and str(a.target.get("address")).lower() == wanted.target.lower()
-        and str(a.target.get("selector")).lower() == wanted.selector.lower()
+        a.shown(case.now) == "approved" and a.action_hash == wanted.action_hash
         for a in case.approvals
     )
     return Check(
@@ -258,7 +266,7 @@ class Remaining:
     binding: ClauseKey
     retry_at: datetime | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Shape `{value, binding, retry_at}`."""
         return {
             "value": str(self.amount),

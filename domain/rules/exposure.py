@@ -11,6 +11,8 @@ from domain.money import BPS, ZERO, Usdc
 from domain.rules.caps import daily_cap
 from domain.rules.case import Case, moment
 from domain.rules.case import today as today_of
+from domain.rules.unwinding import agent_barred, closed
+from domain.rules.worth import positions_est
 from domain.times import Timestamp, day_of, midnight
 
 EXIT_LOSS_BPS: Final = 200  # the vault's MAX_EXIT_LOSS_BPS
@@ -18,8 +20,8 @@ EXIT_LOSS_BPS: Final = 200  # the vault's MAX_EXIT_LOSS_BPS
 FORMULA: Final = (
     "ever = above the floor + what may still be deposited above it + 2% of the floor; "
     "today = min(ever, day cap left + open positions); "
-    "before_pause = min(today, cap per action + open positions); "
-    "nothing while paused or closed"
+    "before_pause = today, since one transaction can hold many actions; "
+    "after the close 2% of open positions while the agent may unwind; nothing while paused"
 )
 
 
@@ -27,10 +29,12 @@ FORMULA: Final = (
 class Exposure:
     """The most that a hostile agent could still take out.
 
-    `before_pause` is one action that lands before a pause, `today` all actions until `until`
-    (00:00 UTC), `ever` the mandate's life: never more than what lies above the floor, and the 2%
-    that a fair exit below it may cost. The vault counts an action as taken even where its value
-    only moved into a listed market, so that what is really lost is at most this.
+    `before_pause` is what one transaction can take before a pause lands: the cap per action bounds
+    each action, and an agent that is a contract takes as many of them in it as the day allows.
+    `today` is all actions until `until` (00:00 UTC), `ever` the mandate's life: never more than
+    what lies above the floor, and the 2% that a fair exit below it may cost. The vault counts an
+    action as taken even where its value only moved into a listed market, so that what is really
+    lost is at most this.
     """
 
     before_pause: Usdc
@@ -46,7 +50,7 @@ def _terms_only(m: Mandate) -> tuple[Usdc, Usdc, Usdc]:
     fair_loss = m.floor.share_up(EXIT_LOSS_BPS)
     ever = at_risk + fair_loss
     today = min(m.daily_cap, ever)
-    return min(m.per_tx_cap, today), today, ever
+    return today, today, ever
 
 
 def _live(case: Case, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
@@ -54,12 +58,8 @@ def _live(case: Case, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
     service, so it is no cap here.
     """
     m = case.mandate
-    above = max(ZERO, chain.cash + chain.positions - chain.floor)
-    if m.ended(
-        moment(case)
-    ):  # nothing leaves the vault any more, but open positions can be unwound badly
-        most = min(chain.positions, above + chain.floor.share_up(EXIT_LOSS_BPS))
-        return most, most, most
+    held = _held(case)
+    above = max(ZERO, chain.cash + held - chain.floor)
     room = max(ZERO, m.budget_usdc - chain.total_deposited)
     more = room - room.share_down(BPS - m.stop_floor_bps)
     # What sits in positions can be traded away too, down to the floor; below it only fair exits,
@@ -68,21 +68,40 @@ def _live(case: Case, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
     spent = chain.spent_today if day_of(chain.block.at) == today_of(case) else ZERO
     # Measured outflow is bounded by the day cap; positions already open are not, so they count
     # whole.
-    today = min(ever, max(ZERO, daily_cap(case) - spent) + chain.positions)
-    once = min(today, m.per_tx_cap + chain.positions)
-    return (ZERO, ZERO, ever) if chain.paused else (once, today, ever)
+    today = min(ever, max(ZERO, daily_cap(case) - spent) + held)
+    return (ZERO, ZERO, ever) if chain.paused else (today, today, ever)
+
+
+def _held(case: Case) -> Usdc:
+    """What lies in positions: measured, or at least what was last known where it is not."""
+    chain, known = case.chain, max(ZERO, positions_est(case) or ZERO)
+    if chain is None or not chain.exists:
+        return known
+    return chain.positions if chain.measured else max(chain.positions, known)
+
+
+def _closing(case: Case) -> tuple[Usdc, Usdc, Usdc]:
+    """After the close nothing leaves the vault any more; while the agent may unwind, its exits are
+    fair ones.
+    """
+    if agent_barred(case) is not None:
+        return ZERO, ZERO, ZERO
+    most = _held(case).share_up(EXIT_LOSS_BPS)
+    return most, most, most
 
 
 def exposure(case: Case) -> Exposure:
     """What is still at stake. Source: contract 5; chain.md constants."""
     m, chain = case.mandate, case.chain
+    read = chain is not None and chain.exists
     # A stop that only the record knows holds nobody back; the vault's own does.
     told = case.measured.stopped is not None or m.vault_address is None
-    over = m.status in (Status.SETTLED, Status.CANCELLED) or (m.status is Status.STOPPED and told)
-    if over or (chain is not None and (chain.stopped or chain.settled)):
+    if m.status in (Status.SETTLED, Status.CANCELLED):
         once = today = ever = ZERO
-    elif chain is None or not chain.exists:
-        once, today, ever = (ZERO, ZERO, ZERO) if m.ended(moment(case)) else _terms_only(m)
-    else:
+    elif closed(case) if read else m.ended(moment(case)) or (m.status is Status.STOPPED and told):
+        once, today, ever = _closing(case)
+    elif chain is not None and read:
         once, today, ever = _live(case, chain)
+    else:
+        once, today, ever = _terms_only(m)
     return Exposure(before_pause=once, today=today, ever=ever, until=midnight(moment(case)))

@@ -7,7 +7,8 @@ from string import Formatter
 from typing import Any, Final
 
 from domain.facts import Revert
-from domain.money import Usdc
+from domain.money import ZERO, Usdc
+from domain.next_steps import NextStep
 from domain.refusals import REFUSALS, Refusal, refusal
 from domain.rules.checks import Check
 
@@ -31,16 +32,22 @@ def pulled(data: str) -> Usdc | None:
 
 
 def reverts(
-    revert: Revert | None, checks: Sequence[Check], *, pulls: Usdc | None, approved: Usdc
+    revert: Revert | None,
+    checks: Sequence[Check] = (),
+    *,
+    pulls: Usdc | None = None,
+    approved: Usdc = ZERO,
+    next_steps: tuple[NextStep, ...] = (),
 ) -> Refusal:
-    """The refusal of a call that the chain says would revert (contract 6).
+    """The refusal of a call that the chain says would revert (contract 6); `next_steps` are those
+    of `would_revert` where its own are not.
 
     Shapes: `detail.revert` {name, args}; `detail.pulls_usdc` where the calldata pulls more than is
     approved. The code is that of the vault's error where a refusal says it whole, else
     `would_revert`.
     """
     short = pulls is not None and pulls > approved
-    told: dict[str, Any] = {"revert": _shown(revert)}
+    told: dict[str, object] = {"revert": _shown(revert)}
     if short:
         told["pulls_usdc"] = str(pulls)
     code = revert.code if revert is not None else None
@@ -50,10 +57,10 @@ def reverts(
     why = revert.name if revert is not None else "without a reason"
     if short:
         why = f"it pulls {pulls} USDC, approve_amount is {approved}"
-    return refusal("would_revert", why=why, detail=told)
+    return refusal("would_revert", why=why, detail=told, next=next_steps)
 
 
-def _shown(revert: Revert | None) -> dict[str, Any] | None:
+def _shown(revert: Revert | None) -> dict[str, object] | None:
     return None if revert is None else {"name": revert.name, "args": dict(revert.args)}
 
 
@@ -62,6 +69,6 @@ def _words(code: str | None, checks: Sequence[Check]) -> Mapping[str, Any] | Non
     if code is None:
         return None
     found = next((dict(c.detail) for c in checks if c.code == code), {})
-    found["bound_by"] = ""
+    found = {name: told for name, told in found.items() if told is not None} | {"bound_by": ""}
     places = {name for _, name, _, _ in Formatter().parse(REFUSALS[code].sentence) if name}
     return found if places <= found.keys() else None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from domain.facts import StagedLog, VaultState
 from domain.ledger.books import Books
 from domain.mandates.mandate import OPEN_AGENT, Mandate, Status
 
+OPEN: Final = frozenset({Status.SIGNED, Status.WORKING})
 FOLLOWS: Final = frozenset({Status.SIGNED, Status.WORKING, Status.STOPPED, Status.SETTLED})
 
 
@@ -30,7 +33,7 @@ def standing(m: Mandate, books: Books) -> Mandate:
         status = Status.STOPPED
     else:
         status = Status.WORKING if told.deposits else Status.SIGNED
-    # Until the vault says who is agent, one whose terms name nobody has none.
+    # Before the first row that says who is agent, a vault made for nobody stays without one.
     nobody = m.signed is not None and m.signed.message.get("agent") == OPEN_AGENT
     return replace(
         m,
@@ -39,3 +42,48 @@ def standing(m: Mandate, books: Books) -> Mandate:
         settled_at=told.settled.at if told.settled is not None else None,
         paused_at=told.paused_at if told.paused is not None or not nobody else m.paused_at,
     )
+
+
+def as_read(m: Mandate, vault: VaultState | None, coming: Sequence[StagedLog]) -> Mandate:
+    """The mandate as the newest block that was read has it; `provisional` where its ledger does
+    not say so yet.
+
+    Shapes: `vault` is None or absent where it was not read, and then the logs that are `coming`
+    decide, in their order in the chain.
+    Source: contract 5, "`mandate.paused` and `paused_at` follow the newest block that is read".
+    """
+    if m.status not in FOLLOWS:
+        return m
+    now = _after_logs(m, coming)
+    if vault is not None and vault.exists:
+        now = _after_logs(
+            _as_vault(now, vault), [g for g in coming if g.block > vault.block.number]
+        )
+    changed = (now.status, now.paused) != (m.status, m.paused)
+    return replace(now, provisional=True) if changed else m
+
+
+def _after_logs(m: Mandate, coming: Sequence[StagedLog]) -> Mandate:
+    for log in coming:
+        if log.name == "Settled":
+            m = replace(m, status=Status.SETTLED, settled_at=log.at)
+        elif m.status not in OPEN:
+            continue
+        elif log.name == "Stopped":
+            m = replace(m, status=Status.STOPPED, stopped_at=log.at)
+        elif log.name == "AgentRevoked":
+            m = replace(m, paused_at=log.at)
+        elif log.name == "AgentSet":
+            m = replace(m, paused_at=None)
+    return m
+
+
+def _as_vault(m: Mandate, vault: VaultState) -> Mandate:
+    at = vault.block.at
+    if vault.settled and m.status is not Status.SETTLED:
+        m = replace(m, status=Status.SETTLED, settled_at=at)
+    elif vault.stopped and m.status in OPEN:
+        m = replace(m, status=Status.STOPPED, stopped_at=at)
+    if vault.paused != m.paused:
+        m = replace(m, paused_at=at if vault.paused else None)
+    return m

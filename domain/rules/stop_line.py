@@ -11,17 +11,20 @@ from domain.rules.case import Case
 
 def below(vault: VaultState) -> bool:
     """True where a funded vault stands below its floor: the vault's own comparison. One that
-    stands exactly on its line goes on.
+    stands exactly on its line goes on, and one with a silent probe: its worth is unknown.
     """
-    return bool(vault.total_deposited) and vault.cash + vault.positions < vault.floor
+    known = vault.measured and bool(vault.total_deposited)
+    return known and vault.cash + vault.positions < vault.floor
 
 
 def worth_marking(m: Measured, vault: VaultState, now: datetime, fresh_s: int) -> bool:
     """True where a mark of this vault would tell anything: its figures changed, the last mark is
     half as old as one may be, money flowed after it in the chain (a reorganisation may have moved a
-    deposit that it saw), or it stands below its line.
+    deposit that it saw), or it stands below its line. What a silent probe leaves out is no mark.
     """
     last = m.mark
+    if not vault.measured:
+        return False
     if last is None or below(vault):
         return True
     told = (vault.cash.micros, vault.positions.micros, vault.floor.micros)

@@ -21,6 +21,7 @@ from domain.ledger.payloads import (
     Said,
     Unwound,
 )
+from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate, Status
 from domain.money import ZERO, Usdc, text
 from domain.rules.caps import budget, daily_cap, pending_on, per_tx_cap, spent_on
@@ -56,7 +57,7 @@ class Broken:
     attempted: Any = None
     bound_by: str = "mandate"
 
-    def detail(self) -> dict[str, Any]:
+    def detail(self) -> dict[str, object]:
         """The numbers, with the clause."""
         return {
             "clause": int(CLAUSE_OF[self.code]),
@@ -224,8 +225,10 @@ def _over_cash(case: Case, event: NewEvent, action: _Action) -> list[Broken]:
 
 
 def _unapproved(case: Case, event: NewEvent, action: _Action, twin: Event | None) -> list[Broken]:
-    asks = case.mandate.approval_above_usdc
-    if not case.switches.approval_gate or asks is None or action.asked <= asks:
+    kept, asks = bool(case.mandate.approvals_on_chain), case.mandate.approval_above_usdc
+    if kept and action.called is not None:
+        return []  # the vault took it, so it had the owner's signature
+    if not (kept or case.switches.approval_gate) or asks is None or action.asked <= asks:
         return []
     if _approved(case, event, action, twin):
         return []
@@ -241,7 +244,7 @@ def _approved(case: Case, event: NewEvent, action: _Action, twin: Event | None) 
     """
     if event.reported_by is Reporter.AGENT and twin is not None:
         return "approval_missing" not in twin.violation_codes
-    place = action.called.place if action.called is not None else _place(event)
+    place = _place(event)
     address, selector = (place.address or "").lower(), (place.selector or "").lower()
     # Calldata that was handed out before an item ran out may be sent as long as its reservation
     # lasts.
@@ -249,18 +252,25 @@ def _approved(case: Case, event: NewEvent, action: _Action, twin: Event | None) 
     for item in case.approvals:
         if item.status != "approved" or action.at >= item.expires_at + grace:
             continue
-        at = (
-            str(item.target.get("address") or "").lower(),
-            str(item.target.get("selector") or "").lower(),
-        )
-        amount_fits = (
-            item.approve_amount_usdc == action.asked
-            if action.called is not None
-            else item.approve_amount_usdc >= action.asked
-        )
-        if amount_fits and address in ("", at[0]) and selector in ("", at[1]):
+        if isinstance(action.called, Executed):
+            fits = _is_of(item, action.called)
+        else:
+            at = (str(item.target.get(n) or "").lower() for n in ("address", "selector"))
+            named = all(
+                said in ("", own) for said, own in zip((address, selector), at, strict=True)
+            )
+            fits = named and item.approve_amount_usdc >= action.asked
+        if fits:
             return True
     return False
+
+
+def _is_of(item: Approval, called: Executed) -> bool:
+    """True where the item is of this very call: its target, its calldata, its amount."""
+    target = str(item.target.get("address") or "").lower()
+    same_call = called.data_hash is not None and item.data_hash == called.data_hash.lower()
+    same_place = target == (called.place.address or "").lower()
+    return same_call and same_place and item.approve_amount_usdc == called.approved
 
 
 def _place(event: NewEvent) -> Place:
@@ -331,7 +341,7 @@ def _paid_read(m: Mandate, event: NewEvent) -> list[Broken]:
     return [Broken("target_not_allowed", attempted={"resource": resource[:NAME_CHARS]})]
 
 
-def flagged(event: NewEvent, broken: list[Broken]) -> Mapping[str, Any]:
+def flagged(event: NewEvent, broken: list[Broken]) -> Mapping[str, object]:
     """The payload with its `violation` block (spec 2.4 rule 2)."""
     if not broken:
         return event.payload

@@ -47,12 +47,13 @@ class Valued:
 def valued(books: Books, lens: VaultState | None = None) -> Valued:
     """What the vault is worth by the newest whole mark, else by the agent's marks, else at cost.
 
-    Shapes: `lens` is the vault read at one block; a block that is newer than the ledger's mark.
+    Shapes: `lens` is the vault read at one block; a block that is newer than the ledger's mark. One
+    with a silent probe is no whole mark: what was not measured is not nothing.
     Source: contract 5, "Worth".
     """
     m = books.measured
     cash, mark = m.cash, m.mark
-    seen = lens if lens is not None and lens.exists else None
+    seen = lens if lens is not None and lens.exists and lens.measured else None
     if cash is None:
         return Valued(worth=None, cash=None, source="cash", positions={})
     if seen is not None and (mark is None or seen.block.number >= mark.block):
@@ -106,8 +107,18 @@ def agent_mark(books: Books, key: str, p: Position) -> tuple[int, datetime] | No
 
 
 def valuation(case: Case) -> Valued:
-    """What this mandate's vault is worth now."""
+    """What this mandate's vault is worth now; unknown while rows of it are missing."""
+    if case.mandate.differs_at is not None:
+        return Valued(worth=None, cash=None, source="cash", positions={})
     return valued(case.state, case.chain)
+
+
+def unmeasured(case: Case) -> bool:
+    """True where the vault was read and a probe of it did not answer, so that its worth is unknown
+    now; what is shown rests on an older mark, or on cost.
+    """
+    chain, settled = case.chain, case.measured.settled is not None
+    return not settled and chain is not None and chain.exists and not chain.measured
 
 
 def at_risk(case: Case) -> Usdc:
@@ -116,8 +127,8 @@ def at_risk(case: Case) -> Usdc:
 
 
 def cash(case: Case) -> Usdc | None:
-    """Chain cash out of the ledger."""
-    known = case.measured.cash
+    """Chain cash out of the ledger; unknown while its rows are not all there."""
+    known = case.measured.cash if case.mandate.differs_at is None else None
     return None if known is None else Usdc(known)
 
 

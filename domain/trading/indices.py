@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.money import BPS
 from domain.times import timestamp
@@ -86,7 +86,7 @@ def change_bps(now: Decimal | None, before: Decimal | None) -> int | None:
 
 def index(
     held: Held[tuple[Perp, ...]], perp: Perp, names: Names, *, allowed: bool, live: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """One index as it is shown.
 
     Units: prices in the collateral, `funding_hourly` per hour, `open_interest` in the coin; the two

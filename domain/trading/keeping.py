@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from domain.money import BPS
 from domain.trading.venue import VENUE, Book, Perp
+from domain.wire import JsonObject
 
 PRICE_FENCE_BPS: Final = 800
 EXPIRY_LONGEST: Final = timedelta(seconds=60)
@@ -40,8 +41,8 @@ class Terms:
     the signer computed of them; `signer` is whom the signature proves, None where it proves nobody.
     """
 
-    message: Mapping[str, Any]
-    targets: Sequence[Mapping[str, Any]]
+    message: JsonObject
+    targets: Sequence[JsonObject]
     targets_hash: str
     signer: str | None
 
@@ -108,7 +109,7 @@ def checked_action(action: Any, market: Market, now: datetime) -> None:
         )
 
 
-def _checked_order(action: Mapping[str, Any], market: Market, now: datetime) -> None:
+def _checked_order(action: JsonObject, market: Market, now: datetime) -> None:
     _insist("builder" not in action, "a builder is not paid on a close")
     _insist("vaultAddress" not in action, "no action for a vault is signed here")
     _insist(action.get("grouping") == "na", "the grouping is na")
@@ -163,7 +164,7 @@ def _checked_price(price: Decimal, is_buy: bool, book: Book | None, now: datetim
         )
 
 
-def _checked_cancels(action: Mapping[str, Any], keys: tuple[str, str], market: Market) -> None:
+def _checked_cancels(action: JsonObject, keys: tuple[str, str], market: Market) -> None:
     _insist(tuple(action) == ("type", "cancels"), "the action has other fields")
     cancels = action["cancels"]
     _insist(isinstance(cancels, Sequence) and 0 < len(cancels) <= 100, "1 to 100 cancellations")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 Kind = Literal["allowlist", "switch", "limits"]
 # Switches that decide whether real orders are placed (trading 00.1).
@@ -23,7 +23,7 @@ class LimitChange:
 
     what: Kind
     subject: str
-    changes: Mapping[str, Any]
+    changes: Mapping[str, object]
     changed_at: datetime
     changed_by: str
     why: str | None = None

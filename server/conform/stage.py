@@ -24,11 +24,12 @@ from chain import codec
 from chain.local_wallet import LocalWallet
 from domain.facts import Call
 from domain.money import Usdc
+from domain.wire import JsonObject
 from http_shim.application import build
 from http_shim.listening import listen
 from server.conform.proxy import Proxy
 from server.demo.people import Owner
-from server.demo.play import MARKETS
+from server.demo.play import market_entry
 from server.devnet import Devnet, devnet
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
@@ -194,7 +195,7 @@ class Case:
         blocks = self.stage.net.chain.blocks[self.since + 1 :]
         return [tx.status == 1 for block in blocks for tx in block.txs if tx.sender == sender]
 
-    async def events(self) -> list[dict[str, Any]]:
+    async def events(self) -> list[JsonObject]:
         """The ledger, newest first."""
         told = await self.stage.owner.ask("GET", self.path + "/events", limit=200)
         return list(told["items"])
@@ -208,7 +209,7 @@ class Case:
             if "executed" in e["payload"]
         ]
 
-    async def reports(self) -> list[dict[str, Any]]:
+    async def reports(self) -> list[JsonObject]:
         """What the agent reported as done."""
         return [
             e
@@ -245,7 +246,7 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
         folder = Path(name)
         async with devnet("127.0.0.1", 0, CHAIN_ID, clock=clock) as net:
             markets = folder / "markets.toml"
-            markets.write_text(MARKETS.format(chain_id=CHAIN_ID, address=net.deployed.market))
+            markets.write_text(market_entry(net, CHAIN_ID))
             facts = ChainSettings(
                 rpc_url=net.rpc_url,
                 usdc=net.deployed.usdc,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
 from domain.money import Usdc
+from domain.wire import JsonObject
 from server.demo.people import Agent
 from server.demo.stage import Stage
 from server.demo.story import StepFailed
@@ -226,7 +227,7 @@ async def asks(s: Stage, agent: Agent) -> None:
     s.seen["approval"] = item
 
 
-async def _settled_ledger(s: Stage, *, spent: str) -> dict[str, Any]:
+async def _settled_ledger(s: Stage, *, spent: str) -> JsonObject:
     """The mandate read once the chain reader has brought everything in."""
     for _ in range(100):
         told = await s.owner.ask("GET", s.path)

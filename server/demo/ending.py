@@ -11,6 +11,7 @@ from aiohttp import ClientSession
 from chain import codec
 from domain.facts import Call
 from domain.money import Usdc
+from domain.wire import JsonObject
 from server.demo.stage import CHAIN_ID, Stage
 from server.demo.story import StepFailed
 from server.maintenance import verify_ledgers
@@ -78,7 +79,7 @@ async def _settles(s: Stage) -> None:
     )
 
 
-async def _until_settled(s: Stage) -> dict[str, Any]:
+async def _until_settled(s: Stage) -> JsonObject:
     for _ in range(100):
         told = await s.owner.ask("GET", s.path)
         if (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,12 +12,11 @@ from mcp import Client
 
 from chain.local_wallet import LocalWallet
 from domain.facts import Call
+from domain.wire import JsonObject
 from server.demo.story import StepFailed
 
-Json = dict[str, Any]
 
-
-def as_call(told: Mapping[str, Any]) -> Call:
+def as_call(told: JsonObject) -> Call:
     """A call out of the service's JSON."""
     return Call(int(told["chain_id"]), str(told["to"]), str(told["data"]), str(told["value"]))
 
@@ -30,21 +29,27 @@ class Owner:
         self._headers: dict[str, str] = {}
 
     async def ask(
-        self, method: str, path: str, body: Json | None = None, *, expect: int = 200, **query: Any
-    ) -> Json:
+        self,
+        method: str,
+        path: str,
+        body: JsonObject | None = None,
+        *,
+        expect: int = 200,
+        **query: Any,
+    ) -> JsonObject:
         """Call the service and insist on the status."""
         params = {k: str(v) for k, v in query.items()}
         async with self._http.request(
             method, self._base + path, json=body, params=params, headers=self._headers
         ) as response:
-            told: Json = await response.json()
+            told: JsonObject = await response.json()
             if response.status != expect:
                 raise StepFailed(
                     f"{method} {path}: {response.status}, not {expect}: {json.dumps(told)[:600]}"
                 )
             return told
 
-    async def sign_in(self) -> Json:
+    async def sign_in(self) -> JsonObject:
         """SIWE: ask for a text, sign it, get a session."""
         self._headers = {}
         asked = {"address": self.wallet.address, "chain_id": self._chain_id}
@@ -57,7 +62,7 @@ class Owner:
         self._headers = {"Authorization": f"Bearer {session['token']}"}
         return session
 
-    async def send(self, call: Mapping[str, Any]) -> str:
+    async def send(self, call: JsonObject) -> str:
         """Sign and send a call of the service; its hash."""
         receipt = await self.wallet.send(as_call(call))
         if receipt["status"] != 1:
@@ -75,20 +80,20 @@ class Agent:
         """Names of the tools."""
         return [t.name for t in (await self._client.list_tools()).tools]
 
-    async def call(self, tool: str, **arguments: Any) -> Json:
+    async def call(self, tool: str, **arguments: Any) -> JsonObject:
         """Call a tool that must not refuse."""
         told = await self.attempt(tool, **arguments)
         if "refusal" in told:
             raise StepFailed(f"{tool} was refused: {json.dumps(told['refusal'])[:600]}")
         return told
 
-    async def attempt(self, tool: str, **arguments: Any) -> Json:
+    async def attempt(self, tool: str, **arguments: Any) -> JsonObject:
         """Call a tool; a refusal is an answer like another."""
         result = await self._client.call_tool(tool, arguments)
-        told: Json = result.structured_content or {}
+        told: JsonObject = result.structured_content or {}
         return told
 
-    async def execute(self, call: Mapping[str, Any]) -> tuple[bool, str]:
+    async def execute(self, call: JsonObject) -> tuple[bool, str]:
         """Sign and send; whether it succeeded, and its hash."""
         receipt = await self.wallet.send(as_call(call), gas=900_000)
         return receipt["status"] == 1, "0x" + bytes(receipt["transactionHash"]).hex()

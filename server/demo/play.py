@@ -1,4 +1,4 @@
-"""The story in nine chapters; every one is done for real, and insisted on."""
+"""The story in ten chapters; every one is done for real, and insisted on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from domain.refusals import Refused
 from server.demo.chapters import acts, asks, is_refused, reads, registers, signs
 from server.demo.ending import leaves
 from server.demo.people import Owner, harness
-from server.demo.stage import CHAIN_ID, Stage
+from server.demo.signing import signs_each
+from server.demo.stage import ASKING_CHAIN_ID, CHAIN_ID, Stage
 from server.demo.story import StepFailed, Story
 from server.demo.trading import trades
 from server.devnet import Devnet, devnet
@@ -73,8 +74,8 @@ def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
 
 MARKETS: Final = """
 [[markets]]
-id = "test-market"
-name = "Test Market"
+id = "{id}"
+name = "{name}"
 status = "live"
 kind = "erc4626"
 chain_id = {chain_id}
@@ -82,13 +83,22 @@ address = "{address}"
 """
 
 
+def market_entry(
+    net: Devnet, chain_id: int, market_id: str = "test-market", name: str = "Test Market"
+) -> str:
+    """The entry of a development chain's market in a markets file."""
+    return MARKETS.format(id=market_id, name=name, chain_id=chain_id, address=net.deployed.market)
+
+
 async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, started: float) -> None:
     story.chapter(1, "A chain, contracts, a database and the service")
     async with (
         devnet("127.0.0.1", 0, CHAIN_ID) as net,
+        devnet("127.0.0.1", 0, ASKING_CHAIN_ID, approvals_on_chain=True) as asking,
         venues("127.0.0.1", 0, _people(net)) as both,
     ):
         story.say(f"embedded EVM (chain {CHAIN_ID}) at {net.rpc_url}")
+        story.say(f"another, whose vaults keep approvals (chain {ASKING_CHAIN_ID})")
         for name, address in (
             ("test USDC", net.deployed.usdc),
             ("vault factory", net.deployed.factory),
@@ -96,11 +106,14 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
         ):
             story.say(f"{name} at {address}")
         markets = folder / "markets.toml"
-        markets.write_text(MARKETS.format(chain_id=CHAIN_ID, address=net.deployed.market))
+        markets.write_text(
+            market_entry(net, CHAIN_ID)
+            + market_entry(asking, ASKING_CHAIN_ID, "signed-market", "Signed Market")
+        )
         story.say(
             f"local trading venue at {both.mainnet_url} (mainnet) and {both.testnet_url} (testnet)"
         )
-        settings = _settings(folder, net, markets, port, both)
+        settings = _settings(folder, net, asking, markets, port, both)
         async with anyio.create_task_group() as group, ClientSession() as http:
             stop = anyio.Event()
             base = await group.start(_service, settings, stop)
@@ -108,7 +121,7 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
                 f"a fresh SQLite database, and the service on one port: {base}",
                 truth=await _up(http, base),
             )
-            stage = await _cast(story, folder, net, settings, base, http)
+            stage = await _cast(story, folder, net, asking, settings, base, http)
             try:
                 await _chapters(stage)
                 story.end(int(time.monotonic() - started))
@@ -124,9 +137,8 @@ def _people(net: Devnet) -> list[str]:
     return [address_of("0x" + key.hex()) for key in net.chain.keys]
 
 
-def _settings(folder: Path, net: Devnet, markets: Path, port: int, both: Venues) -> Settings:
-    port = port or _free_port()
-    facts = ChainSettings(
+def _facts(net: Devnet) -> ChainSettings:
+    return ChainSettings(
         rpc_url=net.rpc_url,
         usdc=net.deployed.usdc,
         factory=net.deployed.factory,
@@ -134,11 +146,17 @@ def _settings(folder: Path, net: Devnet, markets: Path, port: int, both: Venues)
         confirmations=0,
         poll_s=1,
     )
+
+
+def _settings(
+    folder: Path, net: Devnet, asking: Devnet, markets: Path, port: int, both: Venues
+) -> Settings:
+    port = port or _free_port()
     return Settings(
         database_url=f"sqlite:///{folder / 'wallet.sqlite'}",
         base_url=f"http://127.0.0.1:{port}",
         default_chain_id=CHAIN_ID,
-        chains={CHAIN_ID: facts},
+        chains={CHAIN_ID: _facts(net), ASKING_CHAIN_ID: _facts(asking)},
         keeper_private_key=SecretStr(net.keeper_key),
         markets_file=markets,
         door="on",
@@ -165,7 +183,13 @@ async def _up(http: ClientSession, base: str) -> bool:
 
 
 async def _cast(
-    story: Story, folder: Path, net: Devnet, settings: Settings, base: str, http: ClientSession
+    story: Story,
+    folder: Path,
+    net: Devnet,
+    asking: Devnet,
+    settings: Settings,
+    base: str,
+    http: ClientSession,
 ) -> Stage:
     owner_wallet, agent_wallet = (
         LocalWallet("0x" + net.chain.keys[n].hex(), net.rpc_url) for n in (2, 3)
@@ -177,7 +201,8 @@ async def _cast(
     owner = Owner(http, base, owner_wallet, CHAIN_ID)
     keeper = await create_house_key(settings, "keeper")
     chain = EvmChain(chain_facts(settings)[0])
-    return Stage(story, folder, net, settings, base, owner, agent_wallet, chain, keeper["key"])
+    people = owner, agent_wallet
+    return Stage(story, folder, net, settings, base, *people, chain, asking, keeper["key"])
 
 
 async def _leave(stage: Stage) -> None:
@@ -203,7 +228,8 @@ async def _chapters(stage: Stage) -> None:
         await asks(stage, agent)
     await reads(stage)
     await leaves(stage)
-    await trades(stage.story, stage.owner, 9)
+    await signs_each(stage)
+    await trades(stage.story, stage.owner, 10)
 
 
 async def _stay(s: Stage) -> None:

@@ -17,6 +17,7 @@ from server.devnet import Devnet, environment
 from server.settings import Settings
 
 CHAIN_ID: Final = 31337
+ASKING_CHAIN_ID: Final = 31338  # whose factory keeps approvals
 
 
 @dataclass(slots=True)
@@ -31,6 +32,7 @@ class Stage:
     owner: Owner
     agent_wallet: LocalWallet
     chain: EvmChain
+    asking: Devnet
     keeper_key: str = ""
     seen: dict[str, Any] = field(default_factory=dict)
 

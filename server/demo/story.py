@@ -49,7 +49,7 @@ class Story:
         """Insist on an equality."""
         self.hold(f"{what}: {wanted}", truth=found == wanted, shown=found)
 
-    def table(self, title: str, rows: Mapping[str, Any]) -> None:
+    def table(self, title: str, rows: Mapping[str, object]) -> None:
         """Show names and values."""
         if not self._rich:
             for name, value in rows.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import Any, Final
+from typing import Final
 
 from chain.local_wallet import address_of
 from server.demo.people import Owner
@@ -51,7 +51,7 @@ async def _approves(story: Story, owner: Owner) -> None:
         status["network"], agent=key, name=name, nonce=nonce, signature_chain_id=WALLET_CHAIN
     )
     signed = owner.wallet.sign_typed(signing.user_typed_data(action))
-    body: dict[str, Any] = {
+    body: dict[str, object] = {
         "agent_address": key,
         "agent_name": name,
         "nonce": nonce,

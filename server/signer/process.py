@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ from domain.trading.keeping import (
 )
 from domain.trading.own import milliseconds
 from domain.trading.venue import NETWORKS, Network
+from domain.wire import JsonObject
 from server.settings import Settings
 from server.venues import venues
 from server.wiring import SystemClock, SystemIds
@@ -60,7 +61,7 @@ class Signer:
     clock: Clock
     venue: Callable[[Network], Venue]
 
-    async def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    async def answer(self, asked: JsonObject) -> dict[str, object]:
         """Answer one request.
 
         Errors: NotSigned with the reason; nothing is hashed before every check has passed.
@@ -74,9 +75,7 @@ class Signer:
             raise NotSigned("this is not done here")
         return await self._signed(network, wallet, asked)
 
-    async def _signed(
-        self, network: Network, wallet: str, asked: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    async def _signed(self, network: Network, wallet: str, asked: JsonObject) -> dict[str, object]:
         key = self.keys.key(network, wallet)
         coin, action = asked.get("coin"), asked.get("action")
         if key is None or not isinstance(coin, str):
@@ -155,7 +154,7 @@ async def _conversation(
         writer.close()
 
 
-async def _answered(signer: Signer, line: bytes) -> dict[str, Any]:
+async def _answered(signer: Signer, line: bytes) -> dict[str, object]:
     try:
         asked = json.loads(line)
         if not isinstance(asked, dict):

@@ -1,11 +1,12 @@
-"""Approval items and soft reservations."""
+"""Approval items, and calldata that was handed out."""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
+from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.money import Usdc
 from storage.paging import cursor_of, keys_of
@@ -78,16 +79,6 @@ class Approvals:
         )
         return [_item(r) for r in rows]
 
-    def of_target(self, public_id: str, address: str) -> list[Approval]:
-        """Approved or used items for one target, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND status IN ('approved', 'used') "
-            "AND action_hash LIKE :prefix ORDER BY requested_at, approval_id",
-            mandate=public_id,
-            prefix=address.lower() + ":%",
-        )
-        return [_item(r) for r in rows]
-
     def pending(self, public_id: str, now: datetime) -> list[Approval]:
         """Items that wait for the owner and are still good, oldest first."""
         rows = self._sql.rows(
@@ -146,6 +137,9 @@ def _item_row(item: Approval) -> dict[str, Any]:
         "amount": item.approve_amount_usdc.micros,
         "why": item.why,
         "note": item.note,
+        "until": item.until,
+        "signature": item.signature,
+        "data_hash": item.data_hash,
     }
     return {
         "approval_id": item.approval_id,
@@ -174,59 +168,104 @@ def _item(row: Row) -> Approval:
         moment(row["expires_at"]),
         maybe_moment(row["decided_at"]),
         body["note"],
+        body.get("data_hash"),
+        body.get("until"),
+        body.get("signature"),
     )
 
 
+_KEPT = (
+    "public_id",
+    "action_hash",
+    "target",
+    "selector",
+    "data_hash",
+    "amount_micros",
+    "made_at",
+    "expires_at",
+    "sender",
+    "block",
+    "approval_id",
+    "outcome",
+    "tx_hash",
+)
+_RENEWED = ", ".join(f"{n} = excluded.{n}" for n in _KEPT if n not in ("public_id", "action_hash"))
+
+
 class Reservations:
-    """Soft reservations of handed-out calldata; one per action."""
+    """Calldata that was handed out, one row an action: the newest time, and what became of it."""
 
     def __init__(self, sql: Sql):
         self._sql = sql
 
     def put(self, r: Reservation) -> None:
-        """Make or renew a reservation; outdated ones of the mandate go."""
+        """Note calldata that is handed out, in place of an earlier time for the same action."""
         self._sql.run(
-            "DELETE FROM reservations WHERE public_id = :mandate AND expires_at <= :now",
-            mandate=r.public_id,
-            now=micros(r.made_at),
-        )
-        self._sql.run(
-            "INSERT INTO reservations (public_id, action_hash, amount_micros, made_at, expires_at, "
-            "approval_id) "
-            "VALUES (:mandate, :hash, :amount, :made, :expires, :approval) "
-            "ON CONFLICT (public_id, action_hash) DO UPDATE "
-            "SET amount_micros = excluded.amount_micros, "
-            "made_at = excluded.made_at, expires_at = excluded.expires_at, approval_id = "
-            "excluded.approval_id",
-            mandate=r.public_id,
-            hash=r.action_hash,
-            amount=r.amount.micros,
-            made=micros(r.made_at),
-            expires=micros(r.expires_at),
-            approval=r.approval_id,
+            f"INSERT INTO reservations {columns(_KEPT)} "
+            f"ON CONFLICT (public_id, action_hash) DO UPDATE SET {_RENEWED}",
+            public_id=r.public_id,
+            action_hash=r.action.action_hash,
+            target=r.action.target,
+            selector=r.action.selector,
+            data_hash=r.action.data_hash,
+            amount_micros=r.action.amount.micros,
+            made_at=micros(r.made_at),
+            expires_at=micros(r.expires_at),
+            sender=r.sender,
+            block=r.block,
+            approval_id=r.approval_id,
+            outcome=r.outcome,
+            tx_hash=r.tx_hash,
         )
 
     def live(self, public_id: str, now: datetime) -> list[Reservation]:
-        """Reservations that still count."""
+        """Those that still count."""
         rows = self._sql.rows(
-            "SELECT * FROM reservations WHERE public_id = :mandate AND expires_at > :now",
+            "SELECT * FROM reservations WHERE public_id = :mandate AND expires_at > :now "
+            "AND outcome IS NULL ORDER BY made_at, action_hash",
             mandate=public_id,
             now=micros(now),
         )
         return [_reservation(r) for r in rows]
 
-    def of_mandate(self, public_id: str) -> list[Reservation]:
-        """Every reservation that was not released, outdated ones too, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM reservations WHERE public_id = :mandate ORDER BY made_at",
+    def of_action(self, public_id: str, action_hash: str) -> Reservation | None:
+        """The newest time that an action's calldata was handed out."""
+        row = first(
+            self._sql,
+            "SELECT * FROM reservations WHERE public_id = :mandate AND action_hash = :hash",
             mandate=public_id,
+            hash=action_hash,
         )
-        return [_reservation(r) for r in rows]
+        return _reservation(row) if row else None
 
-    def release(self, public_id: str, action_hash: str) -> None:
-        """End a reservation."""
+    def of_call(
+        self, public_id: str, target: str, data_hash: str, amount: Usdc
+    ) -> Reservation | None:
+        """The same by what a vault's log repeats of the call."""
+        row = first(
+            self._sql,
+            "SELECT * FROM reservations WHERE public_id = :mandate AND data_hash = :data "
+            "AND target = :target AND amount_micros = :amount",
+            mandate=public_id,
+            data=data_hash.lower(),
+            target=target.lower(),
+            amount=amount.micros,
+        )
+        return _reservation(row) if row else None
+
+    def end(
+        self,
+        public_id: str,
+        action_hash: str,
+        outcome: Literal["landed", "reverted"],
+        tx_hash: str,
+    ) -> None:
+        """Note what became of it; it counts no more."""
         self._sql.run(
-            "DELETE FROM reservations WHERE public_id = :mandate AND action_hash = :hash",
+            "UPDATE reservations SET outcome = :outcome, tx_hash = :tx "
+            "WHERE public_id = :mandate AND action_hash = :hash",
+            outcome=outcome,
+            tx=tx_hash,
             mandate=public_id,
             hash=action_hash,
         )
@@ -234,10 +273,19 @@ class Reservations:
 
 def _reservation(row: Row) -> Reservation:
     return Reservation(
-        row["public_id"],
-        row["action_hash"],
-        Usdc(row["amount_micros"]),
-        moment(row["made_at"]),
-        moment(row["expires_at"]),
-        row["approval_id"],
+        public_id=row["public_id"],
+        action=Action(
+            action_hash=row["action_hash"],
+            target=row["target"],
+            selector=row["selector"],
+            data_hash=row["data_hash"],
+            amount=Usdc(row["amount_micros"]),
+        ),
+        made_at=moment(row["made_at"]),
+        expires_at=moment(row["expires_at"]),
+        sender=row["sender"],
+        block=row["block"],
+        approval_id=row["approval_id"],
+        outcome=row["outcome"],
+        tx_hash=row["tx_hash"],
     )

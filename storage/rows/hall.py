@@ -8,9 +8,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from domain.text import shown
+from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of, not_a_cursor
 from storage.sql import Row, Sql, canonical, first, micros, moment
 
@@ -47,7 +48,7 @@ class HallDay:
     public_id: str
     day: str
     agent_id: str
-    body: Mapping[str, Any]
+    body: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,10 @@ class HallAgent:
     mandates_working: int
     usdc_working_micros: int
     as_of: datetime
-    body: Mapping[str, Any]
+    body: JsonObject
     mandates: int = 0
     calls: int = 0
-    chart: Mapping[str, Any] = field(default_factory=dict)
+    chart: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +115,14 @@ class Hall:
 
     def days(self, public_id: str, since: str, until: str) -> list[HallDay]:
         """A mandate's days from `since`, inclusive, until `until`, exclusive; oldest first."""
-        return self._days("public_id = :id", public_id, since, until)
-
-    def days_of_agent(self, agent_id: str, since: str, until: str) -> list[HallDay]:
-        """The days of all of an agent's mandates, in the same bounds; oldest first."""
-        return self._days("agent_id = :id", agent_id, since, until)
+        rows = self._sql.rows(
+            "SELECT * FROM hall_days WHERE public_id = :id AND day >= :since AND day < :until "
+            "ORDER BY day",
+            id=public_id,
+            since=since,
+            until=until,
+        )
+        return [_day(row) for row in rows]
 
     def last_day(self, public_id: str) -> HallDay | None:
         """A mandate's newest day."""
@@ -151,16 +155,6 @@ class Hall:
             most=limit,
         )
         return [r["agent_id"] for r in (*new, *behind)][:limit]
-
-    def _days(self, where: str, of: str, since: str, until: str) -> list[HallDay]:
-        rows = self._sql.rows(
-            f"SELECT * FROM hall_days WHERE {where} AND day >= :since AND day < :until "
-            "ORDER BY day, public_id",
-            id=of,
-            since=since,
-            until=until,
-        )
-        return [_day(r) for r in rows]
 
     def put(self, agent: HallAgent) -> None:
         """Store an agent's row, in place of what was there."""
@@ -269,6 +263,7 @@ def _agent(row: Row) -> HallAgent:
     )
 
 
-def _legible(body: dict[str, Any]) -> dict[str, Any]:
+def _legible(body: dict[str, object]) -> dict[str, object]:
     """The body with a name that everybody can read; older names may hold anything."""
-    return body | {"name": shown(body["name"])} if isinstance(body.get("name"), str) else body
+    name = body.get("name")
+    return body | {"name": shown(name)} if isinstance(name, str) else body

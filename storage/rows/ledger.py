@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -69,7 +69,8 @@ class Ledger(HouseRows):
     def head_row(self, public_id: str) -> Row | None:
         """The stored head: seq, row_hash, created_at."""
         row = first(self._sql, HEAD, public_id=public_id)
-        if not self._lock:  # on SQLite nobody else writes in this transaction, so the head that was read stays the head
+        # On SQLite nobody else writes in this transaction: the head that was read stays the head.
+        if not self._lock:
             self._heads[public_id] = row
         return row
 
@@ -78,7 +79,8 @@ class Ledger(HouseRows):
         row = self._heads.pop(public_id, None) or first(self._sql, query, public_id=public_id)
         if row is None:
             self._sql.run(
-                "INSERT INTO ledger_heads (public_id, seq, row_hash, created_at) VALUES (:public_id, 0, '', 0) "
+                "INSERT INTO ledger_heads (public_id, seq, row_hash, created_at) "
+                "VALUES (:public_id, 0, '', 0) "
                 "ON CONFLICT (public_id) DO NOTHING",
                 public_id=public_id,
             )
@@ -120,7 +122,8 @@ class Ledger(HouseRows):
         row = row_values(public_id, event, prev_hash)
         self._sql.run(_INSERT, **row)
         self._sql.run(
-            "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at WHERE public_id = :public_id",
+            "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at "
+            "WHERE public_id = :public_id",
             public_id=public_id,
             seq=event.seq,
             row_hash=row["row_hash"],
@@ -137,7 +140,8 @@ class Ledger(HouseRows):
     def _has_log(self, public_id: str, tx_hash: str | None, new: NewEvent) -> bool:
         found = first(
             self._sql,
-            "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash "
+            "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id "
+            "AND tx_hash = :tx_hash "
             "AND log_index = :log_index AND reported_by = 'chain'",
             public_id=public_id,
             tx_hash=tx_hash,
@@ -156,8 +160,10 @@ class Ledger(HouseRows):
         # An agent may name one transaction any number of times: the rows of its own side are never
         # walked.
         rows = self._sql.rows(
-            "SELECT * FROM ledger_events e WHERE public_id = :public_id AND tx_hash = :tx_hash AND reported_by = :other "
-            f"AND kind IN ({kinds}) AND pairs_with IS NULL AND NOT EXISTS (SELECT 1 FROM ledger_events p "
+            "SELECT * FROM ledger_events e WHERE public_id = :public_id AND tx_hash = :tx_hash "
+            "AND reported_by = :other "
+            f"AND kind IN ({kinds}) AND pairs_with IS NULL AND NOT EXISTS (SELECT 1 "
+            "FROM ledger_events p "
             "WHERE p.public_id = e.public_id AND p.pairs_with = e.seq) ORDER BY seq LIMIT :most",
             public_id=public_id,
             tx_hash=tx_hash,
@@ -171,7 +177,8 @@ class Ledger(HouseRows):
     ) -> None:
         self._sql.run(
             "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
-            "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) DO NOTHING",
+            "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) "
+            "DO NOTHING",
             public_id=public_id,
             seq=seq,
             created_at=created,
@@ -241,7 +248,8 @@ class Ledger(HouseRows):
     def _fold_on(self, public_id: str, state: Books, last: int) -> Books:
         while True:
             rows = self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq <= :last "
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after "
+                "AND seq <= :last "
                 f"ORDER BY seq LIMIT {PAGE}",
                 public_id=public_id,
                 after=state.seq,
@@ -290,7 +298,8 @@ class Ledger(HouseRows):
         return [
             self._cache.event(r)
             for r in self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before ORDER BY seq DESC LIMIT :most",
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before "
+                "ORDER BY seq DESC LIMIT :most",
                 public_id=public_id,
                 before=before_seq if before_seq is not None else 2**62,
                 most=limit,
@@ -302,7 +311,8 @@ class Ledger(HouseRows):
         first.
         """
         rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND (created_at, seq) < (:at, :seq) "
+            "SELECT * FROM ledger_events WHERE public_id = :public_id "
+            "AND (created_at, seq) < (:at, :seq) "
             "ORDER BY created_at DESC, seq DESC LIMIT :most",
             public_id=public_id,
             at=at,
@@ -314,7 +324,8 @@ class Ledger(HouseRows):
     def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
         """Rows above a seq (exclusive), oldest first."""
         rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq ORDER BY seq LIMIT :most",
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq "
+            "ORDER BY seq LIMIT :most",
             public_id=public_id,
             seq=seq,
             most=limit,
@@ -331,54 +342,6 @@ class Ledger(HouseRows):
             tx_hash=tx_hash.lower(),
         )
         return [event_of(r) for r in rows]
-
-    def get(self, public_id: str, event_id: str) -> Event | None:
-        """One row by its id."""
-        row = first(
-            self._sql,
-            "SELECT * FROM ledger_events WHERE event_id = :event_id AND public_id = :public_id",
-            event_id=event_id,
-            public_id=public_id,
-        )
-        return event_of(row) if row else None
-
-    def between(self, public_id: str, since: datetime, until: datetime) -> list[Event]:
-        """Rows of what happened from `since`, inclusive, until `until`, exclusive; in the order in
-        which they were stored.
-        """
-        return [
-            event_of(r)
-            for r in self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :near "
-                "AND occurred_at >= :since AND occurred_at < :until ORDER BY seq",
-                public_id=public_id,
-                near=micros(since - CLOCKS_APART),
-                since=micros(since),
-                until=micros(until),
-            )
-        ]
-
-    def rows_of(self, public_id: str) -> Iterator[Row]:
-        """Every stored row as it is, oldest first: for verification and export."""
-        after = 0
-        while True:
-            rows = self._sql.rows(
-                f"SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after ORDER BY seq LIMIT {PAGE}",
-                public_id=public_id,
-                after=after,
-            )
-            yield from rows
-            if len(rows) < PAGE:
-                return
-            after = int(rows[-1]["seq"])
-
-    def checkpoints_of(self, public_id: str) -> dict[int, str]:
-        """Stored checkpoints: seq to state text."""
-        rows = self._sql.rows(
-            "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id",
-            public_id=public_id,
-        )
-        return {int(r["seq"]): r["state"] for r in rows}
 
 
 def _week(created: int) -> tuple[int, int]:

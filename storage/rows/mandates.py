@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
+from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
+from storage.rows.work import UNPAID_FEE
 from storage.sql import (
     Duplicate,
     Row,
@@ -67,7 +69,8 @@ _COLUMNS: Final = (
 PARSED: Final = 4_096
 
 
-_SELECT: Final = "SELECT body, version, refreshed_at FROM mandates"
+_SELECT: Final = "SELECT body, version, refreshed_at, differs_at FROM mandates"
+_POLLED: Final = ("refreshed_at", "differs_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +132,15 @@ class Mandates:
         self._versions[m.public_id] = was + 1
 
     def _mandate(self, row: Row) -> Mandate:
-        m, refreshed_at = _parsed(row["body"]), maybe_moment(row["refreshed_at"])
-        m = m if refreshed_at is None else replace(m, refreshed_at=refreshed_at)
+        m = _parsed(row["body"])
+        read, differs = maybe_moment(row["refreshed_at"]), maybe_moment(row["differs_at"])
+        if read is not None or differs is not None:
+            m = replace(m, refreshed_at=read, differs_at=differs)
         self._versions[m.public_id] = int(row["version"])
         return m
 
     def _page(
-        self, where: str, after: str | None, limit: int, values: Mapping[str, Any]
+        self, where: str, after: str | None, limit: int, values: Mapping[str, object]
     ) -> list[Mandate]:
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
         rows = self._sql.rows(
@@ -215,15 +220,6 @@ class Mandates:
         )
         return [self._mandate(r) for r in rows]
 
-    def of_agent_non_draft(self, agent_id: str) -> list[Mandate]:
-        """An agent's mandates but drafts and cancelled ones, oldest first."""
-        rows = self._sql.rows(
-            f"{_SELECT} WHERE agent_id = :agent AND status NOT IN ('draft', 'cancelled') "
-            "ORDER BY created_at, public_id",
-            agent=agent_id,
-        )
-        return [self._mandate(r) for r in rows]
-
     def ids_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[str]:
         """Ids of an agent's mandates; those of one owner where it is named."""
         rows = self._sql.rows(
@@ -256,13 +252,17 @@ class Mandates:
         return [Busy(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
 
     def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
-        """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2)."""
+        """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2); of the
+        settled ones those whose agent's fee is not paid.
+        """
         rows = self._sql.rows(
             f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
-            "AND status <> 'settled' "
+            "AND (status <> 'settled' OR EXISTS (SELECT 1 FROM work_claims w "
+            "WHERE w.kind = :unpaid AND w.key = mandates.public_id)) "
             "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id "
             "LIMIT :most",
             chain=chain_id,
+            unpaid=UNPAID_FEE,
             most=limit,
         )
         return [self._mandate(r) for r in rows]
@@ -319,7 +319,7 @@ def after_offer(m: Mandate) -> str:
     return cursor_of(int(m.agent_id is not None), micros(m.created_at), m.public_id)
 
 
-def _row(m: Mandate, version: int) -> dict[str, Any]:
+def _row(m: Mandate, version: int) -> dict[str, object]:
     return {
         "public_id": m.public_id,
         "owner_id": m.owner_id,
@@ -345,12 +345,12 @@ def _parsed(body: str) -> Mandate:
     return mandate_of(json.loads(body))
 
 
-def body_of(m: Mandate) -> dict[str, Any]:
+def body_of(m: Mandate) -> dict[str, object]:
     """Every attribute as JSON; amounts as micros, times as microseconds."""
-    body: dict[str, Any] = {}
+    body: dict[str, object] = {}
     for f in fields(m):
         value = getattr(m, f.name)
-        if f.name == "refreshed_at":
+        if f.name in _POLLED:
             continue
         if value is None:
             body[f.name] = None
@@ -371,7 +371,7 @@ def body_of(m: Mandate) -> dict[str, Any]:
     return body
 
 
-def mandate_of(body: Mapping[str, Any]) -> Mandate:
+def mandate_of(body: JsonObject) -> Mandate:
     """Read `body_of`'s form back."""
     values = dict(body)
     for name in _MONEY:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from domain.agents.policy import Policy
+from domain.agents.policy import Changes, Policy
 from domain.money import Usdc
 from storage.sql import Sql, canonical, columns, first, micros, moment
 
@@ -50,7 +49,7 @@ class Policies:
             at=micros(now),
         )
 
-    def log(self, agent_id: str, changes: Mapping[str, Any], now: datetime) -> None:
+    def log(self, agent_id: str, changes: Changes, now: datetime) -> None:
         """Add an entry to the change log; two saves of one agent wait for each other."""
         if self._sql.dialect == "postgresql":
             self._sql.rows(
@@ -69,7 +68,7 @@ class Policies:
             changes=canonical(changes),
         )
 
-    def changes(self, agent_id: str, limit: int = 10) -> list[tuple[datetime, Mapping[str, Any]]]:
+    def changes(self, agent_id: str, limit: int = 10) -> list[tuple[datetime, Changes]]:
         """The newest entries, newest first."""
         rows = self._sql.rows(
             "SELECT changed_at, changes FROM policy_changes WHERE agent_id = :id ORDER BY n DESC "

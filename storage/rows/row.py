@@ -30,9 +30,9 @@ COLUMNS: Final = (
 )
 
 
-def row_values(public_id: str, event: Event, prev_hash: str) -> dict[str, Any]:
+def row_values(public_id: str, event: Event, prev_hash: str) -> Row:
     """The columns of a row, its own hash among them."""
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "public_id": public_id,
         "seq": event.seq,
         "event_id": event.event_id,

@@ -37,35 +37,62 @@ class BuilderFees:
         self._sql.run(
             "INSERT INTO venue_builder_fees "
             + columns(
-                ("network", "wallet_lower", "builder_lower", "user_id", "wallet", "max_fee_rate", "recorded_at",
-                 "approved_tenths_bps", "ever_approved", "checked_at")
+                (
+                    "network",
+                    "wallet_lower",
+                    "builder_lower",
+                    "user_id",
+                    "wallet",
+                    "max_fee_rate",
+                    "recorded_at",
+                    "approved_tenths_bps",
+                    "ever_approved",
+                    "checked_at",
+                )
             )
-            + " ON CONFLICT (network, wallet_lower, builder_lower) DO UPDATE SET user_id = excluded.user_id, "
+            + " ON CONFLICT (network, wallet_lower, builder_lower) "
+            "DO UPDATE SET user_id = excluded.user_id, "
             "max_fee_rate = excluded.max_fee_rate, "
-            "approved_tenths_bps = COALESCE(excluded.approved_tenths_bps, venue_builder_fees.approved_tenths_bps), "
-            "ever_approved = CASE WHEN excluded.ever_approved = 1 THEN 1 ELSE venue_builder_fees.ever_approved END, "
+            "approved_tenths_bps = COALESCE(excluded.approved_tenths_bps, "
+            "venue_builder_fees.approved_tenths_bps), "
+            "ever_approved = CASE WHEN excluded.ever_approved = 1 THEN 1 "
+            "ELSE venue_builder_fees.ever_approved END, "
             "checked_at = COALESCE(excluded.checked_at, venue_builder_fees.checked_at)",
-            network=record.network, wallet_lower=record.wallet.lower(), builder_lower=record.builder.lower(),
-            user_id=record.user_id, wallet=record.wallet, max_fee_rate=record.max_fee_rate,
-            recorded_at=micros(record.recorded_at), approved_tenths_bps=record.approved_tenths_bps,
-            ever_approved=int(record.ever_approved), checked_at=maybe_micros(record.checked_at),
-        )  # fmt: skip
+            network=record.network,
+            wallet_lower=record.wallet.lower(),
+            builder_lower=record.builder.lower(),
+            user_id=record.user_id,
+            wallet=record.wallet,
+            max_fee_rate=record.max_fee_rate,
+            recorded_at=micros(record.recorded_at),
+            approved_tenths_bps=record.approved_tenths_bps,
+            ever_approved=int(record.ever_approved),
+            checked_at=maybe_micros(record.checked_at),
+        )
 
     def get(self, network: Network, wallet: str, builder: str) -> BuilderFeeRecord | None:
         """What is known of a wallet's approval."""
         row = first(
             self._sql,
-            "SELECT * FROM venue_builder_fees WHERE network = :network AND wallet_lower = :wallet AND builder_lower = :builder",
-            network=network, wallet=wallet.lower(), builder=builder.lower(),
-        )  # fmt: skip
+            "SELECT * FROM venue_builder_fees WHERE network = :network "
+            "AND wallet_lower = :wallet AND builder_lower = :builder",
+            network=network,
+            wallet=wallet.lower(),
+            builder=builder.lower(),
+        )
         if row is None:
             return None
         return BuilderFeeRecord(
-            user_id=row["user_id"], network=row["network"], wallet=row["wallet"], builder=builder,
-            max_fee_rate=row["max_fee_rate"], recorded_at=moment(row["recorded_at"]),
-            approved_tenths_bps=row["approved_tenths_bps"], ever_approved=bool(row["ever_approved"]),
+            user_id=row["user_id"],
+            network=row["network"],
+            wallet=row["wallet"],
+            builder=builder,
+            max_fee_rate=row["max_fee_rate"],
+            recorded_at=moment(row["recorded_at"]),
+            approved_tenths_bps=row["approved_tenths_bps"],
+            ever_approved=bool(row["ever_approved"]),
             checked_at=maybe_moment(row["checked_at"]),
-        )  # fmt: skip
+        )
 
     def counts(
         self, network: Network, builder: str, enough_tenths_bps: int
@@ -74,11 +101,15 @@ class BuilderFees:
         row = first(
             self._sql,
             "SELECT COUNT(*) AS recorded, "
-            "COALESCE(SUM(CASE WHEN approved_tenths_bps >= :enough THEN 1 ELSE 0 END), 0) AS verified, "
-            "COALESCE(SUM(CASE WHEN ever_approved = 1 AND approved_tenths_bps = 0 THEN 1 ELSE 0 END), 0) AS revoked "
+            "COALESCE(SUM(CASE WHEN approved_tenths_bps >= :enough THEN 1 "
+            "ELSE 0 END), 0) AS verified, "
+            "COALESCE(SUM(CASE WHEN ever_approved = 1 AND approved_tenths_bps = 0 THEN 1 "
+            "ELSE 0 END), 0) AS revoked "
             "FROM venue_builder_fees WHERE network = :network AND builder_lower = :builder",
-            enough=enough_tenths_bps, network=network, builder=builder.lower(),
-        )  # fmt: skip
+            enough=enough_tenths_bps,
+            network=network,
+            builder=builder.lower(),
+        )
         return (
             (int(row["recorded"]), int(row["verified"]), int(row["revoked"])) if row else (0, 0, 0)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from domain.agents.transfers import REF_CONFIRMED, Delta, Report
 from storage.sql import (
@@ -161,8 +161,8 @@ class Transfers:
         found = self.events_of(agent_id, REF_CONFIRMED, tx_hash)
         return any(e.delta.chain_id == chain_id for e in found)
 
-    def _row(self, report: Report) -> dict[str, Any]:
-        row: dict[str, Any] = {f.name: getattr(report, f.name) for f in fields(report)}
+    def _row(self, report: Report) -> dict[str, object]:
+        row: dict[str, object] = {f.name: getattr(report, f.name) for f in fields(report)}
         actual = report.amount_actual
         return row | {
             "amount": tokens(self._sql, report.amount),
@@ -245,16 +245,6 @@ class Transfers:
         rows = self._sql.rows(
             "SELECT chain_id, asset, state, amount FROM balances WHERE agent_id = :id "
             "ORDER BY chain_id, asset, state",
-            id=agent_id,
-        )
-        return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
-
-    def summed(self, agent_id: str) -> list[tuple[int, str, str, int]]:
-        """The same out of the append-only rows: what `balances` must equal."""
-        rows = self._sql.rows(
-            "SELECT chain_id, asset, state, SUM(delta) AS amount FROM balance_events "
-            "WHERE agent_id = :id "
-            "GROUP BY chain_id, asset, state ORDER BY chain_id, asset, state",
             id=agent_id,
         )
         return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]

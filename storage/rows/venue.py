@@ -27,37 +27,53 @@ class VenueAccounts:
         self._sql = sql
 
     # -- links
-    # -----------------------------------------------------------------------------------------------
 
     def link_of(self, user_id: str, network: Network) -> Link | None:
         """A person's link on one network."""
         row = first(
             self._sql,
-            "SELECT * FROM venue_links WHERE user_id = :user AND network = :network AND ended_at IS NULL",
+            "SELECT * FROM venue_links WHERE user_id = :user AND network = :network "
+            "AND ended_at IS NULL",
             user=user_id,
             network=network,
-        )  # fmt: skip
+        )
         return _link(row)
 
     def link_to(self, wallet: str, network: Network) -> Link | None:
         """The link of a wallet on one network, whoever has it."""
         row = first(
             self._sql,
-            "SELECT * FROM venue_links WHERE wallet_lower = :wallet AND network = :network AND ended_at IS NULL",
+            "SELECT * FROM venue_links WHERE wallet_lower = :wallet AND network = :network "
+            "AND ended_at IS NULL",
             wallet=wallet.lower(),
             network=network,
-        )  # fmt: skip
+        )
         return _link(row)
 
     def add_link(self, link: Link) -> bool:
         """Link a wallet; False where the wallet or the person has a link on this network."""
         done = self._sql.run(
             "INSERT INTO venue_links "
-            + columns(("link_id", "user_id", "network", "wallet", "wallet_lower", "terms_version", "linked_at"))
+            + columns(
+                (
+                    "link_id",
+                    "user_id",
+                    "network",
+                    "wallet",
+                    "wallet_lower",
+                    "terms_version",
+                    "linked_at",
+                )
+            )
             + " ON CONFLICT DO NOTHING",
-            link_id=link.link_id, user_id=link.user_id, network=link.network, wallet=link.wallet,
-            wallet_lower=link.wallet.lower(), terms_version=link.terms_version, linked_at=micros(link.linked_at),
-        )  # fmt: skip
+            link_id=link.link_id,
+            user_id=link.user_id,
+            network=link.network,
+            wallet=link.wallet,
+            wallet_lower=link.wallet.lower(),
+            terms_version=link.terms_version,
+            linked_at=micros(link.linked_at),
+        )
         return done == 1
 
     def accept_terms(self, link_id: str, version: int) -> None:
@@ -69,9 +85,12 @@ class VenueAccounts:
     def end_link(self, link_id: str, why: str, now: datetime) -> bool:
         """End a link, and every key under it with it."""
         done = self._sql.run(
-            "UPDATE venue_links SET ended_at = :at, ended_why = :why WHERE link_id = :id AND ended_at IS NULL",
-            at=micros(now), why=why, id=link_id,
-        )  # fmt: skip
+            "UPDATE venue_links SET ended_at = :at, ended_why = :why WHERE link_id = :id "
+            "AND ended_at IS NULL",
+            at=micros(now),
+            why=why,
+            id=link_id,
+        )
         self._sql.run(
             "UPDATE venue_agent_keys SET ended_at = :at WHERE link_id = :id AND ended_at IS NULL",
             at=micros(now),
@@ -80,15 +99,16 @@ class VenueAccounts:
         return done == 1
 
     # -- challenges
-    # ------------------------------------------------------------------------------------------
 
     def challenges_since(self, user_id: str, since: datetime) -> int:
         """How many texts a person asked for since a time."""
         row = first(
             self._sql,
-            "SELECT COUNT(*) AS n FROM venue_challenges WHERE user_id = :user AND made_at >= :since",
-            user=user_id, since=micros(since),
-        )  # fmt: skip
+            "SELECT COUNT(*) AS n FROM venue_challenges WHERE user_id = :user "
+            "AND made_at >= :since",
+            user=user_id,
+            since=micros(since),
+        )
         return int(row["n"]) if row else 0
 
     def add_challenge(
@@ -99,28 +119,30 @@ class VenueAccounts:
             "DELETE FROM venue_challenges WHERE made_at < :before", before=micros(now - kept)
         )
         self._sql.run(
-            "UPDATE venue_challenges SET used_at = :at WHERE challenge_id IN (SELECT challenge_id FROM venue_challenges "
+            "UPDATE venue_challenges SET used_at = :at "
+            "WHERE challenge_id IN (SELECT challenge_id FROM venue_challenges "
             "WHERE user_id = :user AND used_at IS NULL AND expires_at > :at "
             "ORDER BY made_at DESC, challenge_id DESC LIMIT 1000 OFFSET :most)",
-            at=micros(now), user=made.user_id, most=open_at_most - 1,
-        )  # fmt: skip
-        names = (
-            "challenge_id",
-            "user_id",
-            "network",
-            "address",
-            "message",
-            "terms_version",
-            "terms_sha256",
-            "made_at",
-            "expires_at",
+            at=micros(now),
+            user=made.user_id,
+            most=open_at_most - 1,
         )
+        names = (
+            "challenge_id", "user_id", "network", "address", "message", "terms_version",
+            "terms_sha256", "made_at", "expires_at",
+        )  # fmt: skip
         self._sql.run(
             "INSERT INTO venue_challenges " + columns(names),
-            challenge_id=made.challenge_id, user_id=made.user_id, network=made.network, address=made.address,
-            message=made.message, terms_version=made.terms_version, terms_sha256=made.terms_sha256,
-            made_at=micros(now), expires_at=micros(made.expires_at),
-        )  # fmt: skip
+            challenge_id=made.challenge_id,
+            user_id=made.user_id,
+            network=made.network,
+            address=made.address,
+            message=made.message,
+            terms_version=made.terms_version,
+            terms_sha256=made.terms_sha256,
+            made_at=micros(now),
+            expires_at=micros(made.expires_at),
+        )
 
     def challenge(self, challenge_id: str) -> tuple[LinkChallenge, bool] | None:
         """A text, and whether it was used."""
@@ -130,37 +152,52 @@ class VenueAccounts:
         if row is None:
             return None
         found = LinkChallenge(
-            challenge_id=row["challenge_id"], user_id=row["user_id"], network=row["network"], address=row["address"],
-            message=row["message"], terms_version=int(row["terms_version"]), terms_sha256=row["terms_sha256"],
+            challenge_id=row["challenge_id"],
+            user_id=row["user_id"],
+            network=row["network"],
+            address=row["address"],
+            message=row["message"],
+            terms_version=int(row["terms_version"]),
+            terms_sha256=row["terms_sha256"],
             expires_at=moment(row["expires_at"]),
-        )  # fmt: skip
+        )
         return found, row["used_at"] is not None
 
     def burn(self, challenge_id: str, now: datetime) -> bool:
         """Use a text up; False where somebody did before."""
         done = self._sql.run(
-            "UPDATE venue_challenges SET used_at = :at WHERE challenge_id = :id AND used_at IS NULL",
+            "UPDATE venue_challenges SET used_at = :at WHERE challenge_id = :id "
+            "AND used_at IS NULL",
             at=micros(now),
             id=challenge_id,
         )
         return done == 1
 
     # -- keys
-    # ------------------------------------------------------------------------------------------------
 
     def add_key(self, key: AgentKey, link: Link) -> bool:
         """Note an approval before it is sent. False for an address or a nonce that
         was used before."""
         names = (
-            "approval_id", "link_id", "network", "wallet_lower", "kind", "agent_lower", "name", "nonce", "signature_chain_id",
-            "valid_until", "status", "requested_at", "listed",
+            "approval_id", "link_id", "network", "wallet_lower", "kind", "agent_lower", "name",
+            "nonce", "signature_chain_id", "valid_until", "status", "requested_at", "listed",
         )  # fmt: skip
         done = self._sql.run(
             "INSERT INTO venue_agent_keys " + columns(names) + " ON CONFLICT DO NOTHING",
-            approval_id=key.approval_id, link_id=key.link_id, network=link.network, wallet_lower=link.wallet.lower(),
-            kind=key.kind, agent_lower=key.agent, name=key.name, nonce=key.nonce, signature_chain_id=key.signature_chain_id,
-            valid_until=micros(key.valid_until), status=key.status, requested_at=micros(key.requested_at), listed=int(key.listed),
-        )  # fmt: skip
+            approval_id=key.approval_id,
+            link_id=key.link_id,
+            network=link.network,
+            wallet_lower=link.wallet.lower(),
+            kind=key.kind,
+            agent_lower=key.agent,
+            name=key.name,
+            nonce=key.nonce,
+            signature_chain_id=key.signature_chain_id,
+            valid_until=micros(key.valid_until),
+            status=key.status,
+            requested_at=micros(key.requested_at),
+            listed=int(key.listed),
+        )
         return done == 1
 
     def key_of_agent(self, agent: str) -> AgentKey | None:
@@ -177,24 +214,26 @@ class VenueAccounts:
         """The approval under a nonce."""
         row = first(
             self._sql,
-            "SELECT * FROM venue_agent_keys WHERE network = :network AND wallet_lower = :wallet AND nonce = :nonce",
+            "SELECT * FROM venue_agent_keys WHERE network = :network AND wallet_lower = :wallet "
+            "AND nonce = :nonce",
             network=network,
             wallet=wallet.lower(),
             nonce=nonce,
-        )  # fmt: skip
+        )
         return _key(row)
 
     def key_in_use(self, link_id: str, kind: KeyKind) -> AgentKey | None:
         """The newest key of a link that was sent and did not end."""
         row = first(
             self._sql,
-            "SELECT * FROM venue_agent_keys WHERE link_id = :link AND kind = :kind AND ended_at IS NULL "
+            "SELECT * FROM venue_agent_keys WHERE link_id = :link AND kind = :kind "
+            "AND ended_at IS NULL "
             "AND status IN ('approved', 'unknown', 'sending') AND agent_lower <> :nobody "
             "ORDER BY requested_at DESC, approval_id DESC LIMIT 1",
             link=link_id,
             kind=kind,
             nobody=NOBODY,
-        )  # fmt: skip
+        )
         return _key(row)
 
     def last_key(self, link_id: str, kind: KeyKind) -> AgentKey | None:
@@ -247,10 +286,15 @@ class VenueAccounts:
         """End at once the keys of the same link and kind that were asked for before this one, or
         with it."""
         self._sql.run(
-            "UPDATE venue_agent_keys SET ended_at = :at WHERE link_id = :link AND kind = :kind AND ended_at IS NULL "
+            "UPDATE venue_agent_keys SET ended_at = :at WHERE link_id = :link AND kind = :kind "
+            "AND ended_at IS NULL "
             "AND approval_id <> :but AND requested_at <= :before",
-            at=micros(now), link=key.link_id, kind=key.kind, but=key.approval_id, before=micros(key.requested_at),
-        )  # fmt: skip
+            at=micros(now),
+            link=key.link_id,
+            kind=key.kind,
+            but=key.approval_id,
+            before=micros(key.requested_at),
+        )
 
     def forget_key(self, approval_id: str) -> None:
         """Take out an approval that was never sent."""
@@ -259,7 +303,8 @@ class VenueAccounts:
     def check_key(self, approval_id: str, *, listed: bool, now: datetime) -> None:
         """Note whether the venue names a key."""
         self._sql.run(
-            "UPDATE venue_agent_keys SET listed = :listed, checked_at = :at WHERE approval_id = :id",
+            "UPDATE venue_agent_keys SET listed = :listed, checked_at = :at "
+            "WHERE approval_id = :id",
             listed=int(listed),
             at=micros(now),
             id=approval_id,
@@ -277,7 +322,8 @@ class VenueAccounts:
         )
         keys = first(
             self._sql,
-            "SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN valid_until < :soon THEN 1 ELSE 0 END), 0) AS ending, "
+            "SELECT COUNT(*) AS n, COALESCE(SUM(CASE WHEN valid_until < :soon THEN 1 "
+            "ELSE 0 END), 0) AS ending, "
             "COALESCE(SUM(CASE WHEN listed = 0 AND checked_at IS NOT NULL THEN 1 ELSE 0 END), 0) "
             "AS unnamed "
             "FROM venue_agent_keys WHERE network = :network AND ended_at IS NULL "
@@ -291,7 +337,6 @@ class VenueAccounts:
         return int(links["n"]), int(keys["n"]), int(keys["ending"]), int(keys["unnamed"])
 
     # -- intents
-    # ---------------------------------------------------------------------------------------------
 
     def add_intent(
         self,
@@ -304,27 +349,45 @@ class VenueAccounts:
     ) -> None:
         """Write down what an owner said; it is never changed."""
         self._sql.run(
-            "INSERT INTO venue_intents " + columns(("intent_id", "user_id", "kind", "body", "created_at", "valid_until")),
-            intent_id=intent_id, user_id=user_id, kind=kind, body=canonical(body), created_at=micros(now),
+            "INSERT INTO venue_intents "
+            + columns(("intent_id", "user_id", "kind", "body", "created_at", "valid_until")),
+            intent_id=intent_id,
+            user_id=user_id,
+            kind=kind,
+            body=canonical(body),
+            created_at=micros(now),
             valid_until=maybe_micros(until),
-        )  # fmt: skip
+        )
 
 
 def _link(row: Row | None) -> Link | None:
     if row is None:
         return None
     return Link(
-        link_id=row["link_id"], user_id=row["user_id"], network=row["network"], wallet=row["wallet"],
-        terms_version=int(row["terms_version"]), linked_at=moment(row["linked_at"]),
-    )  # fmt: skip
+        link_id=row["link_id"],
+        user_id=row["user_id"],
+        network=row["network"],
+        wallet=row["wallet"],
+        terms_version=int(row["terms_version"]),
+        linked_at=moment(row["linked_at"]),
+    )
 
 
 def _key(row: Row | None) -> AgentKey | None:
     if row is None:
         return None
     return AgentKey(
-        approval_id=row["approval_id"], link_id=row["link_id"], kind=row["kind"], agent=row["agent_lower"], name=row["name"],
-        nonce=int(row["nonce"]), signature_chain_id=row["signature_chain_id"], valid_until=moment(row["valid_until"]),
-        status=row["status"], requested_at=moment(row["requested_at"]), checked_at=maybe_moment(row["checked_at"]),
-        listed=bool(row["listed"]), ended_at=maybe_moment(row["ended_at"]),
-    )  # fmt: skip
+        approval_id=row["approval_id"],
+        link_id=row["link_id"],
+        kind=row["kind"],
+        agent=row["agent_lower"],
+        name=row["name"],
+        nonce=int(row["nonce"]),
+        signature_chain_id=row["signature_chain_id"],
+        valid_until=moment(row["valid_until"]),
+        status=row["status"],
+        requested_at=moment(row["requested_at"]),
+        checked_at=maybe_moment(row["checked_at"]),
+        listed=bool(row["listed"]),
+        ended_at=maybe_moment(row["ended_at"]),
+    )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Final
 
 from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
 
@@ -22,7 +22,7 @@ class Claim:
     new: bool
     request_hash: str
     status: int | None = None
-    response: Mapping[str, Any] | None = None
+    response: Mapping[str, object] | None = None
     until: datetime | None = None
 
 
@@ -71,7 +71,7 @@ class Idempotency:
         until = maybe_moment(row["until_at"])
         return Claim(False, row["request_hash"], row["status"], response, until)
 
-    def complete(self, scope: str, key: str, status: int, response: Mapping[str, Any]) -> None:
+    def complete(self, scope: str, key: str, status: int, response: Mapping[str, object]) -> None:
         """Store the first answer, so that a repeat is identical."""
         text = json.dumps(response, separators=(",", ":"))
         self._sql.run(
@@ -127,6 +127,9 @@ class SwitchRows:
         )
 
 
+UNPAID_FEE: Final = "unpaid fee"  # of a settled mandate, by its id
+
+
 class Work:
     """Claims of keeper work: two keepers share it and never do it twice."""
 
@@ -148,6 +151,20 @@ class Work:
             now=micros(now),
         )
         return done == 1
+
+    def owe_fee(self, public_id: str) -> None:
+        """Note that a settled mandate's agent is not paid yet; it stays until `fee_paid`."""
+        self._sql.run(
+            "INSERT INTO work_claims (kind, key, holder, until_at) "
+            "VALUES (:kind, :key, :holder, 0) ON CONFLICT (kind, key) DO NOTHING",
+            kind=UNPAID_FEE,
+            key=public_id,
+            holder="",
+        )
+
+    def fee_paid(self, public_id: str) -> None:
+        """Nothing is owed any more."""
+        self.release(UNPAID_FEE, public_id, "")
 
     def release(self, kind: str, key: str, holder: str) -> None:
         """Give it back."""

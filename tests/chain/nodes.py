@@ -55,13 +55,23 @@ Distortion = Callable[[dict[str, Any], Any], Any]
 
 
 @asynccontextmanager
-async def distorted(chain: DevChain, distort: Distortion) -> AsyncIterator[str]:
-    """A development chain whose answers `distort(request, answer)` may change; it may give a web.Response too."""
+async def distorted(
+    chain: DevChain, distort: Distortion, requests: list[int] | None = None
+) -> AsyncIterator[str]:
+    """A development chain whose answers `distort(request, answer)` may change, each of a batch by itself; it may give a
+    web.Response too. `requests` is told how many questions each HTTP request holds.
+    """
 
     async def handle(request: web.Request) -> web.StreamResponse:
         asked = json.loads(await request.read())
-        told = distort(asked, truth(chain, asked))
-        return told if isinstance(told, web.StreamResponse) else web.json_response(told)
+        questions = asked if isinstance(asked, list) else [asked]
+        if requests is not None:
+            requests.append(len(questions))
+        told = [distort(one, truth(chain, one)) for one in questions]
+        for one in told:
+            if isinstance(one, web.StreamResponse):
+                return one
+        return web.json_response(told if isinstance(asked, list) else told[0])
 
     app = web.Application(client_max_size=2**24)
     app.router.add_post("/", handle)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from chain.devchain import answer
 from chain.evm import ChainFacts, EvmChain
-from chain.reader import Cursor, Read, Reader
+from chain.reader import WINDOW, Cursor, Read, Reader
+from domain.money import Usdc
 from domain.refusals import Refused
 from tests.chain.nodes import distorted
 from tests.chain.test_reader_ledger import chain_rows, spend, ticks
@@ -173,6 +175,81 @@ async def test_a_new_block_costs_as_many_questions_with_10000_vaults_as_with_ten
     assert [g.name for g in told.logs] == ["Executed"]
     assert len(asked) <= 3
     assert asked.count("eth_getLogs") == 1
+
+
+async def deposits(world: World, count: int) -> Mandated:
+    """A vault with a log in each of the newest blocks."""
+    m = await working(world, deposit="1")
+    chain = world.chains.get(CHAIN_ID)
+    approve = chain.approve_call(m.vault, Usdc.parse("400"))
+    await m.owner_wallet.send(approve)
+    call = chain.vault_call(m.vault, "deposit", Usdc(1))
+    sent = {"from": m.owner_wallet.address, "to": call.to, "data": call.data, "gas": hex(200_000)}
+    for _ in range(count):
+        answer(world.evm.chain, {"id": 1, "method": "eth_sendTransaction", "params": [sent]})
+    return m
+
+
+async def test_a_backlog_of_200_blocks_costs_at_most_250_questions(world: World) -> None:
+    """History with a log in each block, whose headers are all asked for; each block of the newest
+    128 costs its header alone, but for those that are not deep enough.
+    """
+    m = await deposits(world, 200 - WINDOW)
+    for _ in range(WINDOW):
+        world.evm.chain.mine()
+    requests: list[int] = []
+
+    def fuller(asked: dict[str, Any], told: Any) -> Any:
+        """Every log thirty times, each at a place of its own."""
+        if logs_asked(asked):
+            told["result"] = [
+                log | {"logIndex": hex(30 * int(log["logIndex"], 16) + n)}
+                for log in told["result"]
+                for n in range(30)
+            ]
+        return told
+
+    async with distorted(world.evm.chain, fuller, requests) as url:
+        chain = EvmChain(world.evm.facts(confirmations=24, rpc_url=url))
+        reader, logs = Reader(chain), 0
+        cursor = Cursor(world.evm.chain.head.number - 200, None)
+        while isinstance(told := await reader.step(cursor, [m.vault]), Read):
+            cursor, logs = told.cursor, logs + len(told.logs)
+        await chain.close()
+    assert logs == 30 * (200 - WINDOW)
+    assert sum(requests) <= 250
+    assert len(requests) <= 25
+
+
+async def test_nothing_is_taken_back_on_the_word_of_a_node_that_serves_another_chain(
+    world: World,
+) -> None:
+    m = await working(world)
+    swapped: list[bool] = []
+
+    def another(asked: dict[str, Any], told: Any) -> Any:
+        """The same address, and from some moment on another chain behind it."""
+        if swapped and asked["method"] == "eth_chainId":
+            return told | {"result": "0x1"}
+        if swapped and isinstance(told["result"], dict):
+            return told | {"result": told["result"] | {"parentHash": "0x" + "cd" * 32}}
+        return told
+
+    async with distorted(world.evm.chain, another) as url:
+        runner, reader = ticks(world)
+        reader.chain = EvmChain(world.evm.facts(rpc_url=url))
+        await runner.read_chain(reader)
+        before = await world.store.read(lambda uow: uow.chainlog.cursor(CHAIN_ID))
+        world.evm.chain.mine()
+        swapped.append(True)
+        with pytest.raises(Refused) as caught:
+            await runner.read_chain(reader)
+        assert "serves chain 1" in caught.value.refusal.reason
+        assert await world.store.read(lambda uow: uow.chainlog.cursor(CHAIN_ID)) == before
+        swapped.clear()
+        await runner.read_chain(reader)
+        await reader.chain.close()
+    assert [e["kind"] for e in await chain_rows(world, m)] == ["deposit"]
 
 
 @pytest.fixture(scope="module")

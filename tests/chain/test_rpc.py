@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 
 from chain.evm import ChainFacts, EvmChain
-from chain.rpc import Rpc, RpcFault
+from chain.faults import RpcFault
+from chain.rpc import Rpc
 from domain.facts import Call
 from domain.refusals import Refused
 from tests.chain.nodes import Answer, distorted, fault, node, result

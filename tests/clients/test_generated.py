@@ -15,6 +15,7 @@ import pytest
 
 from tests import npm
 from tests.surfaces.conftest import Service, evm, service  # noqa: F401 - fixtures
+from tests.world import CHAIN_ID
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "clients"
@@ -110,6 +111,25 @@ async def story(service: Service) -> dict[str, Any]:  # noqa: F811
         "worth": getattr(read.progress.worth_est, "root", read.progress.worth_est),
         "newest": read.events[0].payload.text,
     }
+
+
+@pytest.mark.parametrize(
+    "example",
+    [CLIENTS / "python" / "example.py", TYPESCRIPT / "story" / "example.ts"],
+    ids=lambda p: p.name,
+)
+def test_a_readme_shows_the_example_that_is_tested(example: Path) -> None:
+    readme = (CLIENTS / example.relative_to(CLIENTS).parts[0] / "README.md").read_text()
+    assert example.read_text() in readme
+
+
+@pytest.mark.anyio
+async def test_the_example_in_python_gets_its_calldata(service: Service) -> None:  # noqa: F811
+    act = imported("example", CLIENTS / "python").act
+    base, key, public_id, target, _ = told_of(service)
+    data = service.world.deposit_data(service.mandate.vault or "", "25")
+    told = await act(base, key, public_id, target, data)
+    assert told.startswith(f"sign and send on chain {CHAIN_ID}, to 0x")
 
 
 @pytest.mark.anyio

@@ -31,6 +31,24 @@ def test_a_chain_is_set_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
     assert facts.usdc == "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
 
+def test_a_chain_may_have_several_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WALLET_CHAINS__84532__RPC_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv(
+        "WALLET_CHAINS__84532__RPC_URLS", "http://127.0.0.1:2, http://127.0.0.1:1,http://[::1]:3"
+    )
+    assert chain_facts(Settings())[0].nodes == (
+        "http://127.0.0.1:1",
+        "http://127.0.0.1:2",
+        "http://[::1]:3",
+    )
+
+
+def test_a_node_that_is_no_address_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WALLET_CHAINS__84532__RPC_URLS", "127.0.0.1:1")
+    with pytest.raises(ValueError, match="rpc_urls"):
+        Settings()
+
+
 @pytest.mark.parametrize(
     ("text", "on"),
     [("1", True), ("TRUE", True), ("yes", True), ("on", True), ("0", False), ("enabled", False)],

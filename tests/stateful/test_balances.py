@@ -30,6 +30,7 @@ from storage import migrate
 from storage.rows.identities import Agent
 from storage.store import open_store
 from storage.verify import verify
+from tests.storage.material import summed
 from tools.call.operation import Caller, Deps, Reply
 from tools.call.run import run
 from tools.catalogue import OPERATIONS
@@ -314,10 +315,8 @@ class Balances(RuleBasedStateMachine):
     @invariant()
     def balances_are_the_models_and_the_sums_of_their_deltas(self) -> None:
         for who in AGENTS_IDS:
-            kept, summed = self.read(
-                lambda uow, w=who: (uow.transfers.balances(w), uow.transfers.summed(w))
-            )
-            assert kept == summed
+            kept, sums = self.read(lambda uow, w=who: (uow.transfers.balances(w), summed(uow, w)))
+            assert kept == sums
             found = {state: amount for _, _, state, amount in kept}
             assert {
                 s: found.get(s, 0) for s in ("idle", "in_transit", "reserved", "delivered")

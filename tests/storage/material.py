@@ -10,6 +10,8 @@ from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from storage.rows.identities import Agent
+from storage.rows.row import event_of
+from storage.sql import Row
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 
@@ -145,3 +147,31 @@ async def fill(
 async def run_sql(store: Store, text: str, **values: Any) -> int:
     """A statement past the repositories: what somebody with access to the database might do."""
     return await store.write(lambda uow: uow.sql.run(text, **values))
+
+
+def rows_of(uow: UnitOfWork, public_id: str) -> list[Row]:
+    """Every stored row as it is, oldest first."""
+    return list(
+        uow.sql.rows("SELECT * FROM ledger_events WHERE public_id = :id ORDER BY seq", id=public_id)
+    )
+
+
+def event_at(uow: UnitOfWork, public_id: str, event_id: str) -> Event | None:
+    """One row by its id."""
+    return next((e for e in map(event_of, rows_of(uow, public_id)) if e.event_id == event_id), None)
+
+
+def checkpoints_of(uow: UnitOfWork, public_id: str) -> dict[int, str]:
+    """Stored checkpoints: seq to state text."""
+    query = "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :id"
+    return {int(r["seq"]): r["state"] for r in uow.sql.rows(query, id=public_id)}
+
+
+def summed(uow: UnitOfWork, agent_id: str) -> list[tuple[int, str, str, int]]:
+    """An agent's balances out of the append-only rows: what `balances` must equal."""
+    rows = uow.sql.rows(
+        "SELECT chain_id, asset, state, SUM(delta) AS amount FROM balance_events WHERE agent_id = :id "
+        "GROUP BY chain_id, asset, state ORDER BY chain_id, asset, state",
+        id=agent_id,
+    )
+    return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]

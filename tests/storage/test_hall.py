@@ -93,9 +93,11 @@ async def test_days_come_back_in_their_bounds(store: Store) -> None:
             uow.hall.put_day(HallDay(mandate, day, "u_agent", {"worth": 1}))
         uow.hall.put_day(HallDay("m_1", "2026-11-19", "u_agent", {"worth": 2}))
 
+    bounds = ("2026-11-19", "2026-11-20")
+
     async def days() -> list[tuple[str, str, int]]:
         found = await store.read(
-            lambda uow: uow.hall.days_of_agent("u_agent", "2026-11-19", "2026-11-20")
+            lambda uow: [d for m in ("m_1", "m_2") for d in uow.hall.days(m, *bounds)]
         )
         return [(d.public_id, d.day, d.body["worth"]) for d in found]
 

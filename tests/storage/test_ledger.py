@@ -72,8 +72,8 @@ async def test_a_row_comes_back_as_it_went_in(store: Store) -> None:
         m.TX,
     )
     assert await _all(store) == [event]
-    assert await store.read(lambda uow: uow.ledger.get("m_1", event.event_id)) == event
-    assert await store.read(lambda uow: uow.ledger.get("m_2", event.event_id)) is None
+    assert await store.read(lambda uow: m.event_at(uow, "m_1", event.event_id)) == event
+    assert await store.read(lambda uow: m.event_at(uow, "m_2", event.event_id)) is None
     assert event.payload == told
 
 
@@ -146,14 +146,14 @@ async def test_times_never_run_backwards(store: Store) -> None:
 
 async def test_parallel_appends_make_one_chain(store: Store) -> None:
     await asyncio.gather(*(m.append(store, m.buy(tx_hash=m.tx(n))) for n in range(64)))
-    rows = await store.read(lambda uow: list(uow.ledger.rows_of("m_1")))
+    rows = await store.read(lambda uow: m.rows_of(uow, "m_1"))
     assert [r["seq"] for r in rows] == list(range(1, 65))
     assert [r["prev_hash"] for r in rows] == ["", *(r["row_hash"] for r in rows[:-1])]
 
 
 async def test_a_rows_hash_is_that_of_its_canonical_json(store: Store) -> None:
     await m.append(store, m.buy(tx_hash=m.TX))
-    (row,) = await store.read(lambda uow: list(uow.ledger.rows_of("m_1")))
+    (row,) = await store.read(lambda uow: m.rows_of(uow, "m_1"))
     told = {name: row[name] for name in row.keys() if name not in ("row_hash", "position")}  # noqa: SIM118 - a sqlite3.Row iterates over values
     text = json.dumps(told, sort_keys=True, separators=(",", ":"))
     assert row["row_hash"] == hashlib.sha256(text.encode()).hexdigest()
@@ -178,7 +178,7 @@ async def test_checkpoints_are_only_a_shortcut(store: Store) -> None:
         return [uow.ledger.state("m_1"), *(uow.ledger.state_before("m_1", at) for at in moments)]
 
     with_them = await store.read(everything)
-    stored = await store.read(lambda uow: uow.ledger.checkpoints_of("m_1"))
+    stored = await store.read(lambda uow: m.checkpoints_of(uow, "m_1"))
     assert len(stored) >= 6  # every 64 rows, and one an ISO week
     await m.run_sql(store, "DELETE FROM ledger_checkpoints")
     other = await open_store(store.url)
@@ -190,7 +190,7 @@ async def test_a_checkpoint_stands_before_the_first_row_of_an_iso_week(store: St
     sunday = datetime(2026, 11, 22, 23, 59, 59, tzinfo=UTC)
     for at in (sunday, sunday, sunday + timedelta(seconds=1), sunday + timedelta(days=1)):
         await m.append(store, m.buy(), now=at)
-    assert set(await store.read(lambda uow: uow.ledger.checkpoints_of("m_1"))) == {2}
+    assert set(await store.read(lambda uow: m.checkpoints_of(uow, "m_1"))) == {2}
 
 
 async def test_state_before_leaves_out_the_moment_itself(store: Store) -> None:
@@ -201,13 +201,6 @@ async def test_state_before_leaves_out_the_moment_itself(store: Store) -> None:
         for at in (-1, 0, 1, 1.5, 2, 3)
     ]
     assert seqs == [0, 0, 2, 3, 3, 4]
-
-
-async def test_between_takes_the_first_moment_and_leaves_the_last(store: Store) -> None:
-    for seconds in (0, 1, 1, 2):
-        await m.append(store, m.buy(), now=m.later(seconds))
-    found = await store.read(lambda uow: uow.ledger.between("m_1", m.later(1), m.later(2)))
-    assert [e.seq for e in found] == [2, 3]
 
 
 async def test_pages_walk_the_whole_ledger(store: Store) -> None:

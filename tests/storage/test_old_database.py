@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from chain.evm import EvmChains
 from domain.ledger.books import EMPTY, Books
+from domain.money import Usdc
 from domain.rules.case import Case
 from domain.settings import Config, Switches
 from storage import migrate
@@ -147,3 +149,30 @@ async def test_a_checkpoint_that_is_no_fold_is_reported_and_never_shown(tmp_path
         (8, "the checkpoint is not the fold of the rows up to it")
     ]
     assert honest != EMPTY
+
+
+async def test_an_open_approval_gets_the_hash_of_its_very_call(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
+    migrate.upgrade(url, "0010")
+    vault, data = "0x" + "cc" * 20, "0x6e553f65" + "00" * 31 + "07"
+    body = {"target": {"market": None, "address": MARKET, "selector": data[:10]}, "data": data,
+            "amount": 5_000_000, "why": None, "note": None}  # fmt: skip
+    connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+    connection.execute(
+        "INSERT INTO mandates (public_id, owner_id, open_board, status, chain_id, vault_lower, "
+        "created_at, version, body) VALUES ('m_1', 'u_1', 0, 'working', 1, ?, 0, 1, '{}')",
+        (vault,),
+    )
+    for status in ("approved", "used"):
+        connection.execute(
+            "INSERT INTO approvals VALUES (?, 'm_1', ?, 'old', 0, 1, NULL, ?)",
+            ("ap_" + status, status, canonical(body)),
+        )
+    connection.commit()
+    connection.close()
+    migrate.upgrade(url)
+    store = await open_store(url)
+    named = EvmChains([]).get(84532).action(vault, MARKET, data, Usdc(5_000_000))
+    found = await store.read(lambda uow: uow.approvals.of_action("m_1", named.action_hash))
+    await store.close()
+    assert [(a.approval_id, a.data_hash) for a in found] == [("ap_approved", named.data_hash)]

@@ -44,7 +44,7 @@ async def test_two_processes_make_one_chain(database_url: str) -> None:
         assert report.as_json() | {"checkpoints": 0} == {
             "ok": True, "ledgers": 1, "rows": 3 * ROWS, "checkpoints": 0, "balances": 0, "findings": [],
         }  # fmt: skip
-        rows = await store.read(lambda uow: list(uow.ledger.rows_of("m_1")))
+        rows = await store.read(lambda uow: m.rows_of(uow, "m_1"))
         assert {r["event_id"][3:6] for r in rows if r["reported_by"] == "agent"} == {"one", "two"}
         assert sum(r["pairs_with"] is not None for r in rows) == ROWS
     finally:
@@ -63,8 +63,8 @@ async def test_two_processes_share_keys_and_work(database_url: str) -> None:
             assert claim is not None
             assert claim.response is not None
             row = await store.read(
-                lambda uow, n=n, by=claim.response["by"]: uow.ledger.get(
-                    f"m_{n % 3}", f"ev_{by}_{n}"
+                lambda uow, n=n, by=claim.response["by"]: m.event_at(
+                    uow, f"m_{n % 3}", f"ev_{by}_{n}"
                 )
             )  # type: ignore[misc]  # as above
             assert row is not None

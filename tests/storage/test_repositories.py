@@ -11,6 +11,7 @@ import pytest
 
 from domain.agents.policy import Policy
 from domain.agents.transfers import Delta, Report
+from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
 from domain.mandates.targets import Target
@@ -278,21 +279,54 @@ async def test_approvals_show_what_they_are_at_the_moment(store: Store) -> None:
     assert len(await store.read(lambda uow: uow.approvals.of_action("m_1", "act"))) == 4
 
 
+def _handed(name: str, amount: int, made: float, **more: Any) -> Reservation:
+    action = Action(
+        action_hash="0x" + name * 64,
+        target="0x" + "11" * 20,
+        selector="0x6e553f65",
+        data_hash="0x" + name * 64,
+        amount=Usdc(amount),
+    )
+    given: dict[str, Any] = {"sender": "0x" + "22" * 20, "expires_at": m.later(made + 10)}
+    return Reservation(public_id="m_1", action=action, made_at=m.later(made), **given | more)
+
+
 async def test_reservations_count_until_they_end(store: Store) -> None:
-    one = Reservation("m_1", "a", Usdc(5), m.NOW, m.later(10))
-    two = Reservation("m_1", "b", Usdc(7), m.later(5), m.later(15), "ap_1")
+    one, two = _handed("a", 5, 0), _handed("b", 7, 5, approval_id="ap_1", block=7)
 
     async def live(at: float) -> set[Reservation]:
         return set(await store.read(lambda uow: uow.reservations.live("m_1", m.later(at))))
 
     await store.write(lambda uow: (uow.reservations.put(one), uow.reservations.put(two)))
     assert [await live(at) for at in (0, 9, 10, 15)] == [{one, two}, {one, two}, {two}, set()]
-    again = replace(
-        one, amount=Usdc(6), made_at=m.later(6), expires_at=m.later(16), approval_id="ap_2"
-    )
+    again = _handed("a", 5, 6, approval_id="ap_2", block=9)
     await store.write(lambda uow: uow.reservations.put(again))
-    await store.write(lambda uow: uow.reservations.release("m_1", "b"))
+    await store.write(
+        lambda uow: uow.reservations.end("m_1", two.action.action_hash, "reverted", "0x01")
+    )
     assert await live(7) == {again}
+
+
+async def test_what_was_handed_out_is_kept_with_what_became_of_it(store: Store) -> None:
+    one, two = _handed("a", 5, 0), _handed("b", 5, 0)
+    await store.write(lambda uow: (uow.reservations.put(one), uow.reservations.put(two)))
+    key, data = one.action.action_hash, one.action.data_hash
+    await store.write(lambda uow: uow.reservations.end("m_1", key, "landed", "0x01"))
+
+    def kept(uow: UnitOfWork) -> Any:
+        at = one.action.target.upper().replace("0X", "0x")
+        return [
+            uow.reservations.of_action("m_1", key),
+            uow.reservations.of_call("m_1", at, data, Usdc(5)),
+            uow.reservations.of_call("m_1", at, data, Usdc(6)),
+            uow.reservations.of_action("m_2", key),
+        ]
+
+    ended = replace(one, outcome="landed", tx_hash="0x01")
+    assert await store.read(kept) == [ended, ended, None, None]
+    # Handed out anew, it is open again.
+    await store.write(lambda uow: uow.reservations.put(one))
+    assert await store.read(kept) == [one, one, None, None]
 
 
 async def test_32_claims_of_one_key_have_one_winner(store: Store) -> None:
@@ -445,7 +479,7 @@ async def test_64_outbound_reports_never_overdraw(store: Store) -> None:
     assert went.count(True) == 3
     sums = [(8453, "USDC", "idle", 1), (8453, "USDC", "in_transit", 9)]
     assert await store.read(lambda uow: uow.transfers.balances("u_agent")) == sums
-    assert await store.read(lambda uow: uow.transfers.summed("u_agent")) == sums
+    assert await store.read(lambda uow: m.summed(uow, "u_agent")) == sums
 
 
 async def test_a_cause_is_booked_once(store: Store) -> None:

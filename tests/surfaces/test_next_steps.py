@@ -10,7 +10,8 @@ import pytest
 from aiohttp import ClientSession
 
 from domain.next_steps import EVERYBODY, Role, steps_for
-from domain.refusals import REFUSALS, Kind, Refused, refusal
+from domain.refusal_kinds.kind import Kind
+from domain.refusals import REFUSALS, Refused, refusal
 from tests.surfaces.conftest import KEY, Service
 from tests.world import BY_NAME, START
 from tools.call.credentials import hashed

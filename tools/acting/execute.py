@@ -8,12 +8,11 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.facts import Call, Simulation
-from domain.mandates.actions import action_hash, selector_of
+from domain.facts import Simulation
+from domain.mandates.actions import Action, selector_of
 from domain.mandates.approvals import Approval, ApprovalItem, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
-from domain.ports import Chain
 from domain.reads.limits import RemainingNow, left
 from domain.refusals import Refused, refusal
 from domain.rules.case import Case
@@ -21,12 +20,16 @@ from domain.rules.checks import Check, Wanted, action_checks, needs_approval, qu
 from domain.rules.reverts import ASKS_THE_OWNER, pulled, reverts
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
+from tools.acting.approved import keeper_known, same_item, signed_item, vault_call
+from tools.acting.shapes import CheckTold, DecodedCall
 from tools.call.access import own_agent_mandate, peek
+from tools.call.approving import approvals_kept_if_readable, learned
 from tools.call.case import (
     Facts,
     chain_if_named,
     load_case,
     named_chain,
+    simulation_if_readable,
     vault_if_readable,
 )
 from tools.call.fields import Address, HexData, Lines, OneMandate
@@ -62,53 +65,6 @@ class Execute(OneMandate):
     )
 
 
-class ExplainedCall(Gives):
-    """The calldata, decoded where the function is known."""
-
-    selector: str | None
-    function: str | None = None
-    args: list[Any] | None = Field(
-        default=None, description="the call's own arguments, integers as decimal text"
-    )
-
-
-class DecodedCall(Gives):
-    """What is called; `market` and `label` are the mandate's entry."""
-
-    target: str
-    selector: str
-    market: str | None
-    label: str | None
-    call: ExplainedCall
-    pulls_usdc: Usdc | None = Field(
-        description="what the call pulls from the vault, where decoding shows it"
-    )
-
-
-class CheckDetail(Gives):
-    """The numbers of one check; those that it has."""
-
-    status: str | None = None
-    ends_at: str | None = None
-    target: str | None = None
-    selector: str | None = None
-    allowed: Usdc | None = None
-    used: Usdc | None = None
-    attempted: Usdc | None = None
-    bound_by: str | None = None
-    worth: Usdc | None = None
-    floor: Usdc | None = None
-
-
-class CheckTold(Gives):
-    """One check: its clause, its code, whether it holds, and the numbers."""
-
-    clause: int
-    code: str
-    ok: bool
-    detail: CheckDetail
-
-
 class ExecuteOut(Gives):
     """Calldata to sign and send; with dry_run the checks; or an item that waits for the owner."""
 
@@ -129,7 +85,9 @@ class ExecuteOut(Gives):
     )
     approval_id: str | None = None
     action_hash: str | None = Field(
-        default=None, description="names this action to mandate_reconcile"
+        default=None,
+        description="names this very call to mandate_reconcile: keccak256(abi.encode(vault, "
+        "target, keccak256(data), approveAmount)); null while there is no vault",
     )
     status: Literal["pending_approval"] | None = None
     approval: ApprovalItem | None = None
@@ -141,10 +99,14 @@ class ExecuteOut(Gives):
 
 @dataclass(frozen=True, slots=True)
 class ExecuteFacts:
-    """The vault now, and what the call would do."""
+    """The vault now, what the call would do, whether the vault keeps approvals, and the item whose
+    signature the tried call carries.
+    """
 
     facts: Facts
     simulation: Simulation | None
+    kept: bool | None = None
+    tried: str | None = None
 
 
 async def gather_execute(deps: Deps, caller: Caller, asked: Execute) -> ExecuteFacts:
@@ -157,18 +119,17 @@ async def gather_execute(deps: Deps, caller: Caller, asked: Execute) -> ExecuteF
     m = await peek(deps, caller, asked.public_id)
     chain = chain_if_named(deps, m)
     vault = await vault_if_readable(chain, m)
-    told = None
+    kept, told, item = await approvals_kept_if_readable(deps, m), None, None
     if chain is not None and vault is not None and vault.exists and m.agent_address:
-        call = chain.vault_call(vault.address, "execute", target, asked.data, asked.approve_amount)
-        told = await _simulation_if_readable(chain, replace(call, sender=m.agent_address))
-    return ExecuteFacts(Facts(vault=vault), told)
-
-
-async def _simulation_if_readable(chain: Chain, call: Call) -> Simulation | None:
-    try:
-        return await chain.simulate(call)
-    except Refused:
-        return None
+        action = chain.action(vault.address, target, asked.data, asked.approve_amount)
+        if kept:
+            named, now = asked.approval_id, deps.clock.now()
+            item = await deps.store.read(
+                lambda uow: signed_item(uow, m.public_id, action, named, now)
+            )
+        call = vault_call(chain, vault.address, action, asked.data, item)
+        told = await simulation_if_readable(chain, replace(call, sender=m.agent_address))
+    return ExecuteFacts(Facts(vault=vault), told, kept, item.approval_id if item else None)
 
 
 def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
@@ -176,12 +137,15 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     asked = ask.asked
     # The row is locked so that parallel calls see each other's reservations and pending items.
     m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
+    m = learned(uow, m, ask.facts.kept)
     chain = named_chain(ask, m)
     target = ask.chains.address(asked.target)
     case = load_case(uow, ask, m, ask.facts.facts, events=0)
-    key = action_hash(target, asked.data, asked.approve_amount)
-    held = next((r.amount for r in case.reservations if r.action_hash == key), ZERO)
-    wanted = Wanted(target, selector_of(asked.data), asked.approve_amount, held)
+    vault, amount = m.vault_address, asked.approve_amount
+    action = None if vault is None else chain.action(vault, target, asked.data, amount)
+    key = None if action is None else action.action_hash
+    held = next((r.amount for r in case.reservations if r.action.action_hash == key), ZERO)
+    wanted = Wanted(target, selector_of(asked.data), amount, held, key)
     checks = action_checks(case, wanted)
     pulls = pulled(asked.data)
     decoded = _decoded(m, wanted) | {
@@ -190,27 +154,25 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     }
     simulation = simulated(ask.facts.simulation)
     if asked.dry_run:
-        return _dry(case, wanted, checks, key, decoded, simulation)
+        return _dry(case, wanted, checks, decoded, simulation)
     for check in checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
     _refuse_revert(ask, checks, asking=needs_approval(case, wanted.amount))
-    if m.vault_address is None:
+    if vault is None or action is None:
         raise Refused(
             refusal("wrong_status", status=m.status.value, action="acting through its vault")
         )
     if m.agent_address is None:
         raise Refused(refusal("not_configured", what=f"the agent's address on chain {m.chain_id}"))
-    approved = _approval(uow, ask, case, wanted, key, decoded)
+    approved = _approval(uow, ask, case, action, decoded)
     if isinstance(approved, Reply):
         return approved
+    same_item(ask.facts.tried, m, approved)
     _refuse_revert(ask, checks, asking=False)
-    until = ask.now + timedelta(seconds=ask.config.reservation_s)
     approval_id = approved.approval_id if approved else None
-    uow.reservations.put(
-        Reservation(m.public_id, key, asked.approve_amount, ask.now, until, approval_id)
-    )
-    call = chain.vault_call(m.vault_address, "execute", target, asked.data, asked.approve_amount)
+    until = _handed_out(uow, ask, action, m.agent_address, approval_id)
+    call = vault_call(chain, vault, action, asked.data, approved)
     body = {
         "chain_id": call.chain_id,
         "from": m.agent_address,
@@ -222,10 +184,33 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
         "simulation": simulation,
         "gas": _gas(ask.facts.simulation),
         "approval_id": approval_id,
-        "action_hash": key,
+        "action_hash": action.action_hash,
         "reserved_until": until,
     }
     return Reply(200, body)
+
+
+def _handed_out(
+    uow: UnitOfWork,
+    ask: Ask[Execute, ExecuteFacts],
+    action: Action,
+    sender: str,
+    approval_id: str | None,
+) -> datetime:
+    """Note that calldata is handed out, after which block, and until when its amount is held."""
+    vault, told = ask.facts.facts.vault, ask.facts.simulation
+    newest = told.block if told is not None else vault.block if vault is not None else None
+    held = Reservation(
+        public_id=ask.asked.public_id,
+        action=action,
+        made_at=ask.now,
+        expires_at=ask.now + timedelta(seconds=ask.config.reservation_s),
+        sender=sender,
+        block=None if newest is None else newest.number,
+        approval_id=approval_id,
+    )
+    uow.reservations.put(held)
+    return held.expires_at
 
 
 def _refuse_revert(ask: Ask[Execute, ExecuteFacts], checks: list[Check], *, asking: bool) -> None:
@@ -257,12 +242,10 @@ def _decoded(m: Mandate, wanted: Wanted) -> dict[str, Any]:
     return {"target": wanted.target, "selector": wanted.selector} | named
 
 
-def _dry(
-    case: Case, wanted: Wanted, checks: list[Check], key: str, decoded: Any, simulation: Any
-) -> Reply:
+def _dry(case: Case, wanted: Wanted, checks: list[Check], decoded: Any, simulation: Any) -> Reply:
     body = {
         "dry_run": True,
-        "action_hash": key,
+        "action_hash": wanted.action_hash,
         "decoded": decoded,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
@@ -276,27 +259,29 @@ def _approval(
     uow: UnitOfWork,
     ask: Ask[Execute, ExecuteFacts],
     case: Case,
-    wanted: Wanted,
-    key: str,
+    action: Action,
     decoded: dict[str, Any],
 ) -> Approval | Reply | None:
     """The approved item that covers the action, nothing where none is needed, or the answer that
     it waits.
     """
-    public_id, now = case.mandate.public_id, ask.now
+    public_id, now, key = case.mandate.public_id, ask.now, action.action_hash
     items = uow.approvals.of_action(public_id, key)
     if ask.asked.approval_id is not None:
         named = uow.approvals.get(public_id, ask.asked.approval_id)
         if named is None or named.action_hash != key or named.shown(now) in ("expired", "used"):
             raise Refused(refusal("approval_expired", approval_id=ask.asked.approval_id))
         items = [named]
-    if not needs_approval(case, wanted.amount):
+    if not needs_approval(case, action.amount):
         return None
+    keeper_known(named_chain(ask, case.mandate), case.mandate)
     for item in items:
         shown = item.shown(now)
-        if shown == "approved":
+        # What was approved before it was known that the vault asks for a signature waits for one.
+        unsigned = bool(case.mandate.approvals_on_chain) and item.signature is None
+        if shown == "approved" and not unsigned:
             return item
-        if shown == "pending":
+        if shown in ("pending", "approved"):
             return _waits(item, key, now)
         if shown == "declined" and item.decided_at and now < quiet_until(case, item.decided_at):
             raise Refused(
@@ -306,15 +291,14 @@ def _approval(
                     detail={"approval": wire(item.told(now))},
                 )
             )
-    return _asked(uow, ask, case, wanted, key, decoded)
+    return _asked(uow, ask, case, action, decoded)
 
 
 def _asked(
     uow: UnitOfWork,
     ask: Ask[Execute, ExecuteFacts],
     case: Case,
-    wanted: Wanted,
-    key: str,
+    action: Action,
     decoded: dict[str, Any],
 ) -> Reply:
     """Make a pending item; at most ten wait for one mandate (spec 3.2)."""
@@ -325,22 +309,25 @@ def _asked(
         raise Refused(
             refusal("rate_limited", why=why, retry_at=first, remaining={"pending_approvals": 0})
         )
-    place = {"market": decoded["market"], "address": wanted.target, "selector": wanted.selector}
-    expires = ask.now + timedelta(seconds=ask.config.approval_valid_s)
     item = Approval(
-        ask.ids.short("ap_"),
-        case.mandate.public_id,
-        "pending",
-        place,
-        ask.asked.data,
-        key,
-        wanted.amount,
-        ask.asked.why,
-        ask.now,
-        expires,
+        approval_id=ask.ids.short("ap_"),
+        public_id=case.mandate.public_id,
+        status="pending",
+        target={
+            "market": decoded["market"],
+            "address": decoded["target"],
+            "selector": decoded["selector"],
+        },
+        data=ask.asked.data,
+        action_hash=action.action_hash,
+        approve_amount_usdc=action.amount,
+        why=ask.asked.why,
+        requested_at=ask.now,
+        expires_at=ask.now + timedelta(seconds=ask.config.approval_valid_s),
+        data_hash=action.data_hash,
     )
     uow.approvals.add(item)
-    return _waits(item, key, ask.now)
+    return _waits(item, action.action_hash, ask.now)
 
 
 def _waits(item: Approval, key: str, now: datetime) -> Reply:
@@ -354,7 +341,9 @@ OPERATIONS: Final = (
         name="mandate_execute_call",
         title="Get calldata to act",
         summary="Checked calldata of the vault's execute(target, data, approveAmount) for you to "
-        "sign and send. Above the owner's approval amount it answers pending_approval instead. "
+        "sign and send. Above the owner's approval amount it answers pending_approval instead; "
+        "once approved, where the vault keeps approvals, it is executeApproved with the owner's "
+        "signature. "
         "dry_run=true shows the checks. Calldata that would revert is refused, and nothing is "
         "reserved for it.",
         auth="agent",
@@ -386,6 +375,8 @@ OPERATIONS: Final = (
             "would_revert",
             "owner_declined",
             "approval_expired",
+            "conflict",
+            "chain_unavailable",
             "rate_limited",
             "wrong_status",
             "not_configured",

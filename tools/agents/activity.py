@@ -199,16 +199,20 @@ def _below(at: Key, source: str) -> tuple[int, int]:
     return stamp, EVER if source < of else -1
 
 
-def of_event(public_id: str, event: Event) -> dict[str, Any]:
+def of_event(public_id: str, event: Event) -> dict[str, object]:
     """A ledger row as it is kept; a paid read carries its reference."""
     fee = event.told.what
-    body = {"at": timestamp(event.created_at), "public_id": public_id, "event": KEPT.row(event)}
+    body: dict[str, object] = {
+        "at": timestamp(event.created_at),
+        "public_id": public_id,
+        "event": KEPT.row(event),
+    }
     if isinstance(fee, PaidFee) and fee.paid_read:
         return {"type": "paid_read", **body, "reference": reference(event, fee)}
     return {"type": "event", **body}
 
 
-def reference(event: Event, fee: PaidFee) -> dict[str, Any]:
+def reference(event: Event, fee: PaidFee) -> dict[str, object]:
     """What was read, as far as the report says."""
     return {
         "resource": fee.resource,
@@ -217,7 +221,7 @@ def reference(event: Event, fee: PaidFee) -> dict[str, Any]:
     }
 
 
-def of_balance(b: BalanceEvent) -> dict[str, Any]:
+def of_balance(b: BalanceEvent) -> dict[str, object]:
     """A balance change and its cause."""
     d = b.delta
     change = {"chain_id": d.chain_id, "asset": d.asset, "state": d.state, "delta": Usdc(d.delta)}

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -111,7 +111,7 @@ def _holds(uow: UnitOfWork, asked: BidEvent, agent_id: str) -> None:
         raise Refused(refusal("conflict", why=why, remaining={"reserved": units(held)}))
 
 
-def _told(uow: UnitOfWork, asked: BidEvent, delta: Delta, agent_id: str) -> dict[str, Any]:
+def _told(uow: UnitOfWork, asked: BidEvent, delta: Delta, agent_id: str) -> dict[str, object]:
     def balance(state: str) -> Usdc:
         return Usdc(uow.transfers.balance(agent_id, delta.chain_id, ASSET, state))
 

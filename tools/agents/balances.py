@@ -64,7 +64,7 @@ class DepositOut(Gives):
         description="true once the address has signed; only transfers that touch a proven address "
         "are ever confirmed"
     )
-    typed_data: dict[str, Any] | None = Field(
+    typed_data: dict[str, object] | None = Field(
         description="EIP-712 typed data for the address to sign; null once it is proven, and on a "
         "chain that the service does not read"
     )
@@ -175,7 +175,7 @@ def _proven(
 
 def _told(
     uow: UnitOfWork, ask: Ask[DepositIn, Any], agent: Agent, address: str, found: OnFile | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The address on file, and what it has to sign while nothing proves it; a new one is stored."""
     chain_id = ask.asked.chain_id
     proven = uow.addresses.is_proven(agent.agent_id, chain_id, address)
@@ -190,7 +190,7 @@ def _told(
 
 def _body(
     agent: Agent, chain_id: int, address: str, *, proven: bool, nonce: int | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     to_sign = None if nonce is None else typed_data(agent.agent_id, chain_id, address, nonce)
     return {
         "agent_id": agent.agent_id,

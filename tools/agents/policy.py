@@ -44,7 +44,7 @@ class PolicyIn(OneAgent):
     max_cost_bps: Bps = None
     slippage_bps: Bps = None
     credit_budget_daily: int | None = Field(default=None, ge=0, le=10**12)
-    auto_vs_approval: dict[str, Any] | None = None
+    auto_vs_approval: dict[str, object] | None = None
     accepts_mandates: bool = False
 
 
@@ -72,7 +72,7 @@ class PolicyOut(Gives):
     changed: bool | None = None
 
 
-def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, Any]:
+def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, object]:
     policy = uow.policies.get(agent_id)
     log = shown(uow.policies.changes(agent_id), LOG_BYTES)
     told = (policy or Policy()).as_json()

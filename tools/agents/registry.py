@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -165,7 +165,7 @@ def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
     return Reply(201, told)
 
 
-def _row(uow: UnitOfWork, agent: Agent) -> dict[str, Any]:
+def _row(uow: UnitOfWork, agent: Agent) -> dict[str, object]:
     policy = uow.policies.get(agent.agent_id)
     return {
         "agent_id": agent.agent_id,
@@ -219,7 +219,7 @@ def me(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     if caller.role == "owner":
         agents = uow.identities.agents_of(caller.user_id or "", after=None, limit=50)
         mandates = uow.mandates.of_owner(caller.user_id or "", after=None, limit=50)
-        told: dict[str, Any] = {
+        told: dict[str, object] = {
             "agent_id": None,
             "name": None,
             "owner": {"address": caller.address},

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from domain.facts import Receipt, SignerCheck, StagedLog, VaultState
+from domain.facts import Call, Receipt, SignerCheck, Simulation, StagedLog, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus, agrees, typed_data
 from domain.ports import Chain
 from domain.refusals import Refused
 from domain.rules.case import Case
+from domain.rules.standing import as_read
 from domain.times import moment_of
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek
@@ -45,6 +46,16 @@ async def vault_if_readable(chain: Chain | None, m: Mandate) -> VaultState | Non
         return None
     try:
         return (await chain.vault_states([m.vault_address]))[m.vault_address]
+    except Refused:
+        return None
+
+
+async def simulation_if_readable(chain: Chain, call: Call) -> Simulation | None:
+    """What a call would do now; None where the chain cannot be asked, from which no refusal
+    follows.
+    """
+    try:
+        return await chain.simulate(call)
     except Refused:
         return None
 
@@ -114,6 +125,24 @@ def named_chain(ask: Ask[Any, Any], m: Mandate) -> Chain:
     return ask.chains.get(m.chain_id)
 
 
+def coming(uow: UnitOfWork, m: Mandate) -> tuple[StagedLog, ...]:
+    """The vault's logs that are not deep enough to be ledger rows, in chain order."""
+    if m.vault_address is None:
+        return ()
+    return tuple(
+        StagedLog(
+            name=str(s.body.get("name")),
+            address=s.address,
+            mandate=s.body.get("mandate"),
+            args=s.body.get("args") or {},
+            at=moment_of(s.body.get("at")),
+            block=s.block_number,
+            tx_hash=s.tx_hash,
+        )
+        for s in uow.chainlog.staged_of(m.chain_id, m.vault_address, m.public_id)
+    )
+
+
 def load_case(
     uow: UnitOfWork,
     ask: Ask[Any, Any],
@@ -127,9 +156,9 @@ def load_case(
     vault, asks = m.vault_address, m.approval_above_usdc is not None
     # Calldata is only handed out for a vault, and only where the owner is asked can an approval be
     # open.
-    staged = uow.chainlog.staged_of(m.chain_id, vault, m.public_id) if vault else []
+    staged = coming(uow, m)
     return Case(
-        mandate=m,
+        mandate=as_read(m, facts.vault, staged),
         state=uow.ledger.state(m.public_id),
         now=ask.now,
         config=ask.config,
@@ -144,17 +173,6 @@ def load_case(
         else (),
         reservations=tuple(uow.reservations.live(m.public_id, ask.now)) if vault else (),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
-        provisional=tuple(
-            StagedLog(
-                name=str(s.body.get("name")),
-                address=s.address,
-                mandate=s.body.get("mandate"),
-                args=s.body.get("args") or {},
-                at=moment_of(s.body.get("at")),
-                block=s.block_number,
-                tx_hash=s.tx_hash,
-            )
-            for s in staged
-        ),
+        provisional=staged,
         terms_status=terms_status(m, chain_if_named_here(ask, m), facts),
     )

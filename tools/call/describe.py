@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 
-from domain.refusals import REFUSALS, Kind
+from domain.refusal_kinds.kind import Kind
+from domain.refusals import REFUSALS
 from tools.call.operation import Operation
-from tools.call.wire import schema_of
+from tools.call.wire import Schema, schema_of
 
 KEY_HELP = "Reuse the SAME key when you retry the same report; a new report needs a new key."
 
 
-def _flat(schema: Any, definitions: Mapping[str, Any]) -> Any:
+def _flat(schema: Any, definitions: Schema) -> Any:
     """The schema without $ref, titles and null branches that only repeat "optional"."""
     if isinstance(schema, list):
         return [_flat(s, definitions) for s in schema]
@@ -48,15 +48,15 @@ def _flat(schema: Any, definitions: Mapping[str, Any]) -> Any:
     }
 
 
-def _model(model: type[BaseModel], mode: Any) -> dict[str, Any]:
+def _model(model: type[BaseModel], mode: Any) -> Schema:
     schema = model.model_json_schema(mode=mode)
-    flat: dict[str, Any] = _flat(schema, schema.get("$defs", {}))
+    flat: Schema = _flat(schema, schema.get("$defs", {}))
     flat.pop("description", None)
     return flat
 
 
 @cache
-def takes_schema(op: Operation) -> dict[str, Any]:
+def takes_schema(op: Operation) -> Schema:
     """The input of an operation as one closed, flat object."""
     schema = _model(op.takes, "validation")
     schema.setdefault("properties", {})
@@ -64,7 +64,7 @@ def takes_schema(op: Operation) -> dict[str, Any]:
 
 
 @cache
-def tool_input(op: Operation) -> dict[str, Any]:
+def tool_input(op: Operation) -> Schema:
     """The same for an MCP tool: nothing nullable that may be left out, and the idempotency key as
     an argument.
     """
@@ -76,7 +76,7 @@ def tool_input(op: Operation) -> dict[str, Any]:
             "pattern": "^[A-Za-z0-9._:-]{1,128}$",
             "description": KEY_HELP,
         }
-    told: dict[str, Any] = {
+    told: Schema = {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
@@ -86,7 +86,7 @@ def tool_input(op: Operation) -> dict[str, Any]:
     return told
 
 
-def _tool_field(field: Mapping[str, Any]) -> dict[str, Any]:
+def _tool_field(field: Schema) -> Schema:
     kind = field.get("type")
     told = {
         k: v
@@ -111,16 +111,16 @@ def hints(op: Operation) -> dict[str, bool]:
 
 
 @cache
-def gives_schema(op: Operation) -> dict[str, Any]:
+def gives_schema(op: Operation) -> Schema:
     """The answer of an operation."""
     schema = schema_of(op.gives)
-    flat: dict[str, Any] = _flat(schema, schema.get("$defs", {}))
+    flat: Schema = _flat(schema, schema.get("$defs", {}))
     flat.pop("description", None)
     return {"type": "object", **{k: v for k, v in flat.items() if k != "type"}}
 
 
 @cache
-def tool_output(op: Operation) -> dict[str, Any]:
+def tool_output(op: Operation) -> Schema:
     """The answer, or `refusal`: clients validate it on errors too. Nested values are left open, to
     stay short.
     """
@@ -130,11 +130,11 @@ def tool_output(op: Operation) -> dict[str, Any]:
     return {"type": "object", "description": whole, "properties": properties}
 
 
-def _open(field: Mapping[str, Any]) -> dict[str, Any]:
+def _open(field: Schema) -> Schema:
     return {"type": field["type"]} if "type" in field else {}
 
 
-def refusal_schema() -> dict[str, Any]:
+def refusal_schema() -> Schema:
     """The refusal block (contract 1)."""
     text = {"type": "string"}
     step = {
@@ -163,7 +163,7 @@ def refusal_schema() -> dict[str, Any]:
     }
 
 
-def refusal_example(kind: Kind) -> dict[str, Any]:
+def refusal_example(kind: Kind) -> Schema:
     """A block as this code gives it, with the places of its sentence shown as names."""
     return {
         "error": kind.code,
@@ -180,7 +180,7 @@ def plain(sentence: str) -> str:
     return sentence.replace("{", "<").replace("}", ">")
 
 
-def catalogue() -> list[dict[str, Any]]:
+def catalogue() -> list[Schema]:
     """Every refusal: what it means and who fixes it."""
     return [
         {

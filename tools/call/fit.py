@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, Final
 
 from tools.call.operation import Operation, Reply, Takes
@@ -15,7 +15,7 @@ AROUND: Final = 256
 
 
 def shorter(
-    op: Operation, asked: Takes, arguments: Mapping[str, Any], reply: Reply
+    op: Operation, asked: Takes, arguments: Mapping[str, object], reply: Reply
 ) -> Takes | None:
     """A shorter page to ask for, where nobody named a length and this one is too long for a
     model.
@@ -26,13 +26,14 @@ def shorter(
     told = len(encoded(reply.body))
     if told <= MOST:
         return None
-    rows = min(limit, len(reply.body.get("items", ()))) or limit
+    items = reply.body.get("items")
+    rows = min(limit, len(items) if isinstance(items, Sized) else 0) or limit
     return asked.model_copy(update={"limit": max(1, min(limit - 1, rows * MOST // told))})
 
 
-def fitting(names: Iterable[str], part: Callable[[str], Any]) -> dict[str, Any]:
+def fitting(names: Iterable[str], part: Callable[[str], Any]) -> dict[str, object]:
     """The parts that fit, in their order; `left_out` names those that do not."""
-    told: dict[str, Any] = {}
+    told: dict[str, object] = {}
     left_out, room = [], MOST - AROUND
     for name in names:
         value = part(name)

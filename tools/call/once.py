@@ -28,7 +28,7 @@ class Key:
 
 
 def key_of(
-    op: Operation, caller: Caller, asked: Any, arguments: Mapping[str, Any], key: str | None
+    op: Operation, caller: Caller, asked: Any, arguments: Mapping[str, object], key: str | None
 ) -> Key | None:
     """The key of a call; None where the caller gave none, or the operation takes none."""
     if op.idempotency is None or key is None:
@@ -36,7 +36,7 @@ def key_of(
     return Key(op.idempotency(caller, asked), key, request_hash(op, arguments))
 
 
-def request_hash(op: Operation, arguments: Mapping[str, Any]) -> str:
+def request_hash(op: Operation, arguments: Mapping[str, object]) -> str:
     """SHA-256 of the canonical JSON of the body: sorted keys, path parameters and key left out
     (spec 2.17).
     """

@@ -108,7 +108,7 @@ class Answer:
 class Written:
     """An answer in its wire form already, put together of pieces that were written one by one."""
 
-    body: Mapping[str, Any]
+    body: Mapping[str, object]
     status: int = 200
 
 
@@ -121,9 +121,9 @@ class Reply:
     """
 
     status: int
-    body: Mapping[str, Any]
+    body: Mapping[str, object]
     headers: Mapping[str, str] = field(default_factory=dict)
-    kept: Mapping[str, Any] | None = None
+    kept: Mapping[str, object] | None = None
 
     @property
     def refused(self) -> bool:

@@ -17,7 +17,7 @@ from domain.text import composed, unfit
 VALUES_MAX: Final = 5_000
 
 
-def countable(body: Mapping[str, Any]) -> None:
+def countable(body: Mapping[str, object]) -> None:
     """Refuse a body with more than 5,000 values: each is looked at, so that their number bounds
     what a call costs.
 
@@ -195,7 +195,7 @@ class _Place:
         return _told(f"{self.above}.{part}" if self.above else part)
 
 
-def refuse_secrets(value: Mapping[str, Any]) -> None:
+def refuse_secrets(value: Mapping[str, object]) -> None:
     """Refuse a body with a secret-shaped field or value at any depth (contract 7).
 
     Errors: `secret_not_accepted`; it names the field and never repeats the value.
@@ -209,7 +209,7 @@ def refuse_secrets(value: Mapping[str, Any]) -> None:
         raise Refused(refusal("secret_not_accepted", field=str(names[found])))
 
 
-def _leaves(body: Mapping[str, Any]) -> tuple[list[_Place], list[tuple[_Place, str, str]]]:
+def _leaves(body: Mapping[str, object]) -> tuple[list[_Place], list[tuple[_Place, str, str]]]:
     """Every field's place; (place, field, text) of every text that is long enough to be a secret,
     names and lists of words among them.
     """

@@ -98,7 +98,8 @@ def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Rep
     status = found.kind.status
     if status in (429, 503):
         if found.retry_at is None:
-            pause = timedelta(seconds=found.detail.get("retry_after_s", 1))
+            after = found.detail.get("retry_after_s")
+            pause = timedelta(seconds=after if isinstance(after, int) else 1)
             found = replace(found, retry_at=now + pause)
         left = (found.retry_at or now) - now
         headers["Retry-After"] = str(max(0, math.ceil(left.total_seconds())))

@@ -17,7 +17,7 @@ class RevertTold(Gives):
     """
 
     name: str
-    args: dict[str, Any] = Field(description="the error's own arguments, by name")
+    args: dict[str, object] = Field(description="the error's own arguments, by name")
     code: str | None
 
 

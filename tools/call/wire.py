@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 from pydantic import BaseModel, TypeAdapter
@@ -15,6 +15,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from domain.money import Usdc
 from domain.times import timestamp
+
+Schema: TypeAlias = dict[str, Any]
+"""A JSON schema, and what documents are made of them (JSON Schema 2020-12, OpenAPI 3.1)."""
 
 
 @cache
@@ -39,12 +42,12 @@ class Closed(GenerateJsonSchema):
         return field.get("serialization_exclude_if") is None
 
 
-def schema_of(gives: Any) -> dict[str, Any]:
+def schema_of(gives: Any) -> Schema:
     """The JSON schema of a type's wire form, with what it names under `$defs`."""
     return adapter(gives).json_schema(mode="serialization", schema_generator=Closed)
 
 
-def schemas_of(gives: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:
+def schemas_of(gives: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """(schema by type, components by name): of many types, each named object once."""
     keyed = [(of, "serialization", adapter(of)) for of in dict.fromkeys(gives)]
     schemas, told = TypeAdapter.json_schemas(
@@ -74,7 +77,7 @@ def told(value: Any, of: Any) -> Any:
     return adapter(of).dump_python(value, mode="json", by_alias=True, exclude_unset=True)
 
 
-def shaped(body: Mapping[str, Any], of: Any) -> Any:
+def shaped(body: Mapping[str, object], of: Any) -> Any:
     """The same of a body by the type's names; what the type does not name is an error."""
     return told(adapter(of).validate_python(body), of)
 

@@ -17,6 +17,7 @@ from domain.ports import Chain
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
+from tools.keeper.handed import end_reverted
 from tools.keeper.intake import Desk
 
 CLAIMS_A_ROUND = 100
@@ -58,7 +59,7 @@ async def end_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> i
         if outcome is None and read_to is not None and read_to >= one.claim.at + wait:
             outcome = "not_found"
         if outcome is not None:
-            ended += await deps.store.write(partial(_end, deps, one, outcome))
+            ended += await deps.store.write(partial(_end, deps, chain, one, outcome, receipt))
     return ended
 
 
@@ -79,10 +80,21 @@ def outcome_of(one: Waiting, receipt: Receipt | None, confirmations: int) -> Out
     return None if any(g.address.lower() == vault for g in receipt.logs) else "elsewhere"
 
 
-def _end(deps: Deps, one: Waiting, outcome: Outcome, uow: UnitOfWork) -> bool:
+def _end(
+    deps: Deps,
+    chain: Chain,
+    one: Waiting,
+    outcome: Outcome,
+    receipt: Receipt | None,
+    uow: UnitOfWork,
+) -> bool:
     now = deps.clock.now()
     desk = Desk(now, deps.ids, deps.config, switches(uow, deps.defaults))
-    return end_claim(uow, desk, one, outcome)
+    if not end_claim(uow, desk, one, outcome):
+        return False
+    if receipt is not None:
+        end_reverted(uow, chain, one.mandate, receipt)
+    return True
 
 
 def end_claim(uow: UnitOfWork, desk: Desk, one: Waiting, outcome: Outcome) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from domain.facts import Receipt, VaultLog
 from domain.ledger.chain_events import BY_LOG
@@ -14,9 +14,8 @@ from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.ledger.pairing import ToldLog, place_of, tells_same, told_logs
 from domain.ledger.payloads import Executed, Noted, Place, Restates, Told, Unwound
 from domain.ledger.written import write, written
-from domain.mandates.actions import action_hash_of
+from domain.mandates.approvals import Reservation
 from domain.mandates.mandate import Mandate
-from domain.money import Usdc
 from domain.ports import Chain, Ids
 from domain.rules.case import Case
 from domain.rules.standing import standing
@@ -25,7 +24,10 @@ from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask
 from tools.keeper.attach import attach_created
+from tools.keeper.handed import executed_of
 from tools.keeper.reorgs import reversal
+
+APPROVAL_MISSING: Final = "approval_missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +152,30 @@ def _taken(
     again: ToldLog | None,
 ) -> bool:
     """Add the row of a log that does not stand in the ledger."""
+    held = None
     if isinstance(new.told.what, Executed) and not (again and tells_same(again.now, new)):
-        new = _judged(uow, desk, m, new, uow.ledger.by_tx(m.public_id, log.tx_hash))
+        same = again.now if again is not None and _same_call(again.now, new) else None
+        # What was handed out for this very call was used up when the call was told first.
+        held = executed_of(uow, m, log) if same is None else None
+        new = _judged(uow, desk, m, new, held, same)
     if again is not None:
-        return _append(uow, desk, m, _restated(new, replace(again, stands=False), log)) is not None
-    if any(t.first.log_index == log.log_index for t in told):
+        new = _restated(new, replace(again, stands=False), log)
+    elif any(t.first.log_index == log.log_index for t in told):
         # A log that moved had this index before, and a ledger names a log by the index it had
         # first.
         new = replace(new, log_index=None)
     event = _append(uow, desk, m, new)
-    if event is not None and isinstance(event.told.what, Executed):
-        _released(uow, m, log)
+    if event is not None and held is not None:
+        _released(uow, m, held, log)
     return event is not None
+
+
+def _same_call(old: Event, new: NewEvent) -> bool:
+    a, b = old.told.what, new.told.what
+    if not isinstance(a, Executed) or not isinstance(b, Executed):
+        return False
+    calls = {(w.place.address, w.place.selector, w.data_hash, w.approved) for w in (a, b)}
+    return len(calls) == 1
 
 
 def _append(uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent) -> Event | None:
@@ -171,55 +185,49 @@ def _append(uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent) -> Event | N
 def follow(uow: UnitOfWork, m: Mandate) -> None:
     """Store where the mandate stands by its ledger."""
     current = uow.mandates.get(m.public_id, lock=True) or m
-    changed = standing(current, uow.ledger.state(m.public_id))
+    books = uow.ledger.state(m.public_id)
+    changed = standing(current, books)
     if changed != current:
         uow.mandates.save(changed)
+    # The agent is paid whenever it is owed, also after the owner has left with withdrawAll.
+    if books.measured.fee_owed:
+        uow.work.owe_fee(m.public_id)
+    elif changed.settled_at is not None or current.settled_at is not None:
+        uow.work.fee_paid(m.public_id)
 
 
 def _judged(
-    uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent, rows: Sequence[Event]
+    uow: UnitOfWork,
+    desk: Desk,
+    m: Mandate,
+    new: NewEvent,
+    held: Reservation | None,
+    before: Event | None,
 ) -> NewEvent:
-    what = new.told.what
-    target = (what.place.address or "") if isinstance(what, Executed) else ""
+    """The row with the rules that it breaks; a call that was told `before` keeps the item that it
+    used.
+    """
+    item = uow.approvals.get(m.public_id, held.approval_id) if held and held.approval_id else None
     case = Case(
         m,
         uow.ledger.state(m.public_id),
         desk.now,
         desk.config,
         desk.switches,
-        approvals=tuple(uow.approvals.of_target(m.public_id, target)),
+        approvals=() if item is None else (item,),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
     )
-    return replace(new, payload=flagged(new, violations(case, new, rows)))
+    broken = violations(case, new, uow.ledger.by_tx(m.public_id, new.tx_hash or ""))
+    if before is not None and APPROVAL_MISSING not in before.violation_codes:
+        broken = [b for b in broken if b.code != APPROVAL_MISSING]
+    return replace(new, payload=flagged(new, broken))
 
 
-def _released(uow: UnitOfWork, m: Mandate, log: VaultLog) -> None:
-    """An execution ends its reservation and uses its approval up; the log names target, selector
-    and approved amount.
-    """
-    told = log.args
-    same = [
-        r
-        for r in uow.reservations.of_mandate(m.public_id)
-        if r.action_hash.startswith(_prefix(told))
-    ]
-    # One that still counts comes before one that ran out unsent, else it would count twice till it
-    # runs out too.
-    for held in sorted(same, key=lambda r: r.expires_at <= log.block.at)[:1]:
-        uow.reservations.release(m.public_id, held.action_hash)
-        if held.approval_id:
-            _use(uow, m, held.approval_id)
-        return
-    for item in uow.approvals.of_target(m.public_id, str(told["target"])):
-        if item.status == "approved" and item.approve_amount_usdc.micros == told["approved"]:
-            _use(uow, m, item.approval_id)
-            return
-
-
-def _prefix(told: Mapping[str, Any]) -> str:
-    return action_hash_of(
-        str(told["target"]), str(told["selector"]), Usdc(told["approved"]), ""
-    ).rpartition(":")[0]
+def _released(uow: UnitOfWork, m: Mandate, held: Reservation, log: VaultLog) -> None:
+    """An execution ends the reservation of its very call and uses its approval up."""
+    uow.reservations.end(m.public_id, held.action.action_hash, "landed", log.tx_hash.lower())
+    if held.approval_id:
+        _use(uow, m, held.approval_id)
 
 
 def _use(uow: UnitOfWork, m: Mandate, approval_id: str) -> None:
@@ -282,19 +290,35 @@ def vanished(
     that a receipt brought early are looked at like all others, when the reader comes by.
     Errors: `Unsure`.
     """
+    lost = unexplained(uow, chain_id, blocks, logs)
+    doubt = {tx_hash for _, tx_hash in lost} - set(sure)
+    if doubt:
+        raise Unsure(doubt)
+    return sum(take_tx(uow, desk, m, tx_hash, ()) for (_, tx_hash), m in lost.items())
+
+
+def unexplained(
+    uow: UnitOfWork,
+    chain_id: int,
+    blocks: range,
+    logs: Iterable[VaultLog],
+    only: str | None = None,
+) -> dict[tuple[str, str], Mandate]:
+    """The transactions that stand in the ledger of some blocks and left none of these logs: by
+    mandate and hash; those of one mandate where it is named.
+    """
     there = {(g.address.lower(), g.tx_hash) for g in logs}
     lost: dict[tuple[str, str], Mandate] = {}
     for public_id, event in uow.ledger.chain_rows_in(chain_id, blocks.start, blocks.stop - 1):
+        if only not in (None, public_id):
+            continue
         m, tx_hash = uow.mandates.get(public_id), event.tx_hash or ""
         if m is None or ((m.vault_address or "").lower(), tx_hash) in there:
             continue
         told = told_logs(uow.ledger.by_tx(public_id, tx_hash))
         if any(t.stands and t.now == event for t in told):
             lost[public_id, tx_hash] = m
-    doubt = {tx_hash for _, tx_hash in lost} - set(sure)
-    if doubt:
-        raise Unsure(doubt)
-    return sum(take_tx(uow, desk, m, tx_hash, ()) for (_, tx_hash), m in lost.items())
+    return lost
 
 
 def take_receipt(

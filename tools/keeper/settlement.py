@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from pydantic import Field
 
 from domain.facts import VaultFunction, VaultState
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
@@ -17,6 +20,8 @@ from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
 from tools.keeper.intake import take_receipt
 
+log = logging.getLogger("wallet.keeper")
+
 
 class SettledOut(Gives):
     """The mandate after the keeper's transactions, and their hashes."""
@@ -24,14 +29,19 @@ class SettledOut(Gives):
     mandate: MandateAttributes
     transactions: list[str]
     fee_paid: Usdc
+    fee_owed: Usdc = Field(
+        description="what the agent is still owed: paying it would revert now; the keeper tries "
+        "again"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What the keeper sent, and the fee it paid out."""
+    """What the keeper sent, the fee that it paid out, and what is left of it."""
 
     transactions: tuple[str, ...]
     fee_paid: Usdc
+    fee_owed: Usdc
 
 
 def find(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Mandate:
@@ -54,7 +64,7 @@ async def settle(deps: Deps, caller: Caller, m: Mandate) -> Sent:
     A refusal between the two frees the key of the call: the vault itself does neither twice.
     """
     chain, at = deps.chains.get(m.chain_id), m.vault_address or ""
-    vault = (await chain.vault_states([at]))[at]
+    vault = (await chain.vault_states([at], agreed=True))[at]
     if not vault.stopped and not (m.ends_at is not None and vault.block.at >= m.ends_at):
         raise Refused(
             refusal(
@@ -70,24 +80,31 @@ async def settle(deps: Deps, caller: Caller, m: Mandate) -> Sent:
                 refusal("withdraw_locked", until=vault.lock_until, retry_at=vault.lock_until)
             )
         m = await send_for(deps, chain, m, "settle", sent)
-    vault = (await chain.vault_states([vault.address]))[vault.address]
-    owed = vault.fee_owed
+        vault = (await chain.vault_states([at]))[at]
+    owed = left = vault.fee_owed
     if owed:
         await send_for(deps, chain, m, "payAgent", sent)
-    return Sent(tuple(sent), owed)
+        left = (await chain.vault_states([at]))[at].fee_owed
+    return Sent(tuple(sent), owed - left, left)
 
 
 def tell(uow: UnitOfWork, ask: Ask[OneMandate, None], m: Mandate, sent: Sent) -> Reply:
     """The mandate as the vault's logs left it."""
     now = uow.mandates.get(m.public_id) or m
-    told = {"transactions": list(sent.transactions), "fee_paid": sent.fee_paid}
+    told = {
+        "transactions": list(sent.transactions),
+        "fee_paid": sent.fee_paid,
+        "fee_owed": sent.fee_owed,
+    }
     return Reply(200, {"mandate": now.attributes(), **told})
 
 
 async def send_for(
     deps: Deps, chain: Chain, m: Mandate, function: VaultFunction, sent: list[str], *args: Any
 ) -> Mandate:
-    """Send a vault call with the keeper's key, and take its logs in.
+    """Send a vault call with the keeper's key, and take its logs in. What would revert now is not
+    sent, so that it costs no gas (a blacklisted agent, a silent probe); the mandate is then given
+    back as it is.
 
     The claim is the vault's own once-only; the effect is a transaction; completing is taking its
     logs in.
@@ -95,7 +112,15 @@ async def send_for(
     """
     if deps.keeper is None:
         raise Refused(refusal("not_configured", what="the keeper's key"))
-    receipt = await deps.keeper.send(chain.vault_call(m.vault_address or "", function, *args))
+    call = chain.vault_call(m.vault_address or "", function, *args)
+    tried = await chain.simulate(replace(call, sender=deps.keeper.address))
+    # An exit behind a mark of ours is judged by that mark from the next block on: a try at the
+    # newest block, which is the mark's own, says nothing of it.
+    if not tried.ok and not (function == "unwind" and sent):
+        why = tried.revert.name if tried.revert is not None else "without a reason"
+        log.warning("%s: %s() would revert now: %s", m.public_id, function, why)
+        return m
+    receipt = await deps.keeper.send(call)
     sent.append(receipt.tx_hash)
     now = deps.clock.now()
 
@@ -150,6 +175,7 @@ OPERATIONS: Final = (
             "not_found",
             "wrong_status",
             "withdraw_locked",
+            "would_revert",
             "not_configured",
             "chain_unavailable",
             "outcome_unknown",

@@ -1,16 +1,17 @@
-"""Calldata for owner and agent to sign: pausing, resuming, stopping, unwinding and leaving."""
+"""Calldata for owner and agent to sign: pausing, resuming, stopping and leaving."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from domain.facts import Call, VaultState
+from pydantic import Field
+
+from domain.facts import Call, Receipt, StagedLog, VaultState
 from domain.ledger.chain_events import LOG_OF
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.payloads import Stopped
 from domain.ledger.written import written
-from domain.mandates.actions import selector_of
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.mandates.states import Action, moved
 from domain.money import Usdc
@@ -18,13 +19,22 @@ from domain.reads.lock import Lock, lock
 from domain.reads.progress import exit_cost, leave_now
 from domain.refusals import Refused, refusal
 from domain.rules.case import Case, moment
+from domain.rules.standing import as_read
 from domain.rules.worth import valuation
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, seen_mandate
-from tools.call.case import Facts, chain_if_named_here, gather_mandate, load_case, named_chain
-from tools.call.fields import Address, HexData, OneMandate
+from tools.call.case import (
+    Facts,
+    chain_if_named_here,
+    coming,
+    gather_mandate,
+    load_case,
+    named_chain,
+)
+from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.shapes import Simulated
 from tools.call.wire import wire
 from tools.keeper.intake import take_receipt
 from tools.mandates.terms import MandateOnly
@@ -38,13 +48,10 @@ class VaultCallOut(Gives):
     message: str
     lock: Lock | None = None
     chain_live: bool | None = None
-
-
-class Unwind(OneMandate):
-    """A call on a closed mandate."""
-
-    target: Address
-    data: HexData
+    simulation: Simulated | None = Field(
+        default=None,
+        description="what the chain said of an unwind; null where it was not or could not be asked",
+    )
 
 
 class StopOut(Gives):
@@ -80,7 +87,11 @@ class PlanOut(Gives):
     est: Literal[True]
 
 
-def _vault(m: Mandate, action: str) -> str:
+def vault_of(m: Mandate, action: str) -> str:
+    """The vault's address.
+
+    Errors: `wrong_status` while there is none.
+    """
     if m.vault_address is None:
         raise Refused(refusal("wrong_status", status=m.status.value, action=action))
     return m.vault_address
@@ -105,18 +116,10 @@ def _over(m: Mandate, vault: VaultState | None) -> bool:
     return m.status is Status.SETTLED
 
 
-def _closed(case: Case) -> bool:
-    """True where the vault lets positions be unwound: stopped on chain, or past its end."""
-    m, vault = case.mandate, case.chain
-    if vault is not None and vault.exists:
-        return vault.stopped or m.ended(vault.block.at)
-    return m.status in (Status.STOPPED, Status.SETTLED) or m.ended(case.now)
-
-
 def stop_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Calldata of `stop()`, which also revokes the agent."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = _vault(m, "stopping its vault")
+    vault = vault_of(m, "stopping its vault")
     if _over(m, ask.facts.vault):
         raise Refused(refusal("mandate_stopped"))
     call = named_chain(ask, m).vault_call(vault, "stop")
@@ -129,7 +132,7 @@ def stop_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
 def pause_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Calldata of `revokeAgent()`."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = _vault(m, "pausing it")
+    vault = vault_of(m, "pausing it")
     _open(load_case(uow, ask, m, ask.facts, events=0), "pausing it")
     call = named_chain(ask, m).vault_call(vault, "revokeAgent")
     return Reply(
@@ -141,11 +144,10 @@ def pause_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
 def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Calldata of `setAgent(agent)`, only while paused."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = _vault(m, "resuming it")
+    vault = vault_of(m, "resuming it")
     case = load_case(uow, ask, m, ask.facts, events=0)
     _open(case, "resuming it")
-    paused = case.chain.paused if case.chain is not None and case.chain.exists else m.paused
-    if not paused:
+    if not case.mandate.paused:
         raise Refused(refusal("not_paused"))
     if m.ended(moment(case)):
         raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
@@ -158,7 +160,7 @@ def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
 def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Calldata of `withdrawAll()`, or why it is locked and until when."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = _vault(m, "withdrawing")
+    vault = vault_of(m, "withdrawing")
     case = load_case(uow, ask, m, ask.facts, events=0)
     state = lock(case)
     if case.chain is not None and case.chain.exists and not case.chain.withdrawable:
@@ -173,41 +175,6 @@ def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
         "then pays everything but the agent's earned fee."
     )
     return Reply(200, {"call": _for(m, call), "lock": state, "message": message})
-
-
-def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, Facts]) -> Reply:
-    """Calldata of `unwind(target, data)` on a closed mandate; the caller signs."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = _vault(m, "unwinding")
-    target = ask.chains.address(ask.asked.target)
-    case = load_case(uow, ask, m, ask.facts, events=0)
-    if not _closed(case):
-        raise Refused(
-            refusal(
-                "wrong_status", status=m.status.value, action="unwinding before its vault is closed"
-            )
-        )
-    if ask.caller.role == "agent":
-        # A stop revokes the agent; past the end it may still close what it opened.
-        if m.status in (Status.STOPPED, Status.SETTLED) or _over(m, case.chain):
-            raise Refused(refusal("mandate_stopped"))
-        if m.paused or bool(case.chain and case.chain.exists and case.chain.paused):
-            raise Refused(refusal("mandate_paused"))
-    settled = m.status is Status.SETTLED or bool(case.chain and case.chain.settled)
-    selector = selector_of(ask.asked.data)
-    if m.contract_target(target, selector) is None and not (settled and ask.caller.role == "owner"):
-        raise Refused(refusal("target_not_allowed", target=target, selector=selector))
-    sender = m.owner_address if ask.caller.role == "owner" else m.agent_address
-    call = replace(
-        named_chain(ask, m).vault_call(vault, "unwind", target, ask.asked.data), sender=sender
-    )
-    return Reply(
-        200,
-        {
-            "call": call,
-            "message": "Closes a position; no USDC may leave the vault in it.",
-        },
-    )
 
 
 def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -250,7 +217,7 @@ def forfeit(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     itself.
     """
     m = own_agent_mandate(uow, ask.caller, ask.asked.public_id)
-    vault, state = _vault(m, "forfeiting it"), ask.facts.vault
+    vault, state = vault_of(m, "forfeiting it"), ask.facts.vault
     if _over(m, state):
         raise Refused(refusal("mandate_stopped"))
     # A paused vault knows no agent, so its stop() is not open to one.
@@ -270,7 +237,7 @@ def forfeit(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
 def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Ordered steps for stop-and-close-everything, with what the exit is estimated to cost."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = _vault(m, "closing everything")
+    vault = vault_of(m, "closing everything")
     case = load_case(uow, ask, m, ask.facts, events=0)
     chain = named_chain(ask, m)
     steps: list[dict[str, Any]] = []
@@ -333,7 +300,7 @@ class VaultTx(ByTx):
 def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
     """Record a transaction on the vault; only a successful receipt changes anything."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    vault = _vault(m, "recording a vault transaction")
+    vault = vault_of(m, "recording a vault transaction")
     receipt = mined(ask.facts.receipt)
     names = {log.name for log in receipt.logs if log.address.lower() == vault.lower()}
     if not names:
@@ -342,12 +309,34 @@ def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
         raise Refused(refusal("vault_mismatch", why=f"it is no {ask.asked.kind}"))
     chain = named_chain(ask, m)
     m = take_receipt(uow, ask, chain, m, receipt)
+    deep = receipt.depth >= chain.confirmations
     told = {
-        "recorded": receipt.depth >= chain.confirmations,
+        "mandate": (m if deep else _as_of(uow, m, receipt)).attributes(),
+        "recorded": deep,
         "depth": receipt.depth,
         "confirmations": chain.confirmations,
     }
-    return Reply(200, {"mandate": m.attributes(), **told})
+    return Reply(200, told)
+
+
+def _as_of(uow: UnitOfWork, m: Mandate, receipt: Receipt) -> Mandate:
+    """The mandate as a transaction that is too young to be recorded leaves it."""
+    known = coming(uow, m)
+    young = [
+        StagedLog(
+            name=g.name,
+            address=g.address,
+            mandate=g.mandate,
+            args=g.args,
+            at=g.block.at,
+            block=g.block.number,
+            tx_hash=g.tx_hash,
+        )
+        for g in receipt.logs
+        if g.address.lower() == (m.vault_address or "").lower()
+        and all(k.tx_hash != g.tx_hash for k in known)
+    ]
+    return as_read(m, None, sorted((*known, *young), key=lambda g: g.block))
 
 
 class VaultTxOut(MandateOnly):
@@ -364,25 +353,6 @@ _READS: Final = ("not_found", "wrong_status", "not_configured")
 
 
 OPERATIONS: Final = (
-    Operation(
-        name="mandate_unwind_call",
-        title="Get calldata to unwind",
-        summary="Calldata of unwind(target, data) on a closed mandate; you sign it.",
-        auth="owner_or_agent",
-        route=("GET", "/wallet/mandates/{public_id}/unwind-call"),
-        takes=Unwind,
-        gives=VaultCallOut,
-        handler=unwind_call,
-        gather=gather_mandate,
-        on_mcp=True,
-        refusals=(
-            *_READS,
-            "invalid_address",
-            "target_not_allowed",
-            "mandate_stopped",
-            "mandate_paused",
-        ),
-    ),
     Operation(
         name="mandate_forfeit",
         title="Give up your role",

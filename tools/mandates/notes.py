@@ -18,9 +18,11 @@ from domain.rules.case import Case
 from domain.rules.exposure import Exposure, exposure
 from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
+from tools.call.approving import kept_for_drafts
 from tools.call.fields import Lines
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply, Takes
-from tools.mandates.drafts import NOTE_MAX, Terms, applied, blank, new_draft
+from tools.mandates.drafts import new_draft
+from tools.mandates.typed_fields import NOTE_MAX, Terms, applied, blank
 
 if TYPE_CHECKING:
     from domain.mandates.purpose.draft import Draft
@@ -111,6 +113,7 @@ class NoteFacts:
     """The note, read before the transaction."""
 
     read: Draft
+    kept: bool | None
 
 
 def _closed(config: Config) -> dict[str, str]:
@@ -120,7 +123,7 @@ def _closed(config: Config) -> dict[str, str]:
         try:
             resolve([market.id], markets, config.default_chain_id)
         except Refused as no:
-            closed[market.id] = no.refusal.detail["fields"][0]["msg"]
+            closed[market.id] = no.refusal.fields[0]["msg"]
     return closed
 
 
@@ -135,7 +138,8 @@ async def read_note(deps: Deps, caller: Caller, asked: Note) -> NoteFacts:
         names = {x.id: x.name for x in from_config(config.markets)}
         return parse_note(asked.note, now=now, market_names=names, closed=_closed(config))
 
-    return NoteFacts(await anyio.to_thread.run_sync(read))
+    kept = await kept_for_drafts(deps, None)
+    return NoteFacts(await anyio.to_thread.run_sync(read), kept)
 
 
 def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
@@ -149,9 +153,9 @@ def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
         raise Refused(refusal("forbidden", why="saving a draft needs an owner session"))
     if ask.asked.save:
         owner = caller.user_id or "", caller.address or ""
-        m = new_draft(uow, ask, *owner, terms, needs_review=read.needs_review)
+        m = new_draft(uow, ask, *owner, terms, kept=ask.facts.kept, needs_review=read.needs_review)
     else:
-        m = applied(uow, ask, blank(ask, "", "", "", terms), terms)
+        m = applied(uow, ask, blank(ask, "", "", "", terms), terms, kept=ask.facts.kept)
     case = Case(m, EMPTY, ask.now, ask.config, ask.switches)
     told = {
         "draft": replace(m, needs_review=read.needs_review).draft_attributes(),

@@ -209,7 +209,7 @@ def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
     return Answer(
         LimitsRead(
             status=status_shown(case),
-            paused=m.paused or bool(chain and chain.paused),
+            paused=case.mandate.paused,
             limits=limits_now(case),
             as_of_block=chain.block.number if chain else None,
             as_of=chain.block.at if chain else ask.now,

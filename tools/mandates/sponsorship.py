@@ -11,6 +11,7 @@ from pydantic import Field
 from domain.mandates.actions import selector_of
 from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
+from domain.wire import JsonObject
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import ChainId
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
@@ -66,7 +67,7 @@ def allowed(uow: UnitOfWork, ask: Ask[Sponsor, None]) -> Sponsor:
     return asked
 
 
-async def sponsor(deps: Deps, caller: Caller, asked: Sponsor) -> dict[str, Any]:
+async def sponsor(deps: Deps, caller: Caller, asked: Sponsor) -> JsonObject:
     """Pass the request on."""
     chain, entry_point = deps.chains.get(asked.chain_id), deps.chains.address(asked.params[1])
     return await chain.paymaster_data(asked.method, asked.params[0], entry_point)

@@ -29,11 +29,12 @@ from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
+from tools.call.approving import approvals_kept, approvals_kept_if_readable, learned
 from tools.call.case import load_case, named_chain
 from tools.call.fields import OneMandate, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.keeper.attach import attach_known
-from tools.mandates.drafts import address_on_file
+from tools.mandates.typed_fields import address_on_file
 
 MAX_FEE_BPS_ON_CHAIN: Final = 3000
 
@@ -104,9 +105,22 @@ def stale(m: Mandate, now: datetime) -> bool:
     return m.frame is None or now - datetime.fromtimestamp(m.frame.issued_at, UTC) > TERMS_GOOD_FOR
 
 
-def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
+async def gather_terms(deps: Deps, caller: Caller, asked: OneMandate) -> bool | None:
+    """Who keeps approvals: nobody signs an approval amount of which that is not known."""
+    m = await peek(deps, caller, asked.public_id)
+    return await _kept(deps, m)
+
+
+async def _kept(deps: Deps, m: Mandate) -> bool | None:
+    if m.approval_above_usdc is None or m.status is not Status.DRAFT:
+        return await approvals_kept_if_readable(deps, m)
+    return await approvals_kept(deps, m)
+
+
+def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, bool | None]) -> Reply:
     """The typed data; the same until the draft is changed or 24 hours have passed (contract 4)."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
+    m = learned(uow, m, ask.facts)
     chain = named_chain(ask, m)
     if m.signed is not None:
         data = typed_data(
@@ -169,6 +183,7 @@ class SignFacts:
 
     digest: str
     proof: SignerCheck | None
+    kept: bool | None = None
 
 
 async def check_sign(deps: Deps, caller: Caller, asked: Sign) -> SignFacts:
@@ -178,7 +193,8 @@ async def check_sign(deps: Deps, caller: Caller, asked: Sign) -> SignFacts:
     if m.frame is None or m.status is not Status.DRAFT:
         return SignFacts("", None)
     _, digest = terms_of(chain, m)
-    return SignFacts(digest, await chain.check_signature(digest, asked.signature, m.owner_address))
+    proof = await chain.check_signature(digest, asked.signature, m.owner_address)
+    return SignFacts(digest, proof, await _kept(deps, m))
 
 
 def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
@@ -205,18 +221,12 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
     _signable(m, chain)
     data, digest = terms_of(chain, m)
     if ask.facts.digest != digest:
-        raise Refused(
-            refusal("conflict", why="The terms were changed while the signature was being checked.")
-        )
-    if ask.facts.proof is None:
-        raise Refused(
-            refusal(
-                "invalid_signature",
-                signer=m.owner_address,
-                why="it is not this wallet's over these terms",
-            )
-        )
+        why = "The terms were changed while the signature was being checked."
+        raise Refused(refusal("conflict", why=why))
     proof = ask.facts.proof
+    if proof is None:
+        why = "it is not this wallet's over these terms"
+        raise Refused(refusal("invalid_signature", signer=m.owner_address, why=why))
     signed = Signed(
         "2",
         data["message"],
@@ -227,7 +237,14 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
         proof.block,
     )
     ends = datetime.fromtimestamp(m.frame.ends_at, UTC)
-    m = replace(m, status=status, signed=signed, signed_at=ask.now, ends_at=ends)
+    m = replace(
+        m,
+        status=status,
+        signed=signed,
+        signed_at=ask.now,
+        ends_at=ends,
+        approvals_on_chain=ask.facts.kept,
+    )
     uow.mandates.save(m)
     row = NewEvent(
         kind=Kind.SIGNED,
@@ -262,9 +279,17 @@ OPERATIONS: Final = (
         takes=OneMandate,
         gives=TermsOut,
         handler=read_terms,
+        gather=gather_terms,
         writes=True,
         idempotent=True,
-        refusals=("not_found", "wrong_status", "not_configured", "conflict", "draft_unclear"),
+        refusals=(
+            "not_found",
+            "wrong_status",
+            "not_configured",
+            "conflict",
+            "draft_unclear",
+            "chain_unavailable",
+        ),
     ),
     Operation(
         name="owner_sign",

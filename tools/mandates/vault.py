@@ -8,8 +8,10 @@ from typing import Any, Final, Literal
 from domain.facts import Call, Receipt, Simulation, VaultLog, VaultState
 from domain.mandates.mandate import Mandate, Signed, Status
 from domain.money import ZERO, Usdc
+from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
+from domain.rules.reverts import reverts
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
@@ -132,6 +134,9 @@ def create_call(uow: UnitOfWork, ask: Ask[OneMandate, CreatePreview]) -> Reply:
         )
     if m.status is not Status.SIGNED or m.vault_address is not None:
         raise Refused(refusal("wrong_status", status=m.status.value, action="creating its vault"))
+    tried = ask.facts.simulation
+    if tried is not None and not tried.ok:
+        raise Refused(reverts(tried.revert, next_steps=(_READ_IT,)))
     call = replace(
         chain.create_call(signed.message, m.allowed_targets, signed.signature),
         sender=m.owner_address,
@@ -144,14 +149,6 @@ def create_call(uow: UnitOfWork, ask: Ask[OneMandate, CreatePreview]) -> Reply:
     }
     told["capabilities"] = capabilities(ask, chain)
     return Reply(200, told)
-
-
-def _told(simulation: Simulation | None) -> dict[str, Any] | None:
-    if simulation is None:
-        return None
-    failed = simulation.revert
-    revert = {"name": failed.name, "args": dict(failed.args)} if failed else None
-    return {"ok": simulation.ok, "revert": revert, "gas": simulation.gas}
 
 
 async def gather_receipt(deps: Deps, caller: Caller, asked: Any) -> Facts:
@@ -285,18 +282,24 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
     return Reply(200, told)
 
 
+_READ_IT: Final = NextStep(
+    "Read the mandate", "mandate_get", "GET /wallet/mandates/{public_id}", OWNER_OR_AGENT
+)
+
+
 OPERATIONS: Final = (
     Operation(
         name="owner_create_call",
         title="Get the factory call",
-        summary="Calldata that creates the vault; simulated before you sign it.",
+        summary="Calldata that creates the vault; simulated before you sign it, and refused where "
+        "it would revert.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/create-call"),
         takes=OneMandate,
         gives=CallOut,
         handler=create_call,
         gather=gather_create,
-        refusals=("not_found", "wrong_status", "not_configured"),
+        refusals=("not_found", "wrong_status", "not_configured", "would_revert"),
     ),
     Operation(
         name="owner_vault_attach",

@@ -542,14 +542,20 @@ class WalletClient(Transport):
         )
 
     async def owner_approval_decide(
-        self, *, public_id: str, approval_id: str, decision: str, note: str | None = None
+        self,
+        *,
+        public_id: str,
+        approval_id: str,
+        decision: str,
+        note: str | None = None,
+        signature: str | None = None,
     ) -> models.Decided:
-        """Approve or decline a held action."""
+        """Approve or decline a held action. Where the vault keeps approvals, approving takes the owner's signature over it."""
         return await self.ask(
             "POST",
             f"/wallet/mandates/{public_id}/approvals/{approval_id}",
             models.Decided,
-            body={"decision": decision, "note": note},
+            body={"decision": decision, "note": note, "signature": signature},
         )
 
     async def owner_mandate_assign(self, *, public_id: str, agent_id: str) -> models.MandateOut:
@@ -570,7 +576,7 @@ class WalletClient(Transport):
         return await self.ask("GET", f"/wallet/mandates/{public_id}/close-all-plan", models.PlanOut)
 
     async def owner_create_call(self, *, public_id: str) -> models.CallOut:
-        """Calldata that creates the vault; simulated before you sign it."""
+        """Calldata that creates the vault; simulated before you sign it, and refused where it would revert."""
         return await self.ask("GET", f"/wallet/mandates/{public_id}/create-call", models.CallOut)
 
     async def mandate_events(
@@ -621,7 +627,7 @@ class WalletClient(Transport):
         why: str | None = None,
         dry_run: bool | None = None,
     ) -> models.ExecuteOut:
-        """Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it."""
+        """Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead; once approved, where the vault keeps approvals, it is executeApproved with the owner's signature. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it."""
         return await self.ask(
             "GET",
             f"/wallet/mandates/{public_id}/execute-call",
@@ -664,7 +670,7 @@ class WalletClient(Transport):
         idempotency_key: str | None = None,
         action_hash: str | None = None,
     ) -> models.ReconcileOut:
-        """After a lost answer: was the transaction, key or action landed, reverted, pending, or not seen? Ask this instead of sending again."""
+        """After a lost answer: was the transaction, key or action landed, reverted, pending, not seen, or can it not be told? Ask this instead of sending again."""
         return await self.ask(
             "GET",
             f"/wallet/mandates/{public_id}/reconcile",
@@ -768,7 +774,7 @@ class WalletClient(Transport):
     async def mandate_unwind_call(
         self, *, public_id: str, target: str, data: str
     ) -> models.VaultCallOut:
-        """Calldata of unwind(target, data) on a closed mandate; you sign it."""
+        """Calldata of unwind(target, data) on a closed mandate; you sign it. What would revert is refused. Its agent may unwind for three days after the close, fairly, unless it was paused before or the stop line closed a mandate that keeps its positions."""
         return await self.ask(
             "GET",
             f"/wallet/mandates/{public_id}/unwind-call",

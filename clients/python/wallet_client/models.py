@@ -1205,6 +1205,7 @@ class Refusal(BaseModel):
         "owner_declined",
         "rate_limited",
         "secret_not_accepted",
+        "signature_needed",
         "target_not_allowed",
         "terms_changed",
         "terms_expired",
@@ -1738,6 +1739,12 @@ class VaultCallOut(BaseModel):
     message: str
     lock: Lock | None = None
     chain_live: bool | None = None
+    simulation: Annotated[
+        Simulated | None,
+        Field(
+            description="what the chain said of an unwind; null where it was not or could not be asked"
+        ),
+    ] = None
 
 
 class VaultTarget(BaseModel):
@@ -2588,6 +2595,12 @@ class DraftAttributes(BaseModel):
     vault_address: str | None
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
     paused: bool
+    provisional: Annotated[
+        bool,
+        Field(
+            description="true while the newest block says another status or pause than the rows that are deep enough; status, paused and their times are the newest block's"
+        ),
+    ]
     proposed_by_agent_id: str | None
     needs_review: bool
     created_at: AwareDatetime
@@ -2643,10 +2656,12 @@ class Exposure(BaseModel):
     """
     The most that a hostile agent could still take out.
 
-    `before_pause` is one action that lands before a pause, `today` all actions until `until`
-    (00:00 UTC), `ever` the mandate's life: never more than what lies above the floor, and the 2%
-    that a fair exit below it may cost. The vault counts an action as taken even where its value
-    only moved into a listed market, so that what is really lost is at most this.
+    `before_pause` is what one transaction can take before a pause lands: the cap per action bounds
+    each action, and an agent that is a contract takes as many of them in it as the day allows.
+    `today` is all actions until `until` (00:00 UTC), `ever` the mandate's life: never more than
+    what lies above the floor, and the 2% that a fair exit below it may cost. The vault counts an
+    action as taken even where its value only moved into a listed market, so that what is really
+    lost is at most this.
     """
 
     model_config = ConfigDict(
@@ -2940,6 +2955,12 @@ class MandateAttributes(BaseModel):
     vault_address: str | None
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
     paused: bool
+    provisional: Annotated[
+        bool,
+        Field(
+            description="true while the newest block says another status or pause than the rows that are deep enough; status, paused and their times are the newest block's"
+        ),
+    ]
     proposed_by_agent_id: str | None
     needs_review: bool
     created_at: AwareDatetime
@@ -3280,7 +3301,8 @@ class Progress(BaseModel):
     """
     How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
 
-    `data_issue` stands only where a stored value was unusable, or a mark is too old to act on.
+    `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
+    value probe of the vault does not answer.
     """
 
     model_config = ConfigDict(
@@ -3564,6 +3586,14 @@ class SettledOut(BaseModel):
         str,
         Field(
             description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    fee_owed: Annotated[
+        str,
+        Field(
+            description="what the agent is still owed: paying it would revert now; the keeper tries again",
             examples=["12.500000"],
             pattern="^-?\\d+\\.\\d{6}$",
         ),
@@ -3997,7 +4027,10 @@ class ExecuteOut(BaseModel):
     ] = None
     approval_id: str | None = None
     action_hash: Annotated[
-        str | None, Field(description="names this action to mandate_reconcile")
+        str | None,
+        Field(
+            description="names this very call to mandate_reconcile: keccak256(abi.encode(vault, target, keccak256(data), approveAmount)); null while there is no vault"
+        ),
     ] = None
     status: Literal["pending_approval"] | None = None
     approval: ApprovalItem | None = None
@@ -4659,9 +4692,17 @@ class ReconcileOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    outcome: Literal["landed", "reverted", "pending", "not_seen"]
+    outcome: Annotated[
+        Literal["landed", "reverted", "pending", "not_seen", "unknown"],
+        Field(
+            description="landed and reverted are proven; unknown: it cannot be told, why says for what reason"
+        ),
+    ]
     block: BlockTold | None
     events: list[LedgerRow]
+    tx_hash: Annotated[str | None, Field(description="the transaction that proves it")] = None
+    retry_safe: Annotated[bool, Field(description="true only where nothing can have been sent")]
+    why: Annotated[str | None, Field(description="what the outcome rests on")] = None
     response: FirstAnswer | None = None
     reserved_until: AwareDatetime | None = None
 

@@ -903,7 +903,7 @@ export interface paths {
         put?: never;
         /**
          * Decide an approval
-         * @description Approve or decline a held action.
+         * @description Approve or decline a held action. Where the vault keeps approvals, approving takes the owner's signature over it.
          */
         post: operations["owner_approval_decide"];
         delete?: never;
@@ -981,7 +981,7 @@ export interface paths {
         };
         /**
          * Get the factory call
-         * @description Calldata that creates the vault; simulated before you sign it.
+         * @description Calldata that creates the vault; simulated before you sign it, and refused where it would revert.
          */
         get: operations["owner_create_call"];
         put?: never;
@@ -1025,7 +1025,7 @@ export interface paths {
         };
         /**
          * Get calldata to act
-         * @description Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it.
+         * @description Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead; once approved, where the vault keeps approvals, it is executeApproved with the owner's signature. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it.
          */
         get: operations["mandate_execute_call"];
         put?: never;
@@ -1125,7 +1125,7 @@ export interface paths {
         };
         /**
          * Ask what happened
-         * @description After a lost answer: was the transaction, key or action landed, reverted, pending, or not seen? Ask this instead of sending again.
+         * @description After a lost answer: was the transaction, key or action landed, reverted, pending, not seen, or can it not be told? Ask this instead of sending again.
          */
         get: operations["mandate_reconcile"];
         put?: never;
@@ -1325,7 +1325,7 @@ export interface paths {
         };
         /**
          * Get calldata to unwind
-         * @description Calldata of unwind(target, data) on a closed mandate; you sign it.
+         * @description Calldata of unwind(target, data) on a closed mandate; you sign it. What would revert is refused. Its agent may unwind for three days after the close, fairly, unless it was paused before or the stop line closed a mandate that keeps its positions.
          */
         get: operations["mandate_unwind_call"];
         put?: never;
@@ -2401,6 +2401,8 @@ export interface components {
             /** @enum {string} */
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled";
             paused: boolean;
+            /** @description true while the newest block says another status or pause than the rows that are deep enough; status, paused and their times are the newest block's */
+            provisional: boolean;
             proposed_by_agent_id: string | null;
             needs_review: boolean;
             /** Format: date-time */
@@ -2519,7 +2521,7 @@ export interface components {
             /** @description a gas limit to send it with; null where it is not known */
             gas?: number | null;
             approval_id?: string | null;
-            /** @description names this action to mandate_reconcile */
+            /** @description names this very call to mandate_reconcile: keccak256(abi.encode(vault, target, keccak256(data), approveAmount)); null while there is no vault */
             action_hash?: string | null;
             status?: "pending_approval" | null;
             approval?: components["schemas"]["ApprovalItem"] | null;
@@ -2550,10 +2552,12 @@ export interface components {
         /**
          * @description The most that a hostile agent could still take out.
          *
-         *     `before_pause` is one action that lands before a pause, `today` all actions until `until`
-         *     (00:00 UTC), `ever` the mandate's life: never more than what lies above the floor, and the 2%
-         *     that a fair exit below it may cost. The vault counts an action as taken even where its value
-         *     only moved into a listed market, so that what is really lost is at most this.
+         *     `before_pause` is what one transaction can take before a pause lands: the cap per action bounds
+         *     each action, and an agent that is a contract takes as many of them in it as the day allows.
+         *     `today` is all actions until `until` (00:00 UTC), `ever` the mandate's life: never more than
+         *     what lies above the floor, and the 2% that a fair exit below it may cost. The vault counts an
+         *     action as taken even where its value only moved into a listed market, so that what is really
+         *     lost is at most this.
          */
         Exposure: {
             before_pause: components["schemas"]["Usdc"];
@@ -2997,6 +3001,8 @@ export interface components {
             /** @enum {string} */
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled";
             paused: boolean;
+            /** @description true while the newest block says another status or pause than the rows that are deep enough; status, paused and their times are the newest block's */
+            provisional: boolean;
             proposed_by_agent_id: string | null;
             needs_review: boolean;
             /** Format: date-time */
@@ -3407,7 +3413,8 @@ export interface components {
         /**
          * @description How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
          *
-         *     `data_issue` stands only where a stored value was unusable, or a mark is too old to act on.
+         *     `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
+         *     value probe of the vault does not answer.
          */
         Progress: {
             worth_est: components["schemas"]["Usdc"] | null;
@@ -3448,11 +3455,12 @@ export interface components {
             day: number | null;
             horizon_days: number;
         };
-        /** @description Four live numbers. */
+        /** @description Four live numbers, measured: agents with an accepted mandate, what works, executed calls. */
         Proof: {
             agents: number;
             mandates_working: number;
             usdc_working: components["schemas"]["Usdc"];
+            /** @description calls that vaults executed */
             actions_recorded: number;
             /** Format: date-time */
             as_of: string;
@@ -3470,10 +3478,19 @@ export interface components {
         };
         /** @description What is known of a transaction, a key or an action. */
         ReconcileOut: {
-            /** @enum {string} */
-            outcome: "landed" | "reverted" | "pending" | "not_seen";
+            /**
+             * @description landed and reverted are proven; unknown: it cannot be told, why says for what reason
+             * @enum {string}
+             */
+            outcome: "landed" | "reverted" | "pending" | "not_seen" | "unknown";
             block: components["schemas"]["BlockTold"] | null;
             events: components["schemas"]["LedgerRow"][];
+            /** @description the transaction that proves it */
+            tx_hash?: string | null;
+            /** @description true only where nothing can have been sent */
+            retry_safe: boolean;
+            /** @description what the outcome rests on */
+            why?: string | null;
             response?: components["schemas"]["FirstAnswer"] | null;
             reserved_until?: string | null;
         };
@@ -3493,7 +3510,7 @@ export interface components {
         };
         Refusal: {
             /** @enum {string} */
-            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "target_not_allowed" | "terms_changed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
+            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "target_not_allowed" | "terms_changed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
             reason: string;
             retry_safe: boolean;
             /** @enum {string} */
@@ -3691,6 +3708,8 @@ export interface components {
             mandate: components["schemas"]["MandateAttributes"];
             transactions: string[];
             fee_paid: components["schemas"]["Usdc"];
+            /** @description what the agent is still owed: paying it would revert now; the keeper tries again */
+            fee_owed: components["schemas"]["Usdc"];
         };
         /** @description The vault's own result. */
         SettledResult: {
@@ -4093,6 +4112,8 @@ export interface components {
             message: string;
             lock?: components["schemas"]["Lock"] | null;
             chain_live?: boolean | null;
+            /** @description what the chain said of an unwind; null where it was not or could not be asked */
+            simulation?: components["schemas"]["Simulated"] | null;
         };
         /** @description The mandate's own vault. */
         VaultTarget: {
@@ -8959,6 +8980,11 @@ export interface operations {
                     /** @enum {string} */
                     decision: "approve" | "decline";
                     note?: string | null;
+                    /**
+                     * @description of the owner over detail.typed_data of `signature_needed` (EOA, ERC-1271); needed to approve where clause 6 is enforced by `Contract`, not looked at otherwise
+                     * @example 0x1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b
+                     */
+                    signature?: string | null;
                 };
             };
         };
@@ -8973,7 +8999,7 @@ export interface operations {
                     "application/json": components["schemas"]["Decided"];
                 };
             };
-            /** @description Refused: invalid_request, secret_not_accepted */
+            /** @description Refused: invalid_request, invalid_signature, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9013,7 +9039,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: approval_expired, conflict */
+            /** @description Refused: approval_expired, conflict, not_configured, signature_needed, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9048,6 +9074,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: chain_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9433,7 +9470,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: not_configured, wrong_status */
+            /** @description Refused: not_configured, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9794,7 +9831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: approval_expired, below_stop_line, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, owner_declined, target_not_allowed, would_revert, wrong_status */
+            /** @description Refused: approval_expired, below_stop_line, conflict, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, owner_declined, target_not_allowed, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9819,6 +9856,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: chain_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10217,7 +10265,7 @@ export interface operations {
                 tx_hash?: string | null;
                 /** @description the key of a report */
                 idempotency_key?: string | null;
-                /** @description the action_hash that came with calldata */
+                /** @description the action_hash that came with calldata: this very call, the newest time it was handed out */
                 action_hash?: string | null;
             };
             header?: never;
@@ -10294,17 +10342,6 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Refusal"];
-                };
-            };
-            /** @description Refused: chain_unavailable */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10610,7 +10647,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured, withdraw_locked, wrong_status */
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured, withdraw_locked, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11275,6 +11312,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: chain_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_unwind_call: {
@@ -11344,7 +11392,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: mandate_paused, mandate_stopped, not_configured, target_not_allowed, wrong_status */
+            /** @description Refused: mandate_paused, mandate_stopped, not_configured, target_not_allowed, would_revert, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -28,7 +28,7 @@ TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
     "year": v.DAYS, "until": v.DAYS, "before": v.DAYS, "aim": v.AIM, "aim_money": v.AIM,
     "markets": v.MARKETS,
 })  # fmt: skip
-_FIXED: Final[Mapping[str, Any]] = MappingProxyType({
+_FIXED: Final[Mapping[str, object]] = MappingProxyType({
     "lost_all": BPS, "half_lost": BPS // 2, "close_there": "close", "close_then": "close",
     "keep_there": "keep", "keep_then": "keep", "week": 7, "fortnight": 14, "month": 30, "year":
     365,
@@ -168,7 +168,7 @@ class Basis:
         return Claim(v.MARKETS, found)
 
 
-def _fee(bps: int) -> dict[str, Any]:
+def _fee(bps: int) -> dict[str, object]:
     return {"kind": FEE_KIND, "bps": bps}
 
 

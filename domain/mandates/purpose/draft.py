@@ -18,9 +18,9 @@ from domain.money import Usdc
 NOTE_MAX: Final = 2_000
 TX_BPS: Final = 1_000
 DAY_BPS: Final = 3_000
-PRESET: Final[Mapping[str, Any]] = MappingProxyType({
-    v.BUDGET: "500.000000", v.FLOOR: 2000, v.DAYS: 30, v.FEE: {"kind": FEE_KIND, "bps": 1000}, v.ASK: None, v.ON_FLOOR: "keep",
-    v.AIM: None,
+PRESET: Final[Mapping[str, object]] = MappingProxyType({
+    v.BUDGET: "500.000000", v.FLOOR: 2000, v.DAYS: 30, v.FEE: {"kind": FEE_KIND, "bps": 1000},
+    v.ASK: None, v.ON_FLOOR: "keep", v.AIM: None,
 })  # fmt: skip
 _ASSUMED: Final = Usdc.parse(PRESET[v.BUDGET])
 _AMOUNTS: Final = frozenset({v.BUDGET, v.TX, v.DAY})
@@ -69,7 +69,7 @@ class Draft:
     figure in it.
     """
 
-    terms: Mapping[str, Any]
+    terms: Mapping[str, object]
     understood: tuple[Understood, ...]
     assumed: tuple[Assumed, ...]
     unclear: tuple[Unclear, ...]
@@ -143,7 +143,7 @@ class _Settling:
     def contradictions(self) -> dict[str, str]:
         """Terms, not in doubt before, whose statements do not go together, and why."""
         found: dict[str, str] = {}
-        first: dict[str, Any] = {}
+        first: dict[str, object] = {}
         only = any(" only" in f" {s.text.lower()}" for s, c in self.claims if c.term == v.MARKETS)
         for _, claim in self.claims:
             # Said twice, an amount may be one for each of two things.
@@ -212,7 +212,7 @@ class _Settling:
         found += [CouldBe(term, None) for term in terms if term not in named]
         return tuple(c for at, c in enumerate(found) if c not in found[:at])
 
-    def terms(self, stated: Sequence[Understood], assumed: list[Assumed]) -> dict[str, Any]:
+    def terms(self, stated: Sequence[Understood], assumed: list[Assumed]) -> dict[str, object]:
         """The fields of the create body; what is not stated is assumed, with the reason."""
         values = {u.term: u.value for u in stated if u.term != v.MARKETS}
 
@@ -240,7 +240,7 @@ class _Settling:
         per_tx = Usdc.parse(
             term(v.TX, str(min(max(budget.share_down(TX_BPS), Usdc(1)), per_day)), inside)
         )
-        terms: dict[str, Any] = {v.BUDGET: str(budget), v.TX: str(per_tx), v.DAY: str(per_day)}
+        terms: dict[str, object] = {v.BUDGET: str(budget), v.TX: str(per_tx), v.DAY: str(per_day)}
         for name in (v.FLOOR, v.DAYS, v.AIM, v.FEE, v.ON_FLOOR):
             terms[name] = term(name, PRESET[name])
         terms[v.ASK] = term(v.ASK, PRESET[v.ASK], "; the agent acts on its own")

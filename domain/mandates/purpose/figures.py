@@ -13,15 +13,17 @@ from typing import Final
 from domain.money import LIMIT_MICROS, MICROS
 
 _ONES: Final = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
+    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen",
+    "sixteen", "seventeen", "eighteen", "nineteen",
 )  # fmt: skip
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 SMALL: Final = {w: n for n, w in enumerate(_ONES)} | {w: (n + 2) * 10 for n, w in enumerate(_TENS)}
 SCALES: Final = {"hundred": 100, "thousand": 1_000, "grand": 1_000, "million": 1_000_000}
 SHORT_SCALES: Final = {"k": 1_000, "m": 1_000_000}
 SPAN_DAYS: Final = {
-    "day": 1, "days": 1, "d": 1, "week": 7, "weeks": 7, "wk": 7, "wks": 7, "w": 7, "fortnight": 14, "fortnights": 14,
+    "day": 1, "days": 1, "d": 1, "week": 7, "weeks": 7, "wk": 7, "wks": 7, "w": 7,
+    "fortnight": 14, "fortnights": 14,
     "month": 30, "months": 30, "year": 365, "years": 365, "yr": 365,
 }  # fmt: skip
 SPAN_HOURS: Final = frozenset({"h", "hr", "hrs", "hour", "hours"})

@@ -15,10 +15,11 @@ from domain.mandates.purpose.tokens import BAD, BPS, DATE, MONEY, NUM, PCT, SPAN
 _OURS: Final = frozenset({"usdc", "usd", "dollars", "dollar", "bucks", "buck"})
 _CENTS: Final = frozenset({"cents", "cent"})
 _THEIRS: Final = frozenset({
-    "eur", "euro", "euros", "gbp", "pounds", "pound", "sterling", "yen", "jpy", "chf", "francs", "franc",
-    "btc", "bitcoin", "bitcoins",
-    "eth", "ether", "usdt", "tether", "dai", "sol", "cad", "aud", "yuan", "cny", "rmb", "rupees", "inr", "pesos", "peso", "reais",
-    "rubles", "krw", "won", "wei", "gwei", "sats", "matic", "credits", "points", "shares", "tokens", "coins",
+    "eur", "euro", "euros", "gbp", "pounds", "pound", "sterling", "yen", "jpy", "chf", "francs",
+    "franc", "cad", "aud", "yuan", "cny", "rmb", "rupees", "inr", "pesos", "peso", "reais",
+    "rubles", "krw", "won",
+    "btc", "bitcoin", "bitcoins", "eth", "ether", "usdt", "tether", "dai", "sol", "wei", "gwei",
+    "sats", "matic", "credits", "points", "shares", "tokens", "coins",
 })  # fmt: skip
 _SIGNS: Final = frozenset("€£¥₿₹₩₽")
 _POINTS: Final = frozenset({"bps", "bp"})

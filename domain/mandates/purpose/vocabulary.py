@@ -79,13 +79,15 @@ LEANS: Final[Mapping[str, tuple[str, ...]]] = {
     for terms, text in (
         (
             (BUDGET,),
-            "total altogether overall spend invest give use fund deposit allocate money capital have trade",
+            "total altogether overall spend invest give use fund deposit allocate money "
+            "capital have trade",
         ),
         ((TX,), "each apiece single once"),
         ((DAY,), "day"),
         (
             (FLOOR,),
-            "fall falls drop drops down left below under leave preserve safe untouched aside lost falling dropped",
+            "fall falls drop drops down left below under leave preserve safe untouched aside "
+            "lost falling dropped",
         ),
         ((FEE,), "share cut percentage"),
         ((ASK,), "check ok okay notify tell warn alert"),

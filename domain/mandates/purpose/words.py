@@ -16,7 +16,8 @@ from domain.mandates.purpose.quantities import Quantities
 from domain.mandates.purpose.tokens import BAD, MARKET, Token
 
 _ATOM: Final = re.compile(
-    r"(?P<url>https?://[^\s,;]+|www\.[^\s,;]+|[a-z0-9._+-]+@[a-z0-9.-]+|(?:[a-z][a-z0-9-]*\.)+(?:com|org|net|io|xyz|dev|ai|app|finance)\b)"
+    r"(?P<url>https?://[^\s,;]+|www\.[^\s,;]+|[a-z0-9._+-]+@[a-z0-9.-]+"
+    r"|(?:[a-z][a-z0-9-]*\.)+(?:com|org|net|io|xyz|dev|ai|app|finance)\b)"
     r"|(?P<iso>\d{4}-\d{2}-\d{2})(?![\w-])"
     r"|(?P<num>(?:\d{1,3}(?: \d{3})+(?!\w|[.,]\d)|\d+(?:[.,'_:/-]\d+)*))(?P<glue>(?:-?[a-z]\w*)?)"
     r"|(?P<word>[^\W\d_]\w*(?:'[^\W\d_]+)*(?:-\d[\w-]*)?)"

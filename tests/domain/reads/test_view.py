@@ -189,6 +189,16 @@ def test_what_a_switch_turns_off_is_stored_and_pending() -> None:
     }
 
 
+def test_what_the_vault_asks_for_itself_no_switch_turns_off() -> None:
+    m = mandate(approval_above_usdc=usdc(20), approvals_on_chain=True)
+    told = on_the_wire(clauses(m, Switches(approval_gate=False)))[5]
+    assert (told["enforced_by"], told["status"]) == ("Contract", "enforced")
+    assert told["text_en"] == (
+        "Above 20.00 USDC the vault takes an action only with your signature over that very "
+        "action, once."
+    )
+
+
 def test_markets_name_every_entry_and_its_enforcer() -> None:
     targets = (
         Target("vault"),

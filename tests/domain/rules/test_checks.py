@@ -10,13 +10,13 @@ import pytest
 
 from domain.agents.policy import Policy
 from domain.facts import BlockStamp, VaultState
+from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import ClauseKey, Status
 from domain.reads.limits import limits
 from domain.rules.case import Case
 from domain.rules.checks import Wanted, action_checks, day_used, remaining
 from domain.rules.exposure import exposure
-from domain.rules.stop_line import at_stop_line
 from domain.settings import Config
 from tests.domain.material import (
     MARKET,
@@ -48,9 +48,13 @@ ORDER = [
 
 
 def want(
-    amount: str | int = 10, target: str = MARKET, selector: str = SELECTOR, held: str | int = 0
+    amount: str | int = 10,
+    target: str = MARKET,
+    selector: str = SELECTOR,
+    held: str | int = 0,
+    name: str | None = None,
 ) -> Wanted:
-    return Wanted(target, selector, usdc(amount), usdc(held))
+    return Wanted(target, selector, usdc(amount), usdc(held), name)
 
 
 def vault(at: datetime = NOW, **more: Any) -> VaultState:
@@ -74,8 +78,20 @@ def failing(case: Case, wanted: Wanted | None = None) -> list[str]:
 
 
 def hold(amount: str | int, name: str = "h") -> Reservation:
-    key = f"{MARKET}:{SELECTOR}:{usdc(amount).micros}:{name}"
-    return Reservation("m_1", key, usdc(amount), NOW, NOW + timedelta(minutes=10))
+    action = Action(
+        action_hash=f"{amount}:{name}",
+        target=MARKET,
+        selector=SELECTOR,
+        data_hash=name,
+        amount=usdc(amount),
+    )
+    return Reservation(
+        public_id="m_1",
+        action=action,
+        made_at=NOW,
+        expires_at=NOW + timedelta(minutes=10),
+        sender="0x" + "bb" * 20,
+    )
 
 
 def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() -> None:
@@ -165,8 +181,10 @@ def test_asking_refuses_nothing_by_itself_and_an_approved_item_lets_it_pass() ->
         NOW,
         NOW + timedelta(days=1),
     )
-    assert action_checks(replace(case, approvals=(item,)), want(10))[-1].ok
-    assert not action_checks(replace(case, approvals=(item,)), want(11))[-1].ok
+    asked = replace(case, approvals=(item,))
+    assert action_checks(asked, want(10, name="h"))[-1].ok
+    assert not action_checks(asked, want(10, name="another call, alike in all but its data"))[-1].ok
+    assert not action_checks(asked, want(10))[-1].ok
 
 
 def test_the_refusal_of_the_day_names_what_is_left_and_when_it_lifts() -> None:
@@ -271,21 +289,21 @@ def test_what_remains_names_the_clause_that_binds(
 
 
 def test_the_exposure_before_funding_is_that_of_the_terms() -> None:
-    """Above the floor 500 - 400 = 100, and 2% of 400 = 8: 108 ever; a day 108 (under its 150); one action 50."""
+    """Above the floor 500 - 400 = 100, and 2% of 400 = 8: 108 ever; a day, and one transaction, 108 (under its 150)."""
     told = on_the_wire(exposure(ledger().case(mandate(status=Status.SIGNED))))
     assert (told["before_pause"], told["today"], told["ever"]) == (
-        "50.000000",
+        "108.000000",
         "108.000000",
         "108.000000",
     )
 
 
 def test_the_live_exposure_follows_the_vault() -> None:
-    """Cash 460, position 45, floor 400: 105 above it, and 8: 113 ever. Today min(113, 110 + 45) = 113; at once 50 + 45 = 95."""
+    """Cash 460, position 45, floor 400: 105 above it, and 8: 113 ever. Today, and at once, min(113, 110 + 45) = 113."""
     case = funded(chain=vault(cash=usdc(460), positions=usdc(45), spent_today=usdc(40)))
     told = on_the_wire(exposure(case))
     assert (told["before_pause"], told["today"], told["ever"]) == (
-        "95.000000",
+        "113.000000",
         "113.000000",
         "113.000000",
     )
@@ -320,40 +338,21 @@ def test_a_stop_that_only_the_record_knows_does_not_lower_the_exposure() -> None
     )
 
 
-def test_past_the_end_only_open_positions_can_still_be_unwound_badly() -> None:
-    """Not stopped, so the agent may still unwind: of 30 in positions at most 105 above the floor and 8 can go, so all 30."""
-    told = on_the_wire(
-        exposure(funded(m=mandate(ends_at=START), chain=vault(cash=usdc(475), positions=usdc(30))))
-    )
-    assert {told[n] for n in ("before_pause", "today", "ever")} == {"30.000000"}
-
-
-def test_yesterday_s_spend_on_chain_does_not_count_today() -> None:
-    case = funded(chain=vault(NOW - timedelta(days=1), spent_today=usdc(150)))
-    assert remaining(case).as_json()["value"] == "50.000000"
-
-
-def _mark(cash: str, minutes: int) -> Any:
-    told = {"cash": cash, "positions": "0", "floor": "400"}
-    return row("note", by="keeper", at=NOW - timedelta(minutes=minutes), marked=told)
-
-
 @pytest.mark.parametrize(
-    ("marks", "reached"),
+    ("changes", "seen", "at_stake"),
     [
-        ([_mark("399.999999", 2), _mark("399.999999", 1)], True),
-        ([_mark("400", 2), _mark("400", 1)], False),
-        ([_mark("400.000001", 2), _mark("400", 1)], False),
-        ([_mark("399", 2), _mark("401", 1)], False),
-        ([_mark("399", 1)], False),
-        ([_mark("399", 16), _mark("399", 1)], False),
-        ([_mark("399", 17), _mark("399", 16)], False),
-        ([_mark("500", 3), _mark("399", 2), _mark("398", 1)], True),
+        ({"ends_at": START}, {}, "0.600000"),
+        ({}, {"stopped": True, "stop_reason": 1}, "0.600000"),
+        ({}, {"stopped": True, "stop_reason": 3}, "0.000000"),
+        ({"on_floor": "close"}, {"stopped": True, "stop_reason": 3}, "0.600000"),
+        ({"paused_at": START}, {"stopped": True, "stop_reason": 1}, "0.000000"),
+        ({"ends_at": NOW - timedelta(days=3)}, {}, "0.000000"),
     ],
 )
-def test_the_stop_line_takes_two_fresh_marks_in_a_row(marks: list[Any], reached: bool) -> None:
-    assert at_stop_line(funded(*marks)) is reached
-
-
-def test_an_unfunded_vault_is_not_at_its_stop_line() -> None:
-    assert not at_stop_line(ledger(_mark("0", 2), _mark("0", 1)).case())
+def test_after_the_close_the_agent_can_lose_two_percent_of_what_it_may_unwind(
+    changes: dict[str, Any], seen: dict[str, Any], at_stake: str
+) -> None:
+    """Exits are fair: of 30 in positions 0.60 can go, while the agent may unwind at all."""
+    chain = vault(cash=usdc(475), positions=usdc(30), **seen)
+    told = on_the_wire(exposure(funded(m=mandate(**changes), chain=chain)))
+    assert {told[n] for n in ("before_pause", "today", "ever")} == {at_stake}

@@ -73,6 +73,7 @@ def item(amount: int, status: str = "approved", **more: Any) -> Approval:
         "why": None,
         "requested_at": START,
         "expires_at": START + timedelta(days=1),
+        "data_hash": "0x" + "da" * 32,
     }
     return Approval(**(told | more))
 
@@ -224,9 +225,12 @@ def test_the_stricter_of_policy_and_mandate_binds_and_is_named() -> None:
 
 def test_an_approved_item_covers_its_own_action_once() -> None:
     new = executed(40, tx="0x01")
-    new = replace(new, payload={"executed": {**new.payload["executed"], "approved": "40"}})
+    ran = {**new.payload["executed"], "approved": "40", "data_hash": "0x" + "da" * 32}
+    new = replace(new, payload={"executed": ran})
     case = funded(approval_above_usdc=usdc(20))
     assert codes(replace(case, approvals=(item(40),)), new) == []
+    alike = replace(case, approvals=(item(40, data_hash="0x" + "db" * 32),))
+    assert codes(alike, new) == ["approval_missing"]
     assert codes(replace(case, approvals=(item(40, "used"),)), new) == ["approval_missing"]
     assert codes(replace(case, approvals=(item(41),)), new) == ["approval_missing"]
     assert codes(replace(case, approvals=(item(40, target={"address": OTHER}),)), new) == [
@@ -300,3 +304,11 @@ def test_a_paid_read_is_held_to_its_hosts_whatever_it_is_named(said: dict[str, s
     good, bad = (f"https://{h}.example/a" for h in ("data", "else"))
     assert codes(only, row("fee", "0.01", resource=good, **said)) == []
     assert codes(only, row("fee", "0.01", resource=bad, **said)) == ["target_not_allowed"]
+
+
+def test_what_a_vault_took_that_keeps_approvals_itself_had_its_owner_s_signature() -> None:
+    new = executed(40, tx="0x01")
+    kept = funded(approval_above_usdc=usdc(20), approvals_on_chain=True)
+    assert codes(kept, new) == []
+    off = replace(kept, switches=Switches(approval_gate=False))
+    assert codes(off, row("buy", 40, tx="0x02")) == ["approval_missing"]

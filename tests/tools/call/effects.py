@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+from domain.next_steps import NextStep
 from domain.ports import Chains, SignIn
-from domain.refusals import NextStep
 from domain.settings import Config
 from server.wiring import SystemIds
 from storage.store import Store, open_store

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from chain import codec
+from chain.faults import RpcFault
 from chain.inbound import inbound
-from chain.rpc import RpcFault
 from domain.facts import Call
 from domain.money import Usdc
 from server.settings import Settings

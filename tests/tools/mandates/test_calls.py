@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from chain import codec
 from chain.evm import EvmChain
+from domain.facts import Revert, Simulation
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from tests.world import CHAIN_ID, Mandated, World, drafted, signed, working
@@ -38,6 +40,11 @@ async def bought(m: Mandated, amount: str) -> str:
     assert ok
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).body["recorded"] is True
     return tx
+
+
+def exit_data(m: Mandated, amount: str) -> str:
+    """Calldata of the market's withdraw, back to the vault."""
+    return codec.calldata("TestMarket", "withdraw", (Usdc.parse(amount), m.vault, m.vault))
 
 
 async def sent_by_owner(m: Mandated, call: Any) -> None:
@@ -97,7 +104,7 @@ async def test_what_the_vault_would_refuse_is_refused_before_gas_is_spent(world:
         "2026-11-21T00:00:00.000Z",
     )
     assert (await m.execute("50")).status == 200
-    assert await rows(world, "reservations") == 1
+    assert (await m.read())["limits"]["used"]["per_day"]["reserved"] == "50.000000"
 
 
 async def test_an_own_reservation_does_not_stand_in_its_own_way(world: World) -> None:
@@ -268,6 +275,55 @@ async def test_going_round_the_gate_is_flagged(world: World) -> None:
     assert executed["payload"]["log_index"] >= 0
 
 
+async def test_an_item_covers_the_very_call_and_nothing_alike(world: World) -> None:
+    m = await working(world, approval_above_usdc="20")
+    item = (await m.execute("30")).body["approval"]["approval_id"]
+    await m.as_owner("owner_approval_decide", approval_id=item, decision="approve")
+    alike = {"target": world.evm.market, "data": world.deposit_data(m.vault, "29")}
+    other = await m.as_agent("mandate_execute_call", **alike, approve_amount="30")
+    assert (other.status, other.body["status"]) == (202, "pending_approval")
+    assert other.body["approval"]["approval_id"] != item
+    await run_unasked(m, "29", "30")
+    # The very call counts only once its calldata was handed out.
+    await run_unasked(m, "30", "30")
+    given = await m.execute("30")
+    assert (given.status, given.body["approval_id"]) == (200, item)
+    ok, tx = await world.mined(m.agent_wallet, dict(given.body), gas=900_000)
+    assert ok
+    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    rows_of = [e for e in (await m.read())["events"] if "executed" in e["payload"]]
+    flags = [e["payload"].get("violation", {}).get("codes") for e in rows_of]
+    assert flags == [None, ["approval_missing"], ["approval_missing"]]
+    used = await m.as_agent("mandate_approvals", approval_id=item)
+    assert used.body["items"][0]["status"] == "used"
+
+
+async def run_unasked(m: Mandated, amount: str, approve: str) -> None:
+    """Send a call of the agent's own making, and let the ledger know it."""
+    chain, evm = m.world.chains.get(CHAIN_ID), m.world.evm
+    data = m.world.deposit_data(m.vault, amount)
+    call = chain.vault_call(m.vault, "execute", evm.market, data, Usdc.parse(approve))
+    ok, tx = await m.world.mined(m.agent_wallet, wire(call), gas=900_000)
+    assert ok
+    assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
+
+
+async def test_a_creation_that_would_revert_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = await signed(world)
+    block = await world.chains.get(CHAIN_ID).latest()
+    failed = Simulation(False, Revert("BadSignature", {}, "invalid_signature"), None, block)
+
+    async def simulate(self: EvmChain, call: Any) -> Simulation:
+        return failed
+
+    monkeypatch.setattr(EvmChain, "simulate", simulate)
+    told = await m.as_owner("owner_create_call")
+    assert (told.status, told.body["error"]) == (409, "would_revert")
+    assert told.body["detail"]["revert"]["name"] == "BadSignature"
+
+
 # -- the owner's calls ---------------------------------------------------------------------------------------------
 
 
@@ -323,12 +379,17 @@ async def test_a_stop_in_the_record_leaves_the_vault_to_its_own_stop(world: Worl
     stops = [e for e in (await m.read())["events"] if e["kind"] == "stop"]
     assert [(e["reported_by"], e["payload"]["record_only"]) for e in stops] == [("owner", True)]
     assert (await m.execute("1")).body["error"] == "mandate_stopped"
-    unwind = {"target": world.evm.market, "data": world.deposit_data(m.vault, "1")}
+    unwind = {"target": world.evm.market, "data": exit_data(m, "1")}
     early = await m.as_owner("mandate_unwind_call", **unwind)
     assert early.body["error"] == "wrong_status"
     await sent_by_owner(m, (await m.as_owner("owner_stop_call")).body["call"])
     assert (await m.as_owner("mandate_unwind_call", **unwind)).status == 200
-    assert (await m.as_agent("mandate_unwind_call", **unwind)).body["error"] == "mandate_stopped"
+    assert (await m.as_agent("mandate_unwind_call", **unwind)).status == 200
+    more = unwind | {"data": exit_data(m, "61")}
+    reverts = await m.as_owner("mandate_unwind_call", **more)
+    assert (reverts.status, reverts.body["error"]) == (409, "would_revert")
+    assert reverts.body["detail"]["revert"]["name"] == "TargetReverted"
+    assert reverts.body["next"][0]["tool"] == "mandate_unwind_call"
     assert (await m.as_owner("owner_stop_call")).body["error"] == "mandate_stopped"
     assert (await m.as_owner("owner_stop")).body["chain_live"] is False
     assert (await m.as_owner("owner_pause_call")).body["error"] == "wrong_status"
@@ -339,7 +400,7 @@ async def test_past_the_end_the_agent_may_close_what_it_opened(world: World) -> 
     await bought(m, "60")
     world.clock.forward(days=31)
     world.evm.chain.mine()
-    unwind = {"target": world.evm.market, "data": world.deposit_data(m.vault, "1")}
+    unwind = {"target": world.evm.market, "data": exit_data(m, "1")}
     told = await m.as_agent("mandate_unwind_call", **unwind)
     assert told.status == 200
     assert told.body["call"]["from"] == m.agent_wallet.address
@@ -391,11 +452,12 @@ async def test_the_way_out_is_stop_unwind_settle_withdraw(world: World) -> None:
 
 async def test_a_vault_transaction_is_what_it_says_and_of_this_vault(world: World) -> None:
     m, other = await working(world), await working(world)
+    before = await rows(world, "ledger_events")
     _, tx = await world.mined(m.owner_wallet, (await m.as_owner("owner_pause_call")).body["call"])
     wrong = await m.as_owner("owner_vault_tx", tx_hash=tx, kind="deposit")
     assert (wrong.status, wrong.body["error"]) == (409, "vault_mismatch")
     assert (await other.as_owner("owner_vault_tx", tx_hash=tx)).body["error"] == "vault_mismatch"
-    assert (await m.read())["mandate"]["paused"] is False
+    assert (await rows(world, "ledger_events")) == before
     first = await m.as_owner("owner_vault_tx", tx_hash=tx, kind="pause")
     again = await m.as_owner("owner_vault_tx", tx_hash=tx.upper().replace("0X", "0x"))
     assert (first.status, again.status, again.body["mandate"]["paused"]) == (200, 200, True)
@@ -422,15 +484,13 @@ async def test_a_young_transaction_is_recorded_once_it_is_deep(world: World) -> 
     world.chains.get(CHAIN_ID).facts = replace(world.evm.facts(), confirmations=3)
     _, tx = await world.mined(m.owner_wallet, (await m.as_owner("owner_pause_call")).body["call"])
     young = (await m.as_owner("owner_vault_tx", tx_hash=tx)).body
-    assert (young["recorded"], young["confirmations"], young["mandate"]["paused"]) == (
-        False,
-        3,
-        False,
-    )
+    assert (young["recorded"], young["confirmations"]) == (False, 3)
+    assert (young["mandate"]["paused"], young["mandate"]["provisional"]) == (True, True)
     for _ in range(3):
         world.evm.chain.mine()
     old = (await m.as_owner("owner_vault_tx", tx_hash=tx)).body
     assert (old["recorded"], old["mandate"]["paused"]) == (True, True)
+    assert old["mandate"]["provisional"] is False
 
 
 async def test_funding_stops_at_what_the_vault_holds_already(world: World) -> None:

@@ -29,8 +29,8 @@ PHRASES: Final[Mapping[str, str]] = {
             <you> | the agent | yourself )? ( a )? PCT ( performance | success | agent | profit )?
             ( fee | commission | cut ) ( <gain> )?
         ( a | the | your | its | agent | the agent's | agent's | my | with a | for a | agent's )? (
-            agent | performance | success | profit )? <fee_noun> ( <is> | of | : | at )? ( PCT | BPS ) (
-            <gain> )?
+            agent | performance | success | profit )? <fee_noun> ( <is> | of | : | at )? ( PCT |
+            BPS ) ( <gain> )?
         ( a | with a | for a | your | the )? PCT ( performance | success | agent | profit | gain |
             incentive )? ( fee | commission | cut | share ) ( for you | for the agent | to the
             agent | to you )? ( on | of | from | over )? ( <gain> )?

@@ -25,7 +25,7 @@ from tests.domain.mandates.purpose.second_notes import SECOND
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TABLE = (*NOTES, *FIRST, *SOME, *COMMON)
 # Digits inside a word, as in `x402`, are no figure.
-FIGURE = re.compile(r"(?<!\w)\d(?:[\d.,]*\d)?")
+FIGURE = re.compile(r"(?<!\w)\d+(?:[.,]\d+)*")
 
 
 def read(note: str) -> Draft:

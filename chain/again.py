@@ -1,0 +1,88 @@
+"""Reading one vault's logs another way than the reader does, where something seems left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from chain import answers
+from chain.evm import EvmChain
+from chain.faults import RpcFault
+from chain.transport import Question
+from domain.facts import BlockStamp, VaultLog
+from domain.refusals import Refused
+
+WAYS: Final = ("range", "blocks", "receipts")
+MOST_BLOCKS: Final = 1_000
+
+
+async def again(chain: EvmChain, way: str, vault: str, low: int, high: int) -> list[VaultLog]:
+    """Every log of one vault in the blocks from `low` to `high`, both inclusive.
+
+    Shapes: `way` is "range" (by address alone), "blocks" (by the hash of each block) or "receipts"
+    (out of every transaction of each block; no index of the node's is asked).
+    Errors: `chain_unavailable`, and for more than a thousand blocks one by one.
+    """
+    try:
+        if way == "range":
+            return await _by_range(chain, vault, low, high)
+        if high - low >= MOST_BLOCKS:
+            raise chain.node().unavailable("too many blocks to read one by one")
+        stamps = [stamp for stamp, _ in (await chain.headers(range(low, high + 1))).values()]
+        if way == "blocks":
+            raws = await _by_hash(chain, vault, stamps)
+        else:
+            raws = await _by_receipts(chain, stamps)
+        return _decoded(chain, vault, raws, {s.number: s for s in stamps})
+    except answers.NONSENSE as error:
+        why = f"a log that makes no sense ({type(error).__name__})"
+        raise chain.node().unavailable(why) from None
+
+
+async def _by_hash(chain: EvmChain, vault: str, stamps: Sequence[BlockStamp]) -> list[Any]:
+    asked: list[Question] = [
+        ("eth_getLogs", [{"address": vault, "blockHash": s.hash}]) for s in stamps
+    ]
+    return [g for told in await chain.node().facts(asked) for g in told]
+
+
+async def _by_receipts(chain: EvmChain, stamps: Sequence[BlockStamp]) -> list[Any]:
+    asked: list[Question] = [("eth_getBlockReceipts", [s.hash]) for s in stamps]
+    return [g for told in await chain.node().facts(asked) for r in told for g in r["logs"]]
+
+
+async def _by_range(chain: EvmChain, vault: str, low: int, high: int) -> list[VaultLog]:
+    wanted = {"address": vault, "fromBlock": hex(low), "toBlock": hex(high)}
+    try:
+        raws = await chain.node().ask("eth_getLogs", wanted)
+    except RpcFault as fault:
+        if low == high or not fault.too_much:
+            raise _refused(chain, fault) from None
+        middle = (low + high) // 2
+        first = await _by_range(chain, vault, low, middle)
+        return first + await _by_range(chain, vault, middle + 1, high)
+    headers = await chain.headers({int(raw["blockNumber"], 16) for raw in raws})
+    return _decoded(chain, vault, raws, {n: stamp for n, (stamp, _) in headers.items()})
+
+
+def _refused(chain: EvmChain, fault: RpcFault) -> Refused:
+    return chain.node().unavailable(f"eth_getLogs refused: {fault}")
+
+
+def _decoded(
+    chain: EvmChain,
+    vault: str,
+    raws: Iterable[Mapping[str, Any]],
+    stamps: Mapping[int, BlockStamp],
+) -> list[VaultLog]:
+    found: dict[tuple[int, int], VaultLog] = {}
+    for raw in raws:
+        if str(raw["address"]).lower() != vault.lower() or raw.get("removed"):
+            continue
+        stamp = stamps[int(raw["blockNumber"], 16)]
+        if answers.block_hash(raw["blockHash"]) != stamp.hash:
+            raise chain.node().unavailable("logs of another block than the one asked for")
+        log = chain.vault_log(raw, stamp)
+        if log is not None:
+            found[log.block.number, log.log_index] = log
+    return [found[place] for place in sorted(found)]

@@ -1,0 +1,134 @@
+"""Blocks, and what a contract says at one of them: the reads that all others are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from eth_abi import encode
+from eth_utils import keccak
+
+from chain import answers
+from chain.faults import RpcFault
+from chain.known import ChainFacts, KnownChain
+from chain.nodes import Nodes
+from chain.rpc import Rpc
+from domain.facts import BlockStamp
+from domain.refusals import Refused, refusal
+
+TAGS: Final = ("latest", "safe", "finalized", "earliest")
+CALL_GAS: Final = hex(30_000_000)
+_BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
+
+
+class Blocks(KnownChain):
+    """A chain with a node to ask; every read of state names its block."""
+
+    def __init__(self, facts: ChainFacts, nodes: Nodes | None = None):
+        super().__init__(facts)
+        if nodes is None and facts.nodes:
+            nodes = Nodes([Rpc(url, facts.chain_id) for url in facts.nodes])
+        self.rpc = nodes
+        self._highest = 0
+
+    @property
+    def rpc_set(self) -> bool:
+        """True where an RPC address is configured."""
+        return self.rpc is not None
+
+    def node(self) -> Nodes:
+        """The nodes of this chain; `not_configured` without an RPC address."""
+        if self.rpc is None:
+            raise Refused(
+                refusal("not_configured", what=f"an RPC address of chain {self.chain_id}")
+            )
+        return self.rpc
+
+    async def latest(self) -> BlockStamp:
+        """Return the newest block."""
+        block = await self.block("latest")
+        if block is None:
+            raise self.node().unavailable("the node has no newest block")
+        slack = 2 * self.facts.confirmations
+        if slack and block.number + slack < self._highest:
+            raise self.node().unavailable(
+                f"the node is behind: block {block.number} after {self._highest}"
+            )
+        self._highest = max(self._highest, block.number)
+        return block
+
+    async def block(self, tag: int | str) -> BlockStamp | None:
+        """Return a block by number, hash or tag, or None."""
+        told = await self.header(tag)
+        return None if told is None else told[0]
+
+    async def header(self, tag: int | str) -> tuple[BlockStamp, str] | None:
+        """A block and its parent's hash."""
+        by_hash = isinstance(tag, str) and len(tag) == 66
+        method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
+        told = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)
+        return None if told is None else self._header(told, tag)
+
+    async def headers(self, numbers: Iterable[int]) -> dict[int, tuple[BlockStamp, str]]:
+        """Blocks by number with their parents' hashes, asked together, lowest first.
+
+        Errors: `chain_unavailable` where one of them is missing.
+        """
+        wanted = sorted(numbers)
+        told = await self.node().facts(
+            [("eth_getBlockByNumber", [hex(number), False]) for number in wanted]
+        )
+        if None in told:
+            raise self.node().unavailable("a block in the middle of the chain is missing")
+        return {n: self._header(one, n) for n, one in zip(wanted, told, strict=True)}
+
+    def _header(self, told: Any, tag: int | str) -> tuple[BlockStamp, str]:
+        try:
+            block, parent = answers.stamp(told), answers.block_hash(told["parentHash"])
+        except answers.NONSENSE:
+            raise self.node().unavailable("a block without number, hash or time") from None
+        if tag not in (block.number, block.hash) and tag not in TAGS:
+            raise self.node().unavailable("another block than the one asked for")
+        return block, parent
+
+    async def eth_call(self, to: str, data: str, block: BlockStamp) -> bytes:
+        """Run a view at one block.
+
+        Errors: RpcFault for a revert, and for nothing else.
+        """
+        try:
+            answer = await self.node().ask(
+                "eth_call", {"to": to, "data": data, "gas": CALL_GAS}, pinned(block)
+            )
+            return answers.raw(answer)
+        except RpcFault as fault:
+            if fault.reverted:
+                raise
+            raise self.node().unavailable(f"eth_call refused: {fault}") from None
+        except answers.NONSENSE:
+            raise self.node().unavailable("an eth_call answer that is not hex") from None
+
+    async def balance(self, holder: str, block: BlockStamp) -> int:
+        """USDC of a holder in base units. Errors: `chain_unavailable`, `not_configured`."""
+        found = await self.holding(self.configured("USDC", self.usdc), holder, block)
+        if found is None:
+            raise self.node().unavailable("the USDC contract tells no balance")
+        return found
+
+    async def holding(self, token: str, holder: str, block: BlockStamp) -> int | None:
+        """ERC-20 balance in base units; None where the contract tells none, for an empty answer is
+        not zero.
+        """
+        data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
+        try:
+            told = await self.eth_call(token, data, block)
+        except RpcFault:
+            return None
+        return int.from_bytes(told[:32], "big") if len(told) >= 32 else None
+
+
+def pinned(block: BlockStamp) -> dict[str, str]:
+    """The block parameter of a state read (EIP-1898): by hash, so that another node's other block
+    cannot answer.
+    """
+    return {"blockHash": block.hash}

@@ -1,0 +1,113 @@
+"""What a node's error means: a revert, a question too large, or something to ask again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+_PASSING: Final = (408, 425, 429, 500, 502, 503, 504)
+_BUSY_CODES: Final = (-32005, -32097, 429)
+_BUSY: Final = re.compile(
+    r"rate limit|too many requests|request limit|request rate|capacity|^limit exceeded",
+    re.IGNORECASE,
+)
+# Behind one address there may be several nodes, one of which has not seen the block that another
+# just named.
+_NOT_YET: Final = re.compile(
+    r"header not found|unknown block|block not found|header for hash not found", re.IGNORECASE
+)
+_TOO_MUCH: Final = re.compile(
+    r"range|too large|too big|exceed|more than|timeout|timed out|"
+    r"query returned|response size|results|HTTP 4",
+    re.IGNORECASE,
+)
+_REVERTED: Final = re.compile(
+    r"revert|out of gas|gas required exceeds|invalid opcode|invalid jump|"
+    r"stack (under|over)flow|vm exec|vm exception|EVM error",
+    re.IGNORECASE,
+)
+
+
+class RpcFault(Exception):
+    """The node's own JSON-RPC error; `data` is a revert's return data."""
+
+    def __init__(self, code: int, message: str, data: bytes | None):
+        super().__init__(message)
+        self.code, self.data = code, data
+
+    @property
+    def reverted(self) -> bool:
+        """True where the EVM ran the call and it failed; any other fault says nothing about the
+        call.
+        """
+        return self.code == 3 or bool(self.data) or _REVERTED.search(str(self)) is not None
+
+    @property
+    def too_much(self) -> bool:
+        """True where a smaller question may be answered."""
+        return _TOO_MUCH.search(str(self)) is not None
+
+
+class TryAgain(Exception):
+    """A passing fault; `after_s` is the pause that the node asks for."""
+
+    def __init__(self, why: str, after_s: int | None = None):
+        super().__init__(why)
+        self.why, self.after_s = why, after_s
+
+
+class NotYet(TryAgain):
+    """The node has not seen the block that was named; nothing is wrong with the node."""
+
+
+class Unusable(Exception):
+    """A node that asking again will not help; `why` says what is wrong with it."""
+
+    def __init__(self, why: str):
+        super().__init__(why)
+        self.why = why
+
+
+def of_http(status: int, headers: Mapping[str, str]) -> Exception:
+    """What an HTTP status other than 200 means."""
+    if status in _PASSING:
+        return TryAgain(f"HTTP {status}", retry_after(headers))
+    if status in (400, 413):  # how some providers refuse a range of logs that is too wide
+        return RpcFault(-32600, f"HTTP {status}", None)
+    return Unusable(f"HTTP {status}")
+
+
+def of_error(error: Any) -> Exception:
+    """What a JSON-RPC error object means."""
+    if not isinstance(error, dict):
+        return TryAgain("an answer that is not JSON-RPC")
+    code, message, data = error.get("code"), str(error.get("message", "")), error.get("data")
+    if _BUSY.search(message) or (code in _BUSY_CODES and not _TOO_MUCH.search(message)):
+        return TryAgain("the node is busy")
+    if _NOT_YET.search(message):
+        return NotYet("the node does not have the block")
+    raw = None
+    if isinstance(data, dict):  # some nodes wrap the revert data once more
+        data = data.get("data")
+    if isinstance(data, str) and data.startswith("0x"):
+        try:
+            raw = bytes.fromhex(data[2:])
+        except ValueError:
+            raw = None
+    return RpcFault(code if isinstance(code, int) else -32000, message[:300], raw)
+
+
+def retry_after(headers: Mapping[str, str]) -> int | None:
+    """Seconds of a Retry-After header, which holds seconds or a date; a date counts from the
+    answer's own Date.
+    """
+    told = headers.get("Retry-After", "").strip()
+    if told.isdecimal():
+        return int(told[:6])
+    try:
+        until, sent = parsedate_to_datetime(told), parsedate_to_datetime(headers.get("Date", ""))
+        return max(0, int((until - sent).total_seconds()))
+    except (TypeError, ValueError):
+        return None

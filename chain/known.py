@@ -1,0 +1,176 @@
+"""What is known of a chain without asking anybody: its settings, hashes, calldata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from eth_abi import encode
+from eth_utils import keccak, to_checksum_address
+
+from chain import answers, codec, eip712, signatures
+from domain.facts import BlockStamp, Call, VaultFunction, VaultLog
+from domain.mandates.actions import Action, selector_of
+from domain.mandates.targets import Target
+from domain.mandates.terms import FIELDS
+from domain.money import Usdc
+from domain.refusals import Refused, refusal
+
+_APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainFacts:
+    """What the settings and the network table say of one chain.
+
+    Shapes: `rpc_urls` are further nodes, asked where `rpc_url` does not answer, and where several
+    must agree.
+    """
+
+    chain_id: int
+    rpc_url: str | None = None
+    usdc: str | None = None
+    factory: str | None = None
+    lens: str | None = None
+    explorer: str | None = None
+    confirmations: int = 24
+    start_block: int = 0
+    paymaster_url: str | None = None
+    rpc_urls: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Addresses of all nodes, each once, in the order in which they are asked."""
+        first = () if self.rpc_url is None else (self.rpc_url,)
+        return tuple(dict.fromkeys((*first, *self.rpc_urls)))
+
+
+class KnownChain:
+    """One chain as far as nobody has to be asked: the pure half of `domain.ports.Chain`."""
+
+    def __init__(self, facts: ChainFacts):
+        self.facts = facts
+
+    @property
+    def chain_id(self) -> int:
+        """EIP-155 id."""
+        return self.facts.chain_id
+
+    @property
+    def usdc(self) -> str | None:
+        """Address of USDC, EIP-55."""
+        return self.facts.usdc
+
+    @property
+    def factory(self) -> str | None:
+        """Address of the vault factory, None while unset."""
+        return self.facts.factory
+
+    @property
+    def confirmations(self) -> int:
+        """How many blocks deep a log is before it enters the ledger."""
+        return self.facts.confirmations
+
+    @property
+    def explorer(self) -> str | None:
+        """Base address of a block explorer."""
+        return self.facts.explorer
+
+    def targets_hash(self, targets: Sequence[Target]) -> str:
+        """keccak256(abi.encode(calls, probes)) of the contract entries, 0x hex."""
+        return eip712.targets_hash(targets)
+
+    def guard_hash(self, targets: Sequence[Target]) -> str:
+        """keccak256 of the canonical JSON of the guard's entries, 0x hex."""
+        return eip712.guard_hash(targets)
+
+    def digest(self, typed_data: Mapping[str, Any]) -> str:
+        """EIP-712 digest of the typed data, 0x hex."""
+        return eip712.digest(typed_data)
+
+    def create_call(
+        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+    ) -> Call:
+        """Calldata of the factory's create."""
+        calls, probes = eip712.listed(targets)
+        args = (terms(message), calls, probes, signatures.on_chain_form(signature))
+        return Call(
+            self.chain_id,
+            self.configured("the vault factory", self.factory),
+            codec.calldata("MandateVaultFactory", "create", args),
+        )
+
+    def vault_call(self, vault: str, function: VaultFunction, *args: Any) -> Call:
+        """Calldata of a vault function."""
+        return Call(self.chain_id, vault, codec.calldata("MandateVault", function, args))
+
+    def approve_call(self, spender: str, amount: Usdc) -> Call:
+        """Calldata of USDC approve."""
+        data = _APPROVE + encode(["address", "uint256"], [spender, amount.micros])
+        return Call(self.chain_id, self.configured("USDC", self.usdc), "0x" + data.hex())
+
+    def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
+        """What names one action, 0x hex."""
+        return eip712.action_hash(vault, target, data, approve_amount.micros)
+
+    def action(self, vault: str, target: str, data: str, approve_amount: Usdc) -> Action:
+        """The action that this very call is, with its hashes."""
+        return Action(
+            action_hash=self.action_hash(vault, target, data, approve_amount),
+            target=target.lower(),
+            selector=selector_of(data),
+            data_hash="0x" + keccak(hexstr=data).hex(),
+            amount=approve_amount,
+        )
+
+    def action_called(self, vault: str, data: str) -> Action | None:
+        """The action that calldata of the vault's execute or executeApproved is."""
+        told = codec.execution(data)
+        return None if told is None else self.action(vault, *told)
+
+    def approve_action(
+        self, factory: str, mandate: str, action_hash: str, until: int
+    ) -> dict[str, Any]:
+        """The typed data by which the owner approves one action."""
+        return eip712.approve_action(self.chain_id, factory, mandate, action_hash, until)
+
+    def on_chain_form(self, signature: str) -> str:
+        """An EOA's signature as our contracts take it."""
+        return signatures.on_chain_form(signature)
+
+    def explain_call(self, data: str) -> Mapping[str, Any]:
+        """Decode calldata of known functions; never raises."""
+        return codec.explain(data)
+
+    def configured(self, what: str, value: str | None) -> str:
+        """A setting that the caller cannot do without. Errors: `not_configured`."""
+        if value is None:
+            raise Refused(refusal("not_configured", what=f"{what} of chain {self.chain_id}"))
+        return value
+
+    def vault_log(self, raw: Mapping[str, Any], block: BlockStamp) -> VaultLog | None:
+        """Decode one JSON-RPC log of a vault or of our factory; None for any other."""
+        topics, data = answers.topics(raw), answers.raw(raw["data"])
+        address = to_checksum_address(raw["address"])
+        of_factory = self.factory is not None and address == self.factory
+        told = codec.decode_log(
+            "MandateVaultFactory" if of_factory else "MandateVault", topics, data
+        )
+        if told is None:
+            return None
+        name, args = told
+        mandate = args.get("digest") if of_factory else args.get("mandate")
+        tx_hash, index = str(raw["transactionHash"]).lower(), int(raw["logIndex"], 16)
+        return VaultLog(name, address, mandate, args, tx_hash, index, block)
+
+
+def terms(message: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The MandateTerms tuple out of a typed-data message, whose integers are decimal strings."""
+    return tuple(_typed(kind, message[name]) for name, kind in FIELDS["2"])
+
+
+def _typed(kind: str, value: Any) -> Any:
+    if kind.startswith("uint"):
+        return int(value)
+    return bytes.fromhex(value[2:]) if kind == "bytes32" else value

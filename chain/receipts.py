@@ -1,0 +1,119 @@
+"""Mined transactions: what they did, why they reverted, and which one made a vault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from eth_utils import keccak, to_checksum_address
+
+from chain import answers, codec
+from chain.blocks import Blocks
+from chain.faults import RpcFault
+from domain.facts import BlockStamp, Receipt, Revert, VaultLog
+
+LOOK_BACK: Final = 1_000
+
+
+async def receipt(chain: Blocks, tx_hash: str) -> Receipt | None:
+    """Return the mined transaction, or None when the chain has not seen it; a revert is
+    explained.
+    """
+    rpc = chain.node()
+    told = await rpc.fact("eth_getTransactionReceipt", tx_hash)
+    if told is None:
+        return None
+    try:
+        mined_in = answers.block_hash(told["blockHash"])
+        if str(told["transactionHash"]).lower() != tx_hash.lower():
+            raise ValueError("another receipt than the one asked for")
+        block = await chain.block(mined_in)
+        if block is None:
+            return None  # it was reorganised away between the two questions
+        return await _receipt(chain, told, block)
+    except answers.NONSENSE as error:
+        raise rpc.unavailable(f"a receipt that makes no sense ({type(error).__name__})") from None
+
+
+async def _receipt(chain: Blocks, told: Mapping[str, Any], block: BlockStamp) -> Receipt:
+    newest = await chain.latest()
+    ok = int(told["status"], 16) == 1
+    sent = None if ok else await _sent(chain, str(told["transactionHash"]))
+    transfers = (
+        codec.transfer_log(
+            g["address"], answers.topics(g), answers.raw(g["data"]), int(g["logIndex"], 16)
+        )
+        for g in told["logs"]
+    )
+    return Receipt(
+        tx_hash=str(told["transactionHash"]).lower(),
+        ok=ok,
+        sender=to_checksum_address(told["from"]),
+        to=to_checksum_address(told["to"]) if told.get("to") else None,
+        block=block,
+        depth=max(0, newest.number - block.number),
+        logs=tuple(log for g in told["logs"] if (log := chain.vault_log(g, block)) is not None),
+        transfers=tuple(t for t in transfers if t is not None),
+        revert=None if sent is None else await _why_reverted(chain, sent, block),
+        data=None if sent is None else str(sent["input"]),
+    )
+
+
+async def waiting(chain: Blocks, tx_hash: str) -> bool:
+    """True for a transaction that the node knows and no block holds yet."""
+    told = await chain.node().ask("eth_getTransactionByHash", tx_hash)
+    return told is not None and told.get("blockNumber") is None
+
+
+async def _sent(chain: Blocks, tx_hash: str) -> Mapping[str, Any] | None:
+    """A transaction as it was sent, where the node still knows it."""
+    told = await chain.node().fact("eth_getTransactionByHash", tx_hash)
+    return told if told and told.get("to") else None
+
+
+async def _why_reverted(chain: Blocks, sent: Mapping[str, Any], block: BlockStamp) -> Revert | None:
+    """Replay the transaction on its parent block: the receipt itself does not keep the reason.
+
+    None where the replay does not fail, or the node no longer keeps the state of that block.
+    """
+    call = {n: sent[n] for n in ("from", "to", "gas", "value", "input")}
+    try:
+        await chain.node().ask("eth_call", call, hex(max(0, block.number - 1)))
+    except RpcFault as fault:
+        return revert_of(fault) if fault.reverted else None
+    return None
+
+
+def revert_of(fault: RpcFault) -> Revert:
+    """What a reverted call says, decoded where it is of a known error."""
+    return (
+        codec.decode_revert(fault.data)
+        if fault.data
+        else Revert("Unknown", {"message": str(fault)}, None)
+    )
+
+
+async def creation(chain: Blocks, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
+    """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""
+    asked = {
+        "address": chain.configured("the vault factory", chain.factory),
+        "topics": [
+            list(codec.event_topics("MandateVaultFactory")),
+            "0x" + keccak(text=public_id).hex(),
+        ],
+        "fromBlock": hex(max(chain.facts.start_block, by.number - LOOK_BACK, 0)),
+        "toBlock": hex(by.number),
+    }
+    try:
+        for raw in await chain.node().ask("eth_getLogs", asked):
+            block = await chain.block(int(raw["blockNumber"], 16))
+            if block is None or answers.block_hash(raw["blockHash"]) != block.hash:
+                continue
+            log = chain.vault_log(raw, block)
+            if log is not None and log.args["digest"] == digest:
+                return log
+    except (RpcFault, *answers.NONSENSE) as error:
+        raise chain.node().unavailable(
+            f"the vault's creation cannot be looked for ({type(error).__name__})"
+        ) from None
+    return None

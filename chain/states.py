@@ -1,0 +1,164 @@
+"""The state of many vaults at one block: by the lens, or field by field without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final
+
+import anyio
+from eth_abi.exceptions import DecodingError
+
+from chain import answers, codec
+from chain.blocks import Blocks, pinned
+from chain.faults import RpcFault
+from domain.facts import BlockStamp, VaultState
+from domain.refusals import Refused
+
+LENS_BATCH: Final = 200
+_SINGLE: Final = (
+    "stoppedAt",
+    "settled",
+    "stopReason",
+    "agent",
+    "spentToday",
+    "totalDeposited",
+    "totalSpent",
+    "totalReturned",
+    "feeOwed",
+)
+
+
+async def vault_states(
+    chain: Blocks, vaults: Sequence[str], block: BlockStamp | None = None
+) -> Mapping[str, VaultState]:
+    """Read many vaults at one block, the newest unless one is named; keys are the addresses as
+    given.
+
+    A vault that does not answer holds no other back: it is left out.
+    Errors: `chain_unavailable` where none answers.
+    """
+    at = block if block is not None else await chain.latest()
+    found: dict[str, VaultState] = {}
+    failed: list[Refused] = []
+    lens, step = chain.facts.lens, 1 if chain.facts.lens is None else LENS_BATCH
+    batches = [list(vaults[n : n + step]) for n in range(0, len(vaults), step)]
+    while batches:
+        batch = batches.pop()
+        try:
+            if lens is None:
+                found[batch[0]] = await _state_by_fields(chain, batch[0], at)
+            else:
+                found |= await _by_lens(chain, lens, batch, at)
+        except (RpcFault, DecodingError) as error:
+            why = f"the vault does not answer ({type(error).__name__})"
+            if len(batch) == 1:
+                failed.append(chain.node().unavailable(why))
+            else:
+                middle = len(batch) // 2
+                batches += [batch[middle:], batch[:middle]]
+    if failed and not found:
+        raise failed[0]
+    return {v: found[v] for v in vaults if v in found}
+
+
+async def _by_lens(
+    chain: Blocks, lens: str, batch: Sequence[str], block: BlockStamp
+) -> dict[str, VaultState]:
+    raw = await chain.eth_call(lens, codec.calldata("VaultLens", "read", [tuple(batch)]), block)
+    _, _, told = codec.outputs("VaultLens", "read", raw)
+    return {v: answers.vault_state(v, block, s) for v, s in zip(batch, told, strict=True)}
+
+
+async def agreed_states(
+    chain: Blocks, views: Sequence[Blocks], vaults: Sequence[str]
+) -> Mapping[str, VaultState]:
+    """Read vaults through each node by itself, at one block that enough of them have; what more
+    than half of all nodes say alike is told, and nothing else.
+
+    Errors: `chain_unavailable` where there is nothing that enough nodes say.
+    """
+    need = len(views) // 2 + 1
+    heads: list[BlockStamp] = []
+    refused: list[Refused] = []
+
+    async def head(view: Blocks) -> None:
+        try:
+            heads.append(await view.latest())
+        except Refused as error:
+            refused.append(error)
+
+    await _all(head, views)
+    if len(heads) < need:
+        raise refused[0]
+    number = sorted((h.number for h in heads), reverse=True)[need - 1]
+    told: list[Mapping[str, VaultState]] = []
+
+    async def read(view: Blocks) -> None:
+        try:
+            block = await view.block(number)
+            if block is not None:
+                told.append(await vault_states(view, vaults, block))
+        except Refused as error:
+            refused.append(error)
+
+    await _all(read, views)
+    found: dict[str, VaultState] = {}
+    for vault in vaults:
+        said = [states[vault] for states in told if vault in states]
+        alike = next((s for s in said if said.count(s) >= need), None)
+        if alike is not None:
+            found[vault] = alike
+    if vaults and not found:
+        raise chain.node().unavailable("its nodes do not say the same")
+    return found
+
+
+async def _all(
+    work: Callable[[Blocks], Coroutine[Any, Any, None]], views: Sequence[Blocks]
+) -> None:
+    async with anyio.create_task_group() as group:
+        for view in views:
+            group.start_soon(work, view)
+
+
+async def _state_by_fields(chain: Blocks, vault: str, block: BlockStamp) -> VaultState:
+    """The same without a lens: a call a field, all at one block."""
+
+    async def view(name: str) -> tuple[Any, ...]:
+        return codec.outputs(
+            "MandateVault",
+            name,
+            await chain.eth_call(vault, codec.calldata("MandateVault", name, ()), block),
+        )
+
+    try:
+        code = await chain.node().ask("eth_getCode", vault, pinned(block))
+    except RpcFault as fault:
+        raise chain.node().unavailable(f"eth_getCode refused: {fault}") from None
+    if code in ("0x", None):
+        return VaultState(vault, block, exists=False)
+    cash, positions, floor, answered = await view("worth")
+    withdrawable, reason, until = await view("lockStatus")
+    one = {n: (await view(n))[0] for n in _SINGLE}
+    balance = await chain.balance(vault, block)
+    told = (
+        True,
+        one["stoppedAt"] != 0,
+        one["settled"],
+        withdrawable,
+        one["stopReason"],
+        reason,
+        one["agent"],
+        until,
+        cash,
+        positions,
+        floor,
+        one["spentToday"],
+        one["totalDeposited"],
+        one["totalSpent"],
+        one["totalReturned"],
+        one["feeOwed"],
+        balance,
+        answered,
+    )
+    return answers.vault_state(vault, block, told)

@@ -1,0 +1,1 @@
+"""Every refusal there is, by what it stands in the way of."""

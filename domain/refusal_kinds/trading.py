@@ -1,0 +1,75 @@
+"""Why a person's own account at the venue is not linked or used."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from domain.next_steps import OWNER, NextStep
+from domain.refusal_kinds.kind import Kind
+
+_LINK = NextStep(
+    "Link a wallet: ask for a challenge and sign it",
+    None,
+    "POST /wallet/own/link/challenge",
+    OWNER,
+)
+_OWN_STATUS = NextStep("Read what is linked and approved", None, "GET /wallet/own/status", OWNER)
+
+KINDS: Final = (
+    Kind(
+        code="not_linked",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="No own account is linked to you: {why}.",
+        next=(_LINK,),
+    ),
+    Kind(
+        code="already_linked",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="{why}",
+        next=(NextStep("Ask the operator, who alone moves a link"), _OWN_STATUS),
+    ),
+    Kind(
+        code="terms_changed",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="The terms are version {version} now, not the ones that were named.",
+        next=(NextStep("Read the terms again", None, "GET /wallet/own/terms"),),
+    ),
+    Kind(
+        code="challenge_spent",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="The link challenge was used or is too old; each can be tried once.",
+        next=(_LINK,),
+    ),
+    Kind(
+        code="not_own_account",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="The address is {what} at the venue, no account of a person's own.",
+        next=(NextStep("Link the wallet that owns the account"), _LINK),
+    ),
+    Kind(
+        code="agent_slots_full",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="The account has as many named agents as the venue allows.",
+        next=(NextStep("Revoke one at the venue, then approve the key again"), _OWN_STATUS),
+    ),
+    Kind(
+        code="account_unfunded",
+        status=409,
+        who_fixes="owner",
+        retry_safe=False,
+        sentence="The venue does not know the account before its first deposit.",
+        next=(NextStep("Deposit at the venue, then approve the key again"), _OWN_STATUS),
+    ),
+)

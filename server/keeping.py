@@ -1,0 +1,222 @@
+"""What the house does with the vaults of one chain: refresh, mark, stop, close, settle."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+import anyio
+
+from chain.again import WAYS, again
+from chain.evm import EvmChain
+from domain.facts import VaultLog, VaultState
+from domain.mandates.mandate import Mandate
+from domain.refusals import Refused
+from server.settings import Settings
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Caller, Deps
+from tools.call.run import run
+from tools.call.switches import switches
+from tools.keeper.claims import end_claims
+from tools.keeper.intake import Desk
+from tools.keeper.marks import DUST, mark_vaults
+from tools.keeper.settlement import OPERATIONS as SETTLEMENT
+from tools.keeper.settlement import due, send_for
+from tools.keeper.sums import Differing, StillDiffers, brought, compared
+
+log = logging.getLogger("wallet.keeping")
+CLAIM_S: Final = 60
+REST_S: Final = 3_600
+AT_THE_FLOOR: Final = 3
+KEEPER: Final = Caller("keeper")
+RESTING: Final = "resting"
+
+
+class Keeping:
+    """The keeper of one chain. It has a budget of time a round, and each mandate one of its own, so
+    that neither a chain nor a mandate that hangs or fails holds another.
+
+    What was tried and changed nothing, or what the chain says would revert, is left alone for an
+    hour, in every process: it costs the house no gas twice.
+    """
+
+    def __init__(self, deps: Deps, settings: Settings, holder: str, chain: EvmChain):
+        self.deps, self.chain, self._holder = deps, chain, holder
+        self._batch, self._budget_s = settings.keeper_batch, settings.keeper_budget_s
+        self.name = f"keeping chain {chain.chain_id}"
+
+    async def round(self) -> None:
+        """Everything once. Errors: `chain_unavailable`; TimeoutError past the budget."""
+        with anyio.fail_after(self._budget_s):
+            await self._round()
+
+    async def _round(self) -> None:
+        chain = self.chain
+        mandates = await self.deps.store.read(
+            lambda uow: uow.mandates.due_for_refresh(chain.chain_id, self._batch)
+        )
+        if not mandates:
+            return
+        now = self.deps.clock.now()
+        try:
+            with anyio.fail_after(self._budget_s / 2):
+                told = await chain.vault_states(
+                    [m.vault_address for m in mandates if m.vault_address], agreed=True
+                )
+        except (Refused, TimeoutError):
+            ids = [m.public_id for m in mandates]
+            await self.deps.store.write(lambda uow: uow.mandates.refreshed(ids, now))
+            raise
+        low = await self.deps.store.write(
+            lambda uow: mark_vaults(uow, self._desk(uow, now), mandates, told)
+        )
+        states = {m.public_id: s for m in mandates if (s := told.get(m.vault_address or ""))}
+        await self._act(mandates, states, low)
+        await self._compare(mandates)
+        await end_claims(self.deps, chain, mandates)
+
+    def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
+        return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
+
+    async def _act(
+        self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], low: set[str]
+    ) -> None:
+        """Stop what stood below its line on two fresh marks in a row, close what the chain stopped
+        there, settle what is closed; in dry run only say what would be done (spec 4.5).
+        """
+        dry = await self.deps.store.read(
+            lambda uow: switches(uow, self.deps.defaults).stop_line_dry_run
+        )
+        for m in mandates:
+            vault = states.get(m.public_id)
+            if vault is None:
+                continue
+            at_line = m.public_id in low and not vault.stopped
+            if at_line and (dry or self.deps.keeper is None):
+                why = "dry run" if dry else "no keeper key is set"
+                log.warning("%s stands below its stop line; %s", m.public_id, why)
+            if self.deps.keeper is None:
+                continue
+            if at_line and not dry:
+                await self._once("stop line", m, self._stop)
+            elif _to_close(m, vault):
+                await self._once("close", m, self._close)
+            if due(m, vault):
+                await self._once("settle", m, self._settle)
+
+    async def _compare(self, mandates: Sequence[Mandate]) -> None:
+        """Hold the vaults' own totals against the sums of their rows, up to where the reader has
+        compared them; what differs is read again another way, and by another node.
+        """
+        chain = self.chain
+        kept = await self.deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
+        if kept is None or kept.head is None:
+            return
+        at = await chain.block(max(0, kept.deep))
+        if at is None:
+            return
+        vaults = [m.vault_address for m in mandates if m.vault_address]
+        told = await chain.vault_states(vaults, block=at)
+        now, start = self.deps.clock.now(), chain.facts.start_block
+        differing = await self.deps.store.write(
+            lambda uow: compared(uow, self._desk(uow, now), mandates, told, start)
+        )
+        for one in differing:
+            try:
+                await self._read_again(one)
+            except Exception:
+                log.exception("reading %s again failed", one.mandate.public_id)
+
+    async def _read_again(self, one: Differing) -> None:
+        m = one.mandate
+        log.warning("%s: its vault's totals are not those of its rows", m.public_id)
+        for n, view in enumerate(self.chain.views):
+            for way in WAYS:
+                try:
+                    logs = await again(
+                        view, way, m.vault_address or "", one.blocks[0], one.blocks[-1]
+                    )
+                    now = self.deps.clock.now()
+                    await self.deps.store.write(partial(self._brought, now, one, logs))
+                except (StillDiffers, Refused):
+                    continue
+                log.warning("%s: read again whole, by %s from node %s", m.public_id, way, n + 1)
+                return
+
+    def _brought(
+        self, now: datetime, one: Differing, logs: Sequence[VaultLog], uow: UnitOfWork
+    ) -> None:
+        brought(uow, self._desk(uow, now), one, logs)
+
+    async def _stop(self, m: Mandate) -> bool:
+        """`mark()` stops the vault where the chain itself finds it below the floor; then close, if
+        the terms say so.
+        """
+        m = await send_for(self.deps, self.chain, m, "mark", [])
+        vault = await self._seen(m)
+        if _to_close(m, vault):
+            await self._close(m)
+        return vault.stopped
+
+    async def _close(self, m: Mandate) -> bool:
+        """Take every position out that has an exit; one that refuses holds no other."""
+        before = await self._seen(m)
+        for target in m.allowed_targets:
+            data = await self.chain.exit_data(target, m.vault_address or "")
+            if data is None:
+                continue
+            try:
+                m = await send_for(self.deps, self.chain, m, "unwind", [], target.address, data)
+            except Refused as refused:
+                log.warning("closing %s: %s", m.public_id, refused.refusal.reason)
+        return (await self._seen(m)).positions < before.positions
+
+    async def _settle(self, m: Mandate) -> bool:
+        asked = {"public_id": m.public_id}
+        reply = await run(SETTLEMENT[0], self.deps, KEEPER, asked, surface="house")
+        if reply.refused:
+            log.warning("settling %s: %s", m.public_id, reply.body.get("reason"))
+        return not reply.refused
+
+    async def _seen(self, m: Mandate) -> VaultState:
+        at = m.vault_address or ""
+        return (await self.chain.vault_states([at]))[at]
+
+    async def _once(
+        self, kind: str, m: Mandate, work: Callable[[Mandate], Awaitable[bool]]
+    ) -> None:
+        """Do a piece of work if nobody else has it; whether it did any good says how soon it may
+        be done again.
+        """
+        now, key = self.deps.clock.now(), m.public_id
+        until = now + timedelta(seconds=CLAIM_S)
+        if not await self.deps.store.write(
+            lambda uow: uow.work.claim(kind, key, self._holder, now, until)
+        ):
+            return
+        useful = False
+        try:
+            with anyio.fail_after(CLAIM_S):
+                useful = await work(m)
+        except Refused as refused:
+            log.warning("%s of %s: %s", kind, key, refused.refusal.reason)
+            useful = refused.code == "chain_unavailable"  # nobody knows yet
+        except Exception:
+            log.exception("%s of %s failed", kind, key)
+        await self.deps.store.write(partial(self._done, kind, key, now, useful))
+
+    def _done(self, kind: str, key: str, now: datetime, useful: bool, uow: UnitOfWork) -> None:
+        uow.work.release(kind, key, self._holder)
+        if not useful:
+            uow.work.claim(kind, key, RESTING, now, now + timedelta(seconds=REST_S))
+
+
+def _to_close(m: Mandate, vault: VaultState) -> bool:
+    """True where the vault was stopped at its floor, the terms say close, and there is anything
+    left to take out. A vault with less than 1 USDC in positions costs the house no gas.
+    """
+    stopped = vault.stopped and vault.stop_reason == AT_THE_FLOOR and not vault.settled
+    return stopped and m.on_floor == "close" and vault.positions >= DUST

@@ -1,0 +1,53 @@
+"""What `wallet doctor` says of a chain: who keeps approvals, asked of the factory itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from server.doctor import Finding, examine
+from server.settings import Settings
+from tests.world import CHAIN_ID, Evm, asking_factory, running_evm
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def evm() -> Iterator[Evm]:
+    with running_evm() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+async def _back(evm: Evm) -> AsyncIterator[None]:
+    before = evm.chain.snapshot()
+    yield
+    evm.chain.revert(before)
+
+
+async def approvals(evm: Evm, folder: Path, factory: str) -> Finding | None:
+    chain = {"rpc_url": evm.url, "usdc": evm.usdc, "factory": factory, "lens": evm.lens}
+    settings = Settings(
+        database_url=f"sqlite:///{folder / 'w.sqlite'}",
+        chains={CHAIN_ID: chain},  # type: ignore[dict-item]
+        venue_mainnet_url="http://127.0.0.1:1",
+        venue_testnet_url="http://127.0.0.1:1",
+        venue_timeout_s=1,
+    )
+    found = {f.what: f for f in await examine(settings)}
+    return found.get(f"chain {CHAIN_ID} approvals")
+
+
+async def test_the_doctor_tells_who_keeps_approvals(evm: Evm, tmp_path: Path) -> None:
+    by_service = await approvals(evm, tmp_path, evm.factory)
+    assert by_service is not None
+    assert (by_service.works, by_service.state) == (True, "kept by the service")
+    by_vault = await approvals(evm, tmp_path, await asking_factory(evm))
+    assert by_vault is not None
+    assert (by_vault.works, by_vault.state) == (True, "kept by the vaults")
+    no_factory = await approvals(evm, tmp_path, evm.market)
+    assert no_factory is not None
+    assert not no_factory.works
+    assert await approvals(evm, tmp_path, "0x" + "33" * 20) is None

@@ -1,0 +1,200 @@
+"""The keeper of several chains and mandates: none holds another, and nothing costs gas twice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+from aiohttp import web
+
+from chain import codec
+from chain.evm import EvmChain, EvmChains
+from chain.sender import Sender
+from domain.facts import Call
+from domain.money import ZERO, Usdc
+from server.keeping import REST_S
+from server.settings import Settings
+from server.ticks import Ticks
+from server.wiring import Wired
+from tests.chain.nodes import node
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from venue.networks import Networks
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+HANGING = 7
+
+
+@pytest.fixture(scope="module")
+def evm() -> Iterator[Evm]:
+    with running_evm() as running:
+        yield running
+
+
+@pytest.fixture
+async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
+    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
+        yield opened
+
+
+def keeper(world: World, chains: EvmChains | None = None, **settings: Any) -> Ticks:
+    told = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}}, **settings)  # type: ignore[dict-item]
+    return Ticks(Wired(told, world.deps, chains or world.chains, Networks({})))
+
+
+async def sent(world: World) -> int:
+    """How many transactions the house has paid for."""
+    node = world.chains.get(CHAIN_ID).node()
+    address = Sender(world.chains, world.evm.keeper_key).address
+    return await node.quantity("eth_getTransactionCount", address, "latest")
+
+
+async def refreshed(world: World, public_id: str) -> bool:
+    m = await world.store.read(lambda uow: uow.mandates.get(public_id))
+    assert m is not None
+    return m.refreshed_at is not None
+
+
+async def spend(world: World, m: Mandated, amount: str) -> None:
+    ok, _ = await world.mined(m.agent_wallet, dict((await m.execute(amount)).body), gas=900_000)
+    assert ok
+
+
+async def rounds(world: World, ticks: Ticks, count: int) -> None:
+    for _ in range(count):
+        await ticks.round()
+        world.clock.forward(seconds=30)
+        world.evm.chain.mine()
+
+
+async def test_a_chain_that_hangs_holds_no_other(world: World) -> None:
+    m = await working(world)
+    stored = await world.store.read(lambda uow: uow.mandates.get(m.id))
+    assert stored is not None
+    far = replace(stored, public_id="m_far", chain_id=HANGING)
+    await world.store.write(lambda uow: uow.mandates.add(far))
+
+    async def silent(_: web.Request, __: dict[str, Any]) -> web.StreamResponse:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with node(silent, chain_id=None) as url:
+        hanging = replace(world.evm.facts(), chain_id=HANGING, rpc_url=url)
+        chains = EvmChains([hanging, world.evm.facts()])
+        world.deps = replace(world.deps, chains=chains)
+        ticks = keeper(world, chains, keeper_budget_s=2)
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+                group.start_soon(ticks.keep)
+                while not await refreshed(world, m.id):  # while the other still hangs
+                    await anyio.sleep(0.01)
+                assert not await refreshed(world, "m_far")
+        assert await refreshed(world, "m_far"), "when it was looked at last, answer or none"
+        await chains.close()
+
+
+async def test_a_mandate_that_fails_does_not_hold_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await working(world), await working(world)
+    for m in (first, second):
+        stop = (await m.as_owner("owner_stop_call")).body["call"]
+        await world.mined(m.owner_wallet, stop)
+    call = EvmChain.vault_call
+
+    def broken(chain: EvmChain, vault: str, function: Any, *args: Any) -> Call:
+        if vault == first.vault:
+            raise RuntimeError("nobody expected that")
+        return call(chain, vault, function, *args)
+
+    monkeypatch.setattr(EvmChain, "vault_call", broken)
+    await rounds(world, keeper(world), 2)
+    assert (await first.read())["mandate"]["status"] == "stopped"
+    assert (await second.read())["mandate"]["status"] == "settled"
+
+
+async def test_a_vault_exactly_on_its_floor_or_worth_dust_costs_no_gas(world: World) -> None:
+    exact = await working(world, daily_cap_usdc="500", per_tx_cap_usdc="400")
+    await spend(world, exact, "400")
+    floor = (await world.chains.get(CHAIN_ID).vault_states([exact.vault]))[exact.vault].floor
+    lose = codec.calldata("TestMarket", "lose", (Usdc.parse("500") - floor,))
+    await world.wallets[0].send(Call(CHAIN_ID, world.evm.market, lose))
+    dust = await working(world, deposit="0.9", daily_cap_usdc="500", per_tx_cap_usdc="400")
+    await spend(world, dust, "0.8")
+    states = await world.chains.get(CHAIN_ID).vault_states([exact.vault, dust.vault])
+    worth = states[exact.vault].cash + states[exact.vault].positions
+    assert ZERO <= worth - floor <= Usdc(1)
+    before = await sent(world)
+    await rounds(world, keeper(world), 4)
+    assert await sent(world) == before
+
+
+async def test_a_mark_that_stops_nothing_is_not_paid_for_twice(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node says that the vault is worth next to nothing; the chain itself finds it well."""
+    m = await working(world)
+    read = EvmChain.vault_states
+
+    async def lying(chain: EvmChain, vaults: Any, **more: Any) -> Any:
+        told = await read(chain, vaults, **more)
+        return {v: replace(s, cash=Usdc.parse("2")) for v, s in told.items()}
+
+    monkeypatch.setattr(EvmChain, "vault_states", lying)
+    before, ticks = await sent(world), keeper(world)
+    await rounds(world, ticks, 6)
+    assert await sent(world) == before + 1
+    other = keeper(world)  # another process, or the same one after a start
+    await rounds(world, other, 2)
+    assert await sent(world) == before + 1
+    world.clock.forward(seconds=REST_S)
+    await rounds(world, other, 3)
+    assert await sent(world) == before + 2
+    assert (await m.read())["mandate"]["status"] == "working"
+
+
+async def test_what_the_chain_says_would_revert_is_not_sent(world: World) -> None:
+    """The house's key is not the one that the vaults know: `mark` is not its to call."""
+    m = await working(world, daily_cap_usdc="500", per_tx_cap_usdc="400")
+    await spend(world, m, "400")
+    lose = codec.calldata("TestMarket", "lose", (Usdc.parse("150"),))
+    await world.wallets[0].send(Call(CHAIN_ID, world.evm.market, lose))
+    stranger = Sender(world.chains, world.evm.key(9), poll_s=0.01)
+    world.deps = replace(world.deps, keeper=stranger)
+    node = world.chains.get(CHAIN_ID).node()
+    before = await node.quantity("eth_getTransactionCount", stranger.address, "latest")
+    await rounds(world, keeper(world), 4)
+    assert await node.quantity("eth_getTransactionCount", stranger.address, "latest") == before
+    assert (await m.read())["mandate"]["status"] == "working"
+
+
+async def test_the_fee_of_a_blacklisted_agent_costs_no_gas(
+    world: World,
+) -> None:
+    m = await working(world, payout_rule={"kind": "share_of_verified_gain", "bps": 1_000})
+    await spend(world, m, "100")
+    await world.mint(world.evm.market, "50")
+    chain = world.chains.get(CHAIN_ID)
+    stored = await world.store.read(lambda uow: uow.mandates.get(m.id))
+    assert stored is not None
+    for target in stored.allowed_targets:
+        data = await chain.exit_data(target, m.vault)
+        if data is not None:
+            call = chain.vault_call(m.vault, "execute", target.address, data, ZERO)
+            receipt = await m.agent_wallet.send(call, gas=900_000)
+            assert receipt["status"] == 1
+    await blacklist(world, m.agent_wallet.address)
+    await world.mined(m.owner_wallet, (await m.as_owner("owner_stop_call")).body["call"])
+    before, ticks = await sent(world), keeper(world)
+    await rounds(world, ticks, 5)
+    assert await sent(world) == before + 1  # settle, and no try to pay
+    state = (await chain.vault_states([m.vault]))[m.vault]
+    assert state.settled
+    assert state.fee_owed
+
+
+async def blacklist(world: World, address: str) -> None:
+    data = codec.calldata("TestUSDC", "setBlacklisted", (address, True))
+    await world.wallets[0].send(Call(CHAIN_ID, world.evm.usdc, data))

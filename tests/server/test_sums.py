@@ -1,0 +1,187 @@
+"""A node that leaves logs out: seen by the vault's own totals, read another way, never shown as a wrong figure."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chain.evm import EvmChains
+from domain.refusals import Refused
+from server.settings import Settings
+from server.ticks import Ticks
+from server.wiring import Wired
+from storage.verify import verify
+from tests.chain.nodes import distorted
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from venue.networks import Networks
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def evm() -> Iterator[Evm]:
+    with running_evm() as running:
+        yield running
+
+
+@pytest.fixture
+async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
+    async with a_world(sqlite_url, evm) as opened:
+        yield opened
+
+
+def by_topics(asked: dict[str, Any]) -> bool:
+    """How the reader asks."""
+    return asked["method"] == "eth_getLogs" and "topics" in asked["params"][0]
+
+
+def by_logs(asked: dict[str, Any]) -> bool:
+    return asked["method"] == "eth_getLogs"
+
+
+def by_anything(asked: dict[str, Any]) -> bool:
+    return asked["method"] in ("eth_getLogs", "eth_getBlockReceipts")
+
+
+@asynccontextmanager
+async def leaving_out(world: World, hides: Callable[[dict[str, Any]], bool]) -> AsyncIterator[str]:
+    """A node that says there are no logs in the blocks mined from now on."""
+    first = world.evm.chain.head.number + 1
+
+    def distort(asked: dict[str, Any], told: Any) -> Any:
+        if not hides(asked) or not isinstance(told.get("result"), list):
+            return told
+        kept = []
+        for item in told["result"]:
+            if int(item["blockNumber"], 16) < first:
+                kept.append(item)
+            elif "logs" in item:
+                kept.append(item | {"logs": []})
+        return told | {"result": kept}
+
+    async with distorted(world.evm.chain, distort) as url:
+        yield url
+
+
+@asynccontextmanager
+async def kept_by(world: World, *urls: str) -> AsyncIterator[Ticks]:
+    """A service that reads through these nodes."""
+    facts = replace(world.evm.facts(), rpc_url=urls[0], rpc_urls=urls[1:])
+    chains = EvmChains([facts])
+    settings = Settings(chains={CHAIN_ID: {"rpc_url": urls[0]}})  # type: ignore[dict-item]
+    deps = replace(world.deps, chains=chains)
+    yield Ticks(Wired(settings, deps, chains, Networks({})))
+    await chains.close()
+
+
+async def spend(world: World, m: Mandated, amount: str) -> None:
+    ok, _ = await world.mined(m.agent_wallet, dict((await m.execute(amount)).body), gas=900_000)
+    assert ok
+
+
+async def sums(m: Mandated) -> tuple[Any, Any, bool]:
+    told = (await m.read())["progress"]
+    return told["cash"], told["worth_est"], told.get("data_issue", False)
+
+
+@pytest.mark.parametrize("hides", [by_topics, by_logs])
+async def test_logs_that_a_node_leaves_out_are_read_another_way(
+    world: World, hides: Callable[[dict[str, Any]], bool]
+) -> None:
+    m = await working(world)
+    async with leaving_out(world, hides) as url, kept_by(world, url) as ticks:
+        await ticks.round()
+        assert await sums(m) == ("500.000000", "500.000000", False)
+        await spend(world, m, "40")
+        await spend(world, m, "30")
+        await ticks.round()
+        rows = (await m.read())["events"]
+    assert [e["kind"] for e in rows if e["reported_by"] == "chain"] == ["move", "move", "deposit"]
+    assert await sums(m) == ("430.000000", "500.000000", False)
+    assert (await verify(world.store)).ok
+
+
+async def test_what_one_node_hides_altogether_is_an_open_question_and_no_figure(
+    world: World,
+) -> None:
+    m = await working(world)
+    async with leaving_out(world, by_anything) as url:
+        async with kept_by(world, url) as ticks:
+            await ticks.round()
+            await spend(world, m, "40")
+            await ticks.round()
+            assert await sums(m) == (None, None, True)
+            assert (await m.read())["progress"]["leave_now_est"] is None
+            await ticks.round()
+            assert await sums(m) == (None, None, True)
+        async with kept_by(world, url, world.evm.url) as ticks:  # a second node, an honest one
+            await ticks.round()
+    assert await sums(m) == ("460.000000", "500.000000", False)
+    assert (await verify(world.store)).ok
+
+
+async def test_a_reading_that_does_not_add_up_writes_nothing(world: World) -> None:
+    """What a node hides may not take back what stands in the ledger."""
+    m = await working(world)
+    async with kept_by(world, world.evm.url) as ticks:
+        await ticks.round()
+        await spend(world, m, "40")
+        await ticks.round()
+    async with leaving_out(world, by_anything) as url, kept_by(world, url) as ticks:
+        await spend(world, m, "30")
+        await ticks.round()
+    rows = [e for e in (await m.read())["events"] if e["reported_by"] == "chain"]
+    assert [e["kind"] for e in rows] == ["move", "deposit"]
+    assert (await sums(m))[2] is True
+
+
+# -- more than half of the nodes
+
+
+@asynccontextmanager
+async def poorer(world: World) -> AsyncIterator[str]:
+    """A node whose lens tells of other vaults than there are."""
+
+    def distort(asked: dict[str, Any], told: Any) -> Any:
+        lens = world.evm.lens.lower()
+        if asked["method"] == "eth_call" and asked["params"][0].get("to", "").lower() == lens:
+            cash = f"{500_000_000:064x}"
+            return told | {"result": told["result"].replace(cash, f"{400_000_000:064x}")}
+        return told
+
+    async with distorted(world.evm.chain, distort) as url:
+        yield url
+
+
+def another(world: World) -> Any:
+    """A second node of the same chain, as honest as the first."""
+    return distorted(world.evm.chain, lambda _, told: told)
+
+
+async def test_two_of_three_nodes_are_believed_and_one_of_two_is_not(world: World) -> None:
+    m = await working(world)
+    honest = world.evm.url
+    async with poorer(world) as lying, another(world) as second:
+        async with kept_by(world, lying, honest, second) as ticks:
+            chain = ticks.parts.chains.get(CHAIN_ID)
+            state = (await chain.vault_states([m.vault], agreed=True))[m.vault]
+            assert str(state.cash) == "500.000000"
+        async with kept_by(world, lying, honest) as ticks:
+            chain = ticks.parts.chains.get(CHAIN_ID)
+            with pytest.raises(Refused, match="chain_unavailable"):
+                await chain.vault_states([m.vault], agreed=True)
+
+
+async def test_a_quorum_needs_more_than_half_of_the_nodes_to_answer(world: World) -> None:
+    m = await working(world)
+    dead = "http://127.0.0.1:9/"
+    async with another(world) as second, kept_by(world, world.evm.url, dead, second) as ticks:
+        chain = ticks.parts.chains.get(CHAIN_ID)
+        assert m.vault in await chain.vault_states([m.vault], agreed=True)
+    async with kept_by(world, world.evm.url, dead) as ticks:
+        with pytest.raises(Refused, match="chain_unavailable"):
+            await ticks.parts.chains.get(CHAIN_ID).vault_states([m.vault], agreed=True)

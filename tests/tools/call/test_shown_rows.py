@@ -1,0 +1,32 @@
+"""What is stored of a row and what is shown of it are one form: two writers cannot disagree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.ledger import payloads as p
+from domain.ledger.written import write
+from domain.reads.rows import payload
+from domain.reads.shapes import Payload
+from domain.rules.codes import CLAUSE_OF
+from tests.domain.ledger.test_payloads import TOLD
+from tools.call.wire import told
+
+NUMBERS = st.none() | st.sampled_from(["0.000000", "12.500000"])
+DETAILS = st.fixed_dictionaries(
+    {"clause": st.sampled_from([2, 3]), "allowed": NUMBERS, "used": NUMBERS, "attempted": NUMBERS,
+     "bound_by": st.sampled_from([None, "mandate", "policy"])}
+)  # fmt: skip
+BROKEN = st.dictionaries(st.sampled_from(sorted(CLAUSE_OF)), DETAILS, min_size=1).map(
+    lambda detail: p.Violation(codes=tuple(detail), detail=detail)
+)
+
+
+@settings(max_examples=300)
+@given(row=TOLD, violation=st.none() | BROKEN)
+def test_a_shown_payload_is_the_stored_one(row: p.Told, violation: p.Violation | None) -> None:
+    row = replace(row, violation=violation)
+    assert told(payload(row), Payload) == write(row)

@@ -1,0 +1,137 @@
+"""Closing positions after the close: the owner always, the agent fairly and for three days, so that its fee cannot be waited out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chain import codec
+from domain.facts import Call
+from domain.money import Usdc
+from tests.tools.mandates.test_calls import bought, down, sent_by_owner
+from tests.world import CHAIN_ID, Mandated, World, working
+from tools.call.wire import wire
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+async def exit_of(m: Mandated) -> dict[str, Any]:
+    """The market's own exit of everything that the vault holds there."""
+    chain = m.world.chains.get(CHAIN_ID)
+    entries = await m.world.store.read(lambda uow: uow.mandates.get(m.id))
+    assert entries is not None
+    found = [await chain.exit_data(t, m.vault) for t in entries.allowed_targets]
+    return {"target": m.world.evm.market, "data": next(d for d in found if d is not None)}
+
+
+async def closes(m: Mandated) -> None:
+    await sent_by_owner(m, (await m.as_owner("owner_stop_call")).body["call"])
+
+
+async def by_force(m: Mandated) -> bool:
+    """The agent sends the unwinding past the service; whether the vault takes it."""
+    exits = await exit_of(m)
+    chain = m.world.chains.get(CHAIN_ID)
+    call = chain.vault_call(m.vault, "unwind", exits["target"], exits["data"])
+    ok, _ = await m.world.mined(m.agent_wallet, wire(call), gas=900_000)
+    return ok
+
+
+async def test_the_agent_unwinds_after_the_owner_s_stop(world: World) -> None:
+    m = await working(world)
+    await bought(m, "60")
+    await closes(m)
+    told = await m.as_agent("mandate_unwind_call", **await exit_of(m))
+    assert told.status == 200, told.body
+    assert told.body["call"]["from"] == m.agent_wallet.address
+    ok, tx = await world.mined(m.agent_wallet, told.body["call"], gas=900_000)
+    assert ok
+    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    assert (await m.read())["progress"]["positions_est"] == "0.000000"
+
+
+async def test_the_agent_s_own_stop_leaves_it_the_window_too(world: World) -> None:
+    m = await working(world)
+    await bought(m, "60")
+    _, tx = await world.mined(m.agent_wallet, (await m.as_agent("mandate_forfeit")).body["call"])
+    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    assert (await m.as_agent("mandate_unwind_call", **await exit_of(m))).status == 200
+    assert await by_force(m)
+
+
+async def test_three_days_after_the_close_the_agent_s_window_is_over(world: World) -> None:
+    m = await working(world)
+    await bought(m, "60")
+    await closes(m)
+    world.clock.forward(days=3, minutes=1)
+    world.evm.chain.mine()
+    late = await m.as_agent("mandate_unwind_call", **await exit_of(m))
+    assert (late.status, late.body["error"]) == (409, "wrong_status")
+    assert "3 days" in late.body["reason"]
+    assert not await by_force(m)
+    assert (await m.as_owner("mandate_unwind_call", **await exit_of(m))).status == 200
+
+
+async def test_an_agent_that_was_paused_before_the_close_unwinds_nothing(world: World) -> None:
+    m = await working(world)
+    await bought(m, "60")
+    await sent_by_owner(m, (await m.as_owner("owner_pause_call")).body["call"])
+    await closes(m)
+    told = await m.as_agent("mandate_unwind_call", **await exit_of(m))
+    assert told.body["error"] == "mandate_paused"
+    assert not await by_force(m)
+
+
+@pytest.mark.parametrize(("on_floor", "status"), [("keep", 409), ("close", 200)])
+async def test_after_a_floor_stop_the_terms_say_whether_the_agent_unwinds(
+    world: World, on_floor: str, status: int
+) -> None:
+    m = await working(world, daily_cap_usdc="500", per_tx_cap_usdc="400", on_floor=on_floor)
+    await bought(m, "400")
+    chain = world.chains.get(CHAIN_ID)
+    data = codec.calldata("TestMarket", "lose", (Usdc.parse("150"),))
+    await world.wallets[0].send(Call(CHAIN_ID, world.evm.market, data))
+    await sent_by_owner(m, wire(chain.vault_call(m.vault, "mark")))
+    world.evm.chain.mine()  # from the next block on, an exit is judged by what the mark found
+    told = await m.as_agent("mandate_unwind_call", **await exit_of(m))
+    assert told.status == status, told.body
+    assert await by_force(m) is (status == 200)
+
+
+async def test_an_exit_that_the_vault_refuses_is_not_handed_to_the_agent(world: World) -> None:
+    m = await working(world)
+    await bought(m, "60")
+    await closes(m)
+    bad = {"target": world.evm.market, "data": world.deposit_data(m.vault, "1")}
+    told = await m.as_agent("mandate_unwind_call", **bad)
+    assert (told.body["error"], told.body["detail"]["revert"]["name"]) == (
+        "would_revert",
+        "TargetReverted",
+    )
+    foreign = await m.as_agent("mandate_unwind_call", target=world.evm.usdc, data="0xa9059cbb")
+    assert foreign.body["error"] == "target_not_allowed"
+
+
+async def test_without_the_chain_the_record_decides_who_may_unwind(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = await working(world)
+    await bought(m, "60")
+    exits = await exit_of(m)
+    await closes(m)
+    down(monkeypatch)
+    assert (await m.as_agent("mandate_unwind_call", **exits)).status == 200
+    world.clock.forward(days=3, minutes=1)
+    assert (await m.as_agent("mandate_unwind_call", **exits)).body["error"] == "wrong_status"
+
+
+async def test_past_the_end_the_agent_may_close_what_it_opened(world: World) -> None:
+    m = await working(world)
+    await bought(m, "60")
+    world.clock.forward(days=31)
+    world.evm.chain.mine()
+    told = await m.as_agent("mandate_unwind_call", **await exit_of(m))
+    assert told.status == 200, told.body
+    assert (await m.as_owner("owner_resume_call")).body["error"] == "not_paused"
+    assert await by_force(m)

@@ -1,0 +1,83 @@
+"""Comparing a vault's own totals with its rows, and taking rows in that make them equal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from domain.facts import VaultLog, VaultState
+from domain.mandates.mandate import Mandate
+from domain.rules.sums import agree, ahead
+from storage.unit_of_work import UnitOfWork
+from tools.keeper.intake import Desk, take_tx, unexplained
+
+BACK: Final = 128
+"""Blocks before the last agreement that are read again too: perhaps a reorganisation was there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differing:
+    """A vault whose totals are not those of its rows, and the blocks in which they parted."""
+
+    mandate: Mandate
+    vault: VaultState
+    low: int
+
+    @property
+    def blocks(self) -> range:
+        """From around the newest block at which they agreed up to the one that was compared."""
+        return range(self.low, self.vault.block.number + 1)
+
+
+class StillDiffers(Exception):  # no error: it rolls a reading back that does not add up
+    """The logs that were read do not make the rows add up to what the vault says."""
+
+
+def compared(
+    uow: UnitOfWork,
+    desk: Desk,
+    mandates: Sequence[Mandate],
+    vaults: Mapping[str, VaultState],
+    start_block: int,
+) -> list[Differing]:
+    """Note of each vault whether its totals are those of its rows at one block that the reader has
+    passed; gives those where they are not.
+    """
+    found = []
+    for m in mandates:
+        vault = vaults.get(m.vault_address or "")
+        if vault is None or not vault.exists:
+            continue
+        state, block = uow.ledger.state(m.public_id), vault.block.number
+        if ahead(state.journal, block):
+            continue
+        if agree(state.measured, vault):
+            uow.sums.agree(m.public_id, block)
+            continue
+        uow.sums.differ(m.public_id, desk.now)
+        since = uow.sums.block(m.public_id)
+        low = start_block if since is None else max(start_block, min(since, block) - BACK)
+        found.append(Differing(mandate=m, vault=vault, low=low))
+    return found
+
+
+def brought(uow: UnitOfWork, desk: Desk, one: Differing, logs: Sequence[VaultLog]) -> None:
+    """Take in what was read another way, if it makes the sums agree.
+
+    Shapes: `logs` are all that the vault left in `one.blocks`, by this reading, in chain order.
+    Errors: StillDiffers, and then nothing is written: a reading that does not explain the vault's
+    totals is no better than the one before.
+    """
+    vault, chain_id = one.mandate.vault_address or "", one.mandate.chain_id
+    m = uow.mandates.by_vault(chain_id, vault, lock=True)
+    if m is None:
+        raise StillDiffers
+    for _, tx_hash in unexplained(uow, chain_id, one.blocks, logs, m.public_id):
+        take_tx(uow, desk, m, tx_hash, ())
+    for tx_hash, told in groupby(logs, key=lambda g: g.tx_hash):
+        take_tx(uow, desk, m, tx_hash, tuple(told))
+    if not agree(uow.ledger.state(m.public_id).measured, one.vault):
+        raise StillDiffers
+    uow.sums.agree(m.public_id, one.vault.block.number)
