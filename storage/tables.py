@@ -32,10 +32,14 @@ _HALL_SORTS: Final = ("days_live", "trades_total", "net_30d", "twr_30d", "drawdo
 ON_POSTGRES: Final = {"only_on": "postgresql"}
 TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
 
-_ENDS: Final = text("ended_at IS NULL")
-_WHILE_IT_LASTS: Final[dict[str, Any]] = {"sqlite_where": _ENDS, "postgresql_where": _ENDS}
-_AGAIN: Final = text("replay_from IS NOT NULL")
-_WHILE_TO_READ: Final[dict[str, Any]] = {"sqlite_where": _AGAIN, "postgresql_where": _AGAIN}
+
+def _where(condition: str) -> dict[str, Any]:
+    """Which rows an index holds."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
+_WHILE_IT_LASTS: Final = _where("ended_at IS NULL")
+_WHILE_TO_READ: Final = _where("replay_from IS NOT NULL")
 _LATE: Final = (
     "(occurred_at + 259200000000) / 604800000000 < (created_at + 259200000000) / 604800000000"
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from storage.sql import Sql, canonical, first, maybe_moment, micros
+from storage.sql import Row, Sql, canonical, first, maybe_moment, micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,13 +312,13 @@ class ChainLog:
         ]
 
 
-def _known(row: Mapping[str, Any]) -> KnownVault:
+def _known(row: Row) -> KnownVault:
     return KnownVault(
         row["address_lower"], row["digest"], int(row["block_number"]), bool(row["deep"])
     )
 
 
-def _staged(row: Mapping[str, Any]) -> Staged:
+def _staged(row: Row) -> Staged:
     return Staged(
         int(row["block_number"]),
         row["block_hash"],
