@@ -64,13 +64,19 @@ class Faulty:
 
 @asynccontextmanager
 async def before(url: str, distort: Faulty) -> AsyncIterator[str]:
-    """A node that asks the one at `url`, and tells what `distort` makes of its answer."""
+    """A node that asks the one at `url`, and tells what `distort` makes of its answers, each of a
+    batch by itself.
+    """
     async with aiohttp.ClientSession() as session:
 
         async def handle(request: web.Request) -> web.StreamResponse:
             asked = json.loads(await request.read())
             async with session.post(url, json=asked) as answer:
-                return web.json_response(distort(asked, await answer.json()))
+                told = await answer.json()
+            if not isinstance(asked, list):
+                return web.json_response(distort(asked, told))
+            by_id = {one["id"]: one for one in told}
+            return web.json_response([distort(one, by_id[one["id"]]) for one in asked])
 
         app = web.Application(client_max_size=2**24)
         app.router.add_post("/", handle)
