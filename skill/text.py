@@ -103,16 +103,25 @@ def client_config(base_url: str) -> dict[str, object]:
 def rate_limits(config: Config) -> list[dict[str, object]]:
     """Limits a caller can run into, besides those of its mandates."""
     return [
-        {"what": "reads a key and minute", "limit": config.rate_reads, "code": "rate_limited"},
-        {"what": "writes a key and minute", "limit": config.rate_writes, "code": "rate_limited"},
+        # 0 switches a rate off, and is told as no limit.
+        {
+            "what": "reads a key and minute",
+            "limit": config.rate_reads or None,
+            "code": "rate_limited",
+        },
+        {
+            "what": "writes a key and minute",
+            "limit": config.rate_writes or None,
+            "code": "rate_limited",
+        },
         {
             "what": "requests without a key, an address and minute",
-            "limit": config.rate_anonymous,
+            "limit": config.rate_anonymous or None,
             "code": "rate_limited",
         },
         {
             "what": "drafts and proposals an owner and hour",
-            "limit": config.drafts_per_hour,
+            "limit": config.drafts_per_hour or None,
             "code": "rate_limited",
         },
         {
@@ -187,6 +196,23 @@ MET: Final = (
     "chain_unavailable",
     "rate_limited",
 )
+# Tools of a first action and of what can happen to it; the tool list describes the others.
+NEEDED: Final = frozenset(
+    {
+        "agents_me",
+        "agent_offers",
+        "markets_list",
+        "mandate_accept",
+        "mandate_get",
+        "mandate_limits",
+        "mandate_execute_call",
+        "mandate_unwind_call",
+        "mandate_report_event",
+        "mandate_report_refusal",
+        "mandate_approvals",
+        "mandate_reconcile",
+    }
+)
 _CURL: Final = 'curl -s -H "X-Service-User-Key: $KEY"'
 _JSON: Final = '-H "content-type: application/json"'
 
@@ -197,12 +223,22 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
     lines = ["---", f"name: {NAME}", f"description: {DESCRIPTION}", "---", ""]
     lines += [*_ABOUT, *(f"{n}. {step}" for n, step in enumerate(START, start=1)), ""]
     lines += [*_step(base), *_outcomes(base, config), "## Tools", ""]
+    tools = tools_of(operations)
     lines += [
-        f"- `{op.name}` ({'write' if op.writes else 'read'}): {op.summary}"
-        for op in tools_of(operations)
+        f"- `{op.name}` ({'write' if op.writes else 'read'}): {_short(op.summary)}"
+        for op in tools
+        if op.name in NEEDED
     ]
+    others = ", ".join(f"`{op.name}`" for op in tools if op.name not in NEEDED)
+    lines += ["", f"Further, each described in the tool list: {others}."]
     lines += ["", "## Refusals you will meet", "", *map(_met, MET)]
     return "\n".join([*lines, "", f"All of them: {base}/wallet/refusals.md", ""])
+
+
+def _short(summary: str) -> str:
+    """Its first sentence; the tool itself says the rest."""
+    first = summary.split(". ", 1)[0]
+    return first if first.endswith(".") else f"{first}."
 
 
 def _met(code: str) -> str:
@@ -232,14 +268,16 @@ def _step(base: str) -> list[str]:
     return [
         "## One step, from offer to report",
         "",
-        "The same tools exist over MCP, arguments flat. Offers are in agent_offers.",
+        "The same tools exist over MCP, arguments flat. $AGENT is the `agent_id` of agents_me, $MANDATE an offer's `public_id`.",
         "",
         "```sh",
         f"{_CURL} {base}/wallet/agents/me",
+        f"{_CURL} {base}/wallet/agents/$AGENT/offers",
+        f'{_CURL} "{mandate}?parts=mandate,limits"',
         f"{_CURL} -X POST {mandate}/accept",
         "```",
         "",
-        "In mandate_get: `vault_address` is $VAULT; an entry of `allowed_targets` with kind contract has the `address`",
+        "In `mandate`: `vault_address` is $VAULT; an entry of `allowed_targets` with kind contract has the `address`",
         "($MARKET), the `selector`, and `self_args`, the places where the vault's own address must stand. markets_list says how each",
         "call is encoded: selector, then every argument in 32 bytes. Deposit 10 USDC (6 decimals) into an ERC-4626 market,",
         "deposit(uint256 assets, address receiver); the market pulls what you deposit, so that is the approve_amount:",
@@ -250,12 +288,18 @@ def _step(base: str) -> list[str]:
         f'{execute}10"',
         "```",
         "",
-        "Sign and send its `{chain_id, to, data, value}` from your own address with 900,000 gas, wait for the receipt, then",
-        "report money out as `buy`, with the transaction:",
+        "Sign and send its `{chain_id, to, data, value}` from your own address with the `gas` it names, wait for the receipt,",
+        "then report money out as `buy`, with the transaction:",
         "",
         "```sh",
         f'{_CURL} -X POST -H "Idempotency-Key: buy-1" {_JSON} \\',
         f'  -d \'{{"kind": "buy", "amount_usdc": "10", "tx_hash": "\'$TX\'"}}\' {mandate}/events',
+        "```",
+        "",
+        "A report is a claim until the chain's own row is in: `pending_claims.count` falls to 0, cash and positions move. To check:",
+        "",
+        "```sh",
+        f'{_CURL} "{mandate}?parts=progress"',
         "```",
         "",
         "Back: withdraw(uint256 assets, address receiver, address owner); nothing is pulled; report money in as `sell`:",
@@ -282,7 +326,7 @@ def _outcomes(base: str, config: Config) -> list[str]:
         f"  Calldata reserves its amount for {config.reservation_s // 60} minutes against the cap of the UTC day.",
         "- **Refused**: nothing was written. Act on `error`, `remaining`, `retry_at`, `next`; the same call again only where",
         "  `retry_safe` is true. Over MCP: `isError` and `structuredContent.refusal`.",
-        "- **No answer**: never send again; ask. A report may be repeated with the SAME idempotency key.",
+        "- **No answer**: never send again; ask, by `tx_hash` or `idempotency_key`. A report may be repeated with the SAME idempotency key.",
         "",
         "```sh",
         f'{_CURL} "{base}/wallet/mandates/$MANDATE/reconcile?idempotency_key=buy-1"',

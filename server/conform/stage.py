@@ -26,7 +26,7 @@ from domain.facts import Call
 from domain.money import Usdc
 from domain.wire import JsonObject
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.listening import address_of, bound, listen
 from server.conform.proxy import Proxy
 from server.demo.people import Owner
 from server.demo.play import market_entry
@@ -269,16 +269,15 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
                 drafts_per_hour=0,
             )
             await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)
-            async with wired(settings, clock) as parts, ClientSession() as http:
+            sock = bound("127.0.0.1", 0)
+            address = address_of(sock)
+            proxy = Proxy(address)
+            front, base = await proxy.start()
+            # What the service says of itself leads to the front, which loses answers.
+            async with wired(settings, clock, address=base) as parts, ClientSession() as http:
                 server, _ = build_server(parts.deps, OPERATIONS)
-                service = await listen(
-                    build(parts.deps, OPERATIONS, mcp=mcp_app(server, parts.deps.config.base_url)),
-                    "127.0.0.1",
-                    0,
-                )
-                address = f"http://127.0.0.1:{service.addresses[0][1]}"
-                proxy = Proxy(address)
-                front, base = await proxy.start()
+                app = build(parts.deps, OPERATIONS, mcp=mcp_app(server, parts.deps.config.base_url))
+                service = await listen(app, "127.0.0.1", 0, sock=sock)
                 wallet = LocalWallet("0x" + net.chain.keys[OWNER].hex(), net.rpc_url)
                 try:
                     owner = Owner(http, address, wallet, CHAIN_ID)

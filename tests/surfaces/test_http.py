@@ -171,7 +171,7 @@ async def test_sign_in_is_single_use_and_sessions_end(service: Service) -> None:
 async def shell(service: Service, block: str, **names: str) -> list[dict[str, Any]]:
     """Run a block of the skill as it stands; the JSON of each of its calls."""
     m = service.mandate
-    env = {"PATH": os.environ["PATH"], "KEY": service.key, "MANDATE": m.id, "VAULT": m.vault, "MARKET": m.world.evm.market} | names  # fmt: skip
+    env = {"PATH": os.environ["PATH"], "KEY": service.key, "MANDATE": m.id, "VAULT": m.vault, "MARKET": m.world.evm.market, "AGENT": m.agent.user_id or ""} | names  # fmt: skip
     script = block.replace(service.world.deps.config.base_url, service.base)
     done = await anyio.run_process(
         ["bash", "-c", "set -e\n" + script.replace("curl -s", "echo; curl -sS")],
@@ -186,14 +186,18 @@ async def test_the_step_that_the_skill_shows_can_be_taken_as_it_stands(service: 
     m = service.mandate
     async with ClientSession() as http, http.get(service.base + "/wallet/skill.md") as r:
         blocks = re.findall(r"```sh\n(.*?)```", await r.text(), re.DOTALL)
-    who, deposit, report, withdraw, lost, over_mcp = blocks
-    me, accepted = await shell(service, who)
+    who, deposit, report, check, withdraw, lost, over_mcp = blocks
+    me, offers, read, accepted = await shell(service, who)
     assert (me["agent_id"], accepted["public_id"]) == (m.agent.user_id, m.id)
+    assert "items" in offers
+    assert set(read) == {"mandate", "limits"}
     (call,) = await shell(service, deposit)
     ok, tx = await m.world.mined(m.agent_wallet, call)
     assert ok
     (told,) = await shell(service, report, TX=tx)
     assert (told["event"]["kind"], told["violation"]) == ("buy", False)
+    (seen,) = await shell(service, check)
+    assert seen["progress"]["pending_claims"]["count"] == 1
     (asked,) = await shell(service, lost)
     assert asked["outcome"] == "landed"
     (back,) = await shell(service, withdraw)
