@@ -67,8 +67,9 @@ class Sender:
         rpc = chain.node()
         sketch = {"from": self.address, "to": call.to, "data": call.data}
         try:
-            # In the block that comes next where the node can, which is where it will be mined.
-            gas = rpc.number(await rpc.ask("eth_estimateGas", sketch)) * 13 // 10
+            # In the block that comes next, where it will be mined: in that of a mark of ours an
+            # exit is not judged by that mark yet.
+            gas = rpc.number(await rpc.ask("eth_estimateGas", sketch, "pending")) * 13 // 10
         except RpcFault as fault:
             if not fault.reverted:
                 raise rpc.unavailable(f"the call cannot be tried: {fault}") from None

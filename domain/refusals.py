@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from domain.next_steps import NextStep, Role, steps_for
-from domain.refusal_kinds import actions, mandates, requests, trading
+from domain.refusal_kinds import actions, mandates, orders, requests, trading
 from domain.refusal_kinds.kind import Kind
 from domain.times import timestamp
 
@@ -22,7 +22,9 @@ def _registry(*kinds: Kind) -> Mapping[str, Kind]:
     return MappingProxyType(by_code)
 
 
-REFUSALS: Final = _registry(*requests.KINDS, *mandates.KINDS, *actions.KINDS, *trading.KINDS)
+REFUSALS: Final = _registry(
+    *requests.KINDS, *mandates.KINDS, *actions.KINDS, *trading.KINDS, *orders.KINDS
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Refusal:
     retry_at: datetime | None = None
     detail: Mapping[str, object] = field(default_factory=dict)
     next: tuple[NextStep, ...] = ()
+    retry_safe: bool | None = None
 
     @property
     def fields(self) -> Sequence[Mapping[str, str]]:
@@ -54,11 +57,12 @@ class Refusal:
         steps = [s for s in (*self.next, *self.kind.next) if not (s.needs_rest and nothing_left)]
         if role is not None:
             steps = steps_for(role, steps, timed=self.retry_at is not None)
+        by_agent = role == "agent" and self.kind.caller_fixes
         block: dict[str, object] = {
             "error": self.kind.code,
             "reason": self.reason,
-            "retry_safe": self.kind.retry_safe,
-            "who_fixes": self.kind.who_fixes,
+            "retry_safe": self.kind.retry_safe if self.retry_safe is None else self.retry_safe,
+            "who_fixes": "agent" if by_agent else self.kind.who_fixes,
             "next": [n.as_json() for n in steps],
         }
         if self.remaining is not None:
@@ -108,16 +112,23 @@ def refusal(
     retry_at: datetime | None = None,
     detail: Mapping[str, object] | None = None,
     next: tuple[NextStep, ...] = (),
+    retry_safe: bool | None = None,
     **words: Any,
 ) -> Refusal:
     """Make the refusal `code`; `words` fill its sentence and are repeated in `detail` where they
-    are facts.
+    are facts. `retry_safe` is said where this refusal differs from its kind.
 
     Errors: KeyError for a code that is not in the registry, or a sentence left with a hole.
     """
     kind = REFUSALS[code]
     return Refusal(
-        kind, _Known().format(kind.sentence, **words), remaining, retry_at, detail or {}, next
+        kind,
+        _Known().format(kind.sentence, **words),
+        remaining,
+        retry_at,
+        detail or {},
+        next,
+        retry_safe,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from typing import Final
 
 from domain.wire import JsonObject
@@ -14,7 +15,8 @@ class Trading:
 
     Units: `builder_fee_tenths_bps` tenths of a basis point; `relays_per_minute` requests an
     address, 0 is off.
-    `builder_address` is EIP-55; without it no order carries a builder.
+    `builder_address` is EIP-55; without it no order carries a builder. `*_micros` millionths of a
+    USDC; `result_s` is how long the venue has to say what became of an order.
     """
 
     dexes: tuple[str, ...] = ("xyz",)
@@ -23,6 +25,20 @@ class Trading:
     allowlist: tuple[str, ...] = ()
     relays_per_minute: int = 30
     verify_pause_s: int = 2
+    cap_per_order_micros: int = 100_000_000
+    cap_per_day_micros: int = 300_000_000
+    cap_per_close_micros: int = 1_000_000_000
+    signed_in_per_order_micros: int = 50_000_000
+    signed_in_per_day_micros: int = 150_000_000
+    confirm_ttl_s: int = 120
+    order_slippage_bps: int = 100
+    close_slippage_bps: int = 300
+    max_leverage: int = 3
+    close_needs_allowlist: bool = False
+    throttle_close_reserve: int = 0
+    result_s: int = 5
+    paper_latency_ms: int = 400
+    paper_depth_share: Decimal = Decimal("0.5")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, METRICS, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
-from http_shim.identity import idempotency_key, identify, origin_of
+from http_shim.identity import KEY_HEADER, idempotency_key, identify, origin_of
 from http_shim.kept import KeptAnswers
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
@@ -185,6 +185,8 @@ def _route(op: Operation) -> Handler:
         deps = request.app[DEPS]
         arguments = await _arguments(op, request)
         address = where_from(request)
+        if op.sessions_only and KEY_HEADER in request.headers:
+            raise Refused(refusal("forbidden", why="an agent key is never an owner here"))
         caller = await identify(deps, request.headers, address=address)
         key = idempotency_key(request.headers)
         return answer(await run(op, deps, caller, arguments, key=key, address=address))

@@ -55,6 +55,7 @@ OPEN: Final[Mapping[str, str]] = {
     "DepositOut.typed_data": "EIP-712 typed data, which carries its own types",
     "VenueTypedData.domain": "the venue's own EIP-712 domain",
     "VenueTypedData.message": "a message of the venue's own types",
+    "TypedDataOut.domain": "the venue's own EIP-712 domain",
     "Relayed.data": "the venue's own JSON, passed on, cut to known fields",
     "Relayed.data[]": "the same",
     "McpTool.inputSchema": "a JSON Schema",

@@ -313,5 +313,10 @@ def doctor() -> None:
     sys.exit(0 if all(f.works for f in findings) else 1)
 
 
-for _command in (cli_trading.allowlist, cli_trading.unlink, cli_trading.signer):
+for _command in (
+    cli_trading.allowlist,
+    cli_trading.limits,
+    cli_trading.unlink,
+    cli_trading.signer,
+):
     main.add_command(_command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from domain.trading.modes import Surface
 from domain.trading.venue import Network
 from server.terminal import read_settings, run, say
 
@@ -44,6 +45,23 @@ def allowlist_log(newest: int) -> None:
     from server.maintenance import limit_log
 
     say(run(lambda: limit_log(read_settings(), newest)))
+
+
+@click.command()
+@click.argument("user_id")
+@click.option("--surface", type=click.Choice(["door", "terminal"]), required=True)
+@click.option("--per-order", help="USDC an order.")
+@click.option("--per-day", help="USDC a UTC day.")
+@click.option("--why", required=True, help="Kept in the limit log.")
+def limits(
+    user_id: str, surface: Surface, per_order: str | None, per_day: str | None, why: str
+) -> None:
+    """Set the own limits of USER_ID's orders, up or down; the operator's caps stand above them."""
+    from server.limits import set_limits
+
+    given = {"per_order_usdc": per_order, "per_day_usdc": per_day}
+    told = run(lambda: set_limits(read_settings(), user_id, surface, given, why))
+    say(f"{told.per_order} an order, {told.per_day} a day")
 
 
 def _allow(item: str, why: str, *, allowed: bool) -> None:

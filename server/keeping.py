@@ -155,25 +155,21 @@ class Keeping:
         """`mark()` stops the vault where the chain itself finds it below the floor; then close, if
         the terms say so.
         """
-        marked: list[str] = []
-        m = await send_for(self.deps, self.chain, m, "mark", marked)
+        m = await send_for(self.deps, self.chain, m, "mark", [])
         vault = await self._seen(m)
         if _to_close(m, vault):
-            await self._close(m, marked)
+            await self._close(m)
         return vault.stopped
 
-    async def _close(self, m: Mandate, marked: Sequence[str] = ()) -> bool:
-        """Take every position out that has an exit; one that refuses holds no other. `marked` is
-        the mark that was sent just before, which judges an exit from the next block on.
-        """
+    async def _close(self, m: Mandate) -> bool:
+        """Take every position out that has an exit; one that refuses holds no other."""
         before = await self._seen(m)
         for target in m.allowed_targets:
             data = await self.chain.exit_data(target, m.vault_address or "")
             if data is None:
                 continue
             try:
-                sent = list(marked)
-                m = await send_for(self.deps, self.chain, m, "unwind", sent, target.address, data)
+                m = await send_for(self.deps, self.chain, m, "unwind", [], target.address, data)
             except Refused as refused:
                 log.warning("closing %s: %s", m.public_id, refused.refusal.reason)
         return (await self._seen(m)).positions < before.positions

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +32,11 @@ from venue.addresses import plain_http_is_local
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
 _BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
+
+
+def _usdc(default: str) -> Any:
+    """A cap of orders; 0 stops them."""
+    return Field(default=Decimal(default), ge=0, le=10**9, decimal_places=6)
 
 
 class ChainSettings(BaseModel):
@@ -135,6 +141,19 @@ class Settings(BaseSettings):
     builder_fee_tenths_bps: int = Field(default=100, ge=1, le=MOST_TENTHS_BPS)
     trade_allowlist: str = ""
     relays_per_minute: int = Field(default=30, ge=0)
+    order_cap_per_order_usdc: Decimal = _usdc("100")
+    order_cap_per_day_usdc: Decimal = _usdc("300")
+    order_cap_per_close_usdc: Decimal = _usdc("1000")
+    signed_in_cap_per_order_usdc: Decimal = _usdc("50")
+    signed_in_cap_per_day_usdc: Decimal = _usdc("150")
+    order_confirm_ttl_s: int = Field(default=120, ge=10, le=600)
+    order_max_slippage_bps: int = Field(default=100, ge=0, le=10_000)
+    close_max_slippage_bps: int = Field(default=300, ge=0, le=10_000)
+    order_max_leverage: int = Field(default=3, ge=1)
+    close_needs_allowlist: str = "off"
+    throttle_close_reserve: int = Field(default=0, ge=0, le=60)
+    paper_latency_ms: int = Field(default=400, ge=0, le=10_000)
+    paper_depth_share: Decimal = Field(default=Decimal("0.5"), gt=0, le=1, decimal_places=4)
     signer_socket: Path | None = None
     signer_keys: Path | None = None
     signer_seal_file: Path | None = None
@@ -259,11 +278,28 @@ class Settings(BaseSettings):
             builder_fee_tenths_bps=self.builder_fee_tenths_bps,
             allowlist=allowlist(self.trade_allowlist),
             relays_per_minute=self.relays_per_minute,
+            cap_per_order_micros=_micros(self.order_cap_per_order_usdc),
+            cap_per_day_micros=_micros(self.order_cap_per_day_usdc),
+            cap_per_close_micros=_micros(self.order_cap_per_close_usdc),
+            signed_in_per_order_micros=_micros(self.signed_in_cap_per_order_usdc),
+            signed_in_per_day_micros=_micros(self.signed_in_cap_per_day_usdc),
+            confirm_ttl_s=self.order_confirm_ttl_s,
+            order_slippage_bps=self.order_max_slippage_bps,
+            close_slippage_bps=self.close_max_slippage_bps,
+            max_leverage=self.order_max_leverage,
+            close_needs_allowlist=is_on(self.close_needs_allowlist),
+            throttle_close_reserve=self.throttle_close_reserve,
+            paper_latency_ms=self.paper_latency_ms,
+            paper_depth_share=self.paper_depth_share,
         )
 
     def venue_urls(self) -> Mapping[Network, str]:
         """Where the venue is, by network."""
         return {"mainnet": self.venue_mainnet_url, "testnet": self.venue_testnet_url}
+
+
+def _micros(amount: Decimal) -> int:
+    return int(amount.scaleb(6))
 
 
 def _data(override: Path | None, shipped: str) -> JsonObject:

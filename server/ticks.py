@@ -13,6 +13,7 @@ from chain.evm import EvmChain
 from chain.inbound import BLOCKS_A_CALL, inbound
 from chain.reader import Reader
 from domain.refusals import Refused
+from domain.trading.modes import MARKET_NETWORK
 from server.keeping import Keeping
 from server.reading import Reading
 from server.wiring import Wired
@@ -20,8 +21,10 @@ from storage.unit_of_work import UnitOfWork
 from tools.keeper.rollup import refresh_stale
 from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
 from tools.trading.keys import check_due
+from tools.trading.orders.settling import settle_due
 
 log = logging.getLogger("wallet.ticks")
+ORDERS_S: Final = 1
 LONGEST_PAUSE_S: Final = 300
 
 
@@ -56,6 +59,7 @@ class Ticks:
                 self._forever, "failing old transfers", every, self._confirmations.expire
             )
             group.start_soon(self._forever, "checking approved keys", every, self.check_keys)
+            group.start_soon(self._forever, "settling orders", ORDERS_S, self.settle_orders)
             for chain in self.parts.chains.with_rpc():
                 name = f"transfers of chain {chain.chain_id}"
                 group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
@@ -91,11 +95,23 @@ class Ticks:
         await self._confirmations.expire()
         await self.roll_up()
         await self.check_keys()
+        await self.settle_orders()
 
     async def check_keys(self) -> None:
         """Ask the venue anew about keys that the keeper may use."""
         if self.deps.venues is not None:
             await check_due(self.deps, self.holder)
+
+    # -- orders
+
+    async def settle_orders(self) -> None:
+        """Ask the venue about orders that nobody knows the end of, and end those whose time is
+        up; then look at paper books. Every change is conditional, so that processes may share
+        this.
+        """
+        await settle_due(self.deps)
+        if self.deps.paper is not None and self.deps.venues is not None:
+            await self.deps.paper.watch(self.deps.venues.get(MARKET_NETWORK))
 
     # -- transfers and the Hall
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from domain.ports import Clock, Ids
 from server.chains import LateChains, LateKeeper, LateSignIn
 from server.chains import chain_facts as chain_facts
+from server.late_venues import LateVenues
 from server.settings import Settings
 from storage.store import open_store
 from tools.call.operation import Deps
@@ -29,6 +31,8 @@ class SystemClock:
         return datetime.now(UTC)
 
 
+log = logging.getLogger("wallet.start")
+LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order
 _BASE32: Final = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[n % 32] for n in range(256))
 
 
@@ -72,6 +76,7 @@ async def wired(
     from chain.sign_in import SiweSignIn
     from server.signer.line import SignerLine
     from server.venues import SharedWeights, venues
+    from tools.trading.paper.desk import Desk
 
     store = await open_store(settings.database_url)
     chains = EvmChains(chain_facts(settings))
@@ -79,6 +84,8 @@ async def wired(
     time = clock or SystemClock()
     networks = venues(settings, time, SharedWeights(store))
     config = settings.config(address)
+    if min(config.trading.cap_per_order_micros, config.trading.cap_per_day_micros) < LEAST_MICROS:
+        log.warning("an order cap is below 10 USDC: no order can be placed")
     if config.trading.allowlist:
         await store.write(lambda uow: uow.allowlist.seed(config.trading.allowlist, time.now()))
     deps = Deps(
@@ -92,6 +99,7 @@ async def wired(
         keeper=Sender(chains, key.get_secret_value()) if key else None,
         venues=networks,
         signer=SignerLine(settings.signer_socket) if settings.signer_socket else None,
+        paper=Desk(store=store, clock=time, trading=config.trading),
     )
     try:
         yield Wired(settings, deps, chains, networks)
@@ -106,20 +114,26 @@ async def wired_late(settings: Settings) -> AsyncIterator[Deps]:
     """The same for a process that a person waits for: what talks to chains is loaded when a call
     needs it.
     """
-    store = await open_store(settings.database_url)
-    chains, key = LateChains(settings), settings.keeper_private_key
+    from tools.trading.paper.desk import Desk
+
+    store, config = await open_store(settings.database_url), settings.config()
+    chains, key, clock = LateChains(settings), settings.keeper_private_key, SystemClock()
+    venues = LateVenues(settings, clock, store)
     deps = Deps(
         store=store,
         chains=chains,
-        clock=SystemClock(),
+        clock=clock,
         ids=SystemIds(),
-        config=settings.config(),
+        config=config,
         sign_in=LateSignIn(),
         defaults=settings.switches(),
         keeper=LateKeeper(chains, key.get_secret_value()) if key else None,
+        venues=venues,
+        paper=Desk(store=store, clock=clock, trading=config.trading),
     )
     try:
         yield deps
     finally:
+        await venues.close()
         await chains.close()
         await store.close()

@@ -12,6 +12,7 @@ from typing import Final
 from domain.next_steps import NextStep, steps_for
 from domain.refusals import REFUSALS
 from domain.settings import Config
+from skill.connecting import client_config, rate_limits
 from tools.call.describe import catalogue, hints, plain, takes_schema, tool_input
 from tools.call.operation import Operation
 
@@ -57,96 +58,6 @@ def tool_list(operations: Sequence[Operation]) -> dict[str, object]:
             for op in tools_of(operations)
         ]
     }
-
-
-def client_config(base_url: str) -> dict[str, object]:
-    """What to paste into the common clients."""
-    header = {"X-Service-User-Key": "ak_…"}
-    return {
-        "claude_code": f'claude mcp add --transport http wallet {base_url}/mcp --header "X-Service-User-Key: ak_…"',
-        "cursor": {"mcpServers": {"wallet": {"url": f"{base_url}/mcp", "headers": header}}},
-        "vscode": {
-            "servers": {"wallet": {"type": "http", "url": f"{base_url}/mcp", "headers": header}}
-        },
-        "claude_desktop": {
-            "mcpServers": {
-                "wallet": {
-                    "command": "wallet",
-                    "args": ["mcp"],
-                    "env": {"WALLET_SERVICE_USER_KEY": "ak_…"},
-                }
-            }
-        },
-        "codex": {
-            "mcp_servers": {
-                "wallet": {
-                    "command": "wallet",
-                    "args": ["mcp"],
-                    "env": {"WALLET_SERVICE_USER_KEY": "ak_…"},
-                }
-            }
-        },
-        "relay": {
-            "mcpServers": {
-                "wallet": {
-                    "command": "wallet",
-                    "args": ["mcp", "--url", base_url],
-                    "env": {"WALLET_SERVICE_USER_KEY": "ak_…"},
-                }
-            }
-        },
-        "sse": {"url": f"{base_url}/sse", "headers": header, "legacy": True},
-        "curl": f'curl -H "X-Service-User-Key: ak_…" {base_url}/wallet/agents/me',
-    }
-
-
-def rate_limits(config: Config) -> list[dict[str, object]]:
-    """Limits a caller can run into, besides those of its mandates."""
-    return [
-        # 0 switches a rate off, and is told as no limit.
-        {
-            "what": "reads a key and minute",
-            "limit": config.rate_reads or None,
-            "code": "rate_limited",
-        },
-        {
-            "what": "writes a key and minute",
-            "limit": config.rate_writes or None,
-            "code": "rate_limited",
-        },
-        {
-            "what": "requests without a key, an address and minute",
-            "limit": config.rate_anonymous or None,
-            "code": "rate_limited",
-        },
-        {
-            "what": "drafts and proposals an owner and hour",
-            "limit": config.drafts_per_hour or None,
-            "code": "rate_limited",
-        },
-        {
-            "what": "pending approvals a mandate",
-            "limit": config.pending_approvals_max,
-            "code": "rate_limited",
-        },
-        {
-            "what": "refused attempts recorded a mandate and UTC day",
-            "limit": config.refusals_per_day,
-            "code": "rate_limited",
-        },
-        {"what": "request body", "limit": "256 KiB, 32 levels deep", "code": "body_too_large"},
-        {"what": "rows a page", "limit": 200, "code": "invalid_request"},
-        {
-            "what": "validity of an approval",
-            "limit": f"{config.approval_valid_s} s",
-            "code": "approval_expired",
-        },
-        {
-            "what": "calldata reservation",
-            "limit": f"{config.reservation_s} s",
-            "code": "over_daily_cap",
-        },
-    ]
 
 
 def index(config: Config) -> dict[str, object]:

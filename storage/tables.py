@@ -38,6 +38,7 @@ def _where(condition: str) -> dict[str, Any]:
     return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 
+_WHILE_TO_ASK: Final = _where("next_check_at IS NOT NULL")
 _WHILE_IT_LASTS: Final = _where("ended_at IS NULL")
 _WHILE_TO_READ: Final = _where("replay_from IS NOT NULL")
 _LATE: Final = (
@@ -326,4 +327,54 @@ Table(
     _need("changes", Text), _may("why", Text),
     PrimaryKeyConstraint("subject", "n"),
     Index("limit_log_newest", "changed_at", "subject", "n"),
+)  # fmt: skip
+Table(
+    "orders", metadata,
+    Column("order_id", Text, primary_key=True), _need("owner_id", Text), _may("agent_id", Text), _need("mode", Text),
+    _need("network", Text), _need("status", Text), _need("version", BIG), _need("cloid", Text), _may("mandate_id", Text),
+    _need("counted_micros", BIG), _may("counted_day", Text), _may("confirm_hash", Text), _need("created_at", BIG),
+    _need("expires_at", BIG), _may("next_check_at", BIG), _need("body", Text),
+    UniqueConstraint("cloid", name="one_order_a_cloid"), UniqueConstraint("confirm_hash", name="one_order_a_confirm"),
+    Index("orders_owner", "owner_id", "status", "created_at"), Index("orders_agent", "agent_id", "status"),
+    Index("orders_mandate", "mandate_id", "counted_day"), Index("orders_ends", "status", "expires_at"),
+    Index("orders_to_ask", "next_check_at", **_WHILE_TO_ASK),
+)  # fmt: skip
+Table(
+    "order_fills", metadata,
+    _need("order_id", Text), _need("n", BIG), _may("tid", BIG), _need("body", Text),
+    PrimaryKeyConstraint("order_id", "n"), UniqueConstraint("order_id", "tid", name="one_fill_a_trade"),
+)  # fmt: skip
+Table(
+    "order_counters", metadata,
+    _need("scope", Text), _need("day", Text), _need("used_micros", BIG), _need("reserved_micros", BIG),
+    PrimaryKeyConstraint("scope", "day"),
+)  # fmt: skip
+Table(
+    "own_limits", metadata,
+    _need("user_id", Text), _need("surface", Text), _need("per_order_micros", BIG), _need("per_day_micros", BIG),
+    PrimaryKeyConstraint("user_id", "surface"),
+)  # fmt: skip
+Table(
+    "signer_nonces", metadata,
+    Column("signer", Text, primary_key=True), _need("last", BIG),
+)  # fmt: skip
+Table(
+    "paper_books", metadata,
+    Column("book", Text, primary_key=True), _need("owner_id", Text), _may("agent_id", Text), _need("name", Text),
+    _need("start_micros", BIG), _need("model", Text), _need("created_at", BIG),
+    UniqueConstraint("owner_id", "name", name="one_paper_book_a_name"), Index("paper_books_agent", "agent_id"),
+)  # fmt: skip
+Table(
+    "paper_entries", metadata,
+    _need("book", Text), _need("n", BIG), _need("kind", Text), _need("ref", Text), _need("at", BIG), _may("snapshot", Text),
+    _need("body", Text), _need("prev_hash", Text), _need("row_hash", Text), PrimaryKeyConstraint("book", "n"),
+    UniqueConstraint("book", "kind", "ref", name="one_paper_entry_a_ref"), Index("paper_entries_snapshot", "snapshot"),
+)  # fmt: skip
+Table(
+    "paper_snapshots", metadata,
+    Column("hash", Text, primary_key=True), _need("coin", Text), _need("at", BIG), _need("body", Text),
+)  # fmt: skip
+Table(
+    "paper_watch", metadata,
+    Column("book", Text, primary_key=True), _need("seen_at", BIG), _may("due_at", BIG), Index("paper_watch_due", "due_at"),
 )  # fmt: skip

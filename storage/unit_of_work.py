@@ -11,7 +11,10 @@ from storage.rows.chainlog import ChainLog
 from storage.rows.hall import Hall
 from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
+from storage.rows.limits import OrderCounters, OwnLimits
 from storage.rows.mandates import Mandates
+from storage.rows.orders import Orders, SignerNonces
+from storage.rows.paper import PaperBooks
 from storage.rows.policies import Policies
 from storage.rows.sums import Sums
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
@@ -118,6 +121,31 @@ class UnitOfWork:
         return TradeAllowlist(self.sql)
 
     @cached_property
+    def orders(self) -> Orders:
+        """Orders and their fills."""
+        return Orders(self.sql)
+
+    @cached_property
+    def signer_nonces(self) -> SignerNonces:
+        """Nonces of what wallets sign for the venue."""
+        return SignerNonces(self.sql)
+
+    @cached_property
+    def order_counters(self) -> OrderCounters:
+        """What is ordered a day."""
+        return OrderCounters(self.sql)
+
+    @cached_property
+    def own_limits(self) -> OwnLimits:
+        """People's own limits of orders."""
+        return OwnLimits(self.sql)
+
+    @cached_property
     def limit_log(self) -> LimitLog:
         """Changes of who may trade live, and of how much."""
         return LimitLog(self.sql)
+
+    @cached_property
+    def paper(self) -> PaperBooks:
+        """Paper books."""
+        return PaperBooks(self.sql)

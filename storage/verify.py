@@ -21,12 +21,13 @@ from storage.rows.row import event_of, row_hash
 from storage.rows.transfers import BOTH_SUMS
 from storage.sql import Row
 from storage.store import Store
+from storage.verify_paper import books_of, prove_book, prove_snapshots
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it must be; `of` is a mandate's public id or an agent's id, `seq`
-    the row, if one.
+    """Something that is not as it must be; `of` is a mandate's public id, an agent's id, a paper
+    book or a snapshot's hash, `seq` the row, if one.
     """
 
     of: str
@@ -42,6 +43,8 @@ class Report:
     rows: int = 0
     checkpoints: int = 0
     balances: int = 0
+    paper_books: int = 0
+    paper_entries: int = 0
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -50,9 +53,12 @@ class Report:
         return not self.findings
 
     def as_json(self) -> dict[str, Any]:
-        """Shape `{ok, ledgers, rows, checkpoints, balances, findings[] {of, seq, what}}`."""
+        """Shape `{ok, ledgers, rows, checkpoints, balances, paper_books, paper_entries, findings[]
+        {of, seq, what}}`.
+        """
         found = [{"of": f.of, "seq": f.seq, "what": f.what} for f in self.findings]
-        told = {n: getattr(self, n) for n in ("ok", "ledgers", "rows", "checkpoints", "balances")}
+        names = ("ok", "ledgers", "rows", "checkpoints", "balances", "paper_books", "paper_entries")
+        told = {n: getattr(self, n) for n in names}
         return told | {"findings": found}
 
 
@@ -121,8 +127,8 @@ class Walk:
 
 
 async def verify(source: Store | str) -> Report:
-    """Verify every ledger and every balance of a store's database, or of the one behind a URL; on a
-    connection of its own, one snapshot a ledger.
+    """Verify every ledger, every balance and every paper book of a store's database, or of the one
+    behind a URL; on a connection of its own, one snapshot a ledger.
     """
     url, report = source if isinstance(source, str) else source.url, Report()
     async with long_reader(url) as reader:
@@ -133,6 +139,8 @@ async def verify(source: Store | str) -> Report:
                 await _ledger(reader, public_id, report)
         async with reader.snapshot():
             await _balances(reader.rows(BOTH_SUMS), report)
+        async with reader.snapshot():
+            await _paper(reader, report)
     return report
 
 
@@ -207,6 +215,16 @@ def _checkpoint(walk: Walk, text: str | None) -> None:
         return
     if checkpointed(text, walk.hash) != walk.state:
         walk.find("the checkpoint is not the fold of the rows up to it", walk.seq)
+
+
+async def _paper(reader: LongReader, report: Report) -> None:
+    """Replay every paper book against the snapshots that filled it."""
+    for book in await books_of(reader):
+        entries, found = await prove_book(reader, book)
+        report.paper_books += 1
+        report.paper_entries += entries
+        report.findings += [Finding(*told) for told in found]
+    report.findings += [Finding(*told) for told in await prove_snapshots(reader)]
 
 
 async def _balances(places: AsyncIterator[Row], report: Report) -> None:

@@ -269,7 +269,9 @@ async def working(
 ) -> Mandated:
     """A mandate whose vault stands and is funded."""
     m = await signed(world, **terms)
-    create = (await m.as_owner("owner_create_call")).body
+    reply = await m.as_owner("owner_create_call")
+    assert reply.status == 200, reply.body
+    create = reply.body
     ok, tx = await world.mined(m.owner_wallet, create["call"])
     assert ok
     attached = await m.as_owner("owner_vault_attach", tx_hash=tx)

@@ -33,6 +33,11 @@ from tools.trading import (
     relay,
     verify,
 )
+from tools.trading.door import closing, desk
+from tools.trading.door import orders as door_orders
+from tools.trading.door import products as door_products
+from tools.trading.orders import changing, reads, routes, status
+from tools.trading.paper import books as paper_books
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *signin.OPERATIONS,
@@ -71,4 +76,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *own_status.OPERATIONS,
     *enable.OPERATIONS,
     *verify.OPERATIONS,
+    *routes.OPERATIONS,
+    *changing.OPERATIONS,
+    *reads.OPERATIONS,
+    *status.OPERATIONS,
+    *door_products.OPERATIONS,
+    *desk.OPERATIONS,
+    *door_orders.OPERATIONS,
+    *closing.OPERATIONS,
+    *paper_books.OPERATIONS,
 )

@@ -172,13 +172,30 @@ class Client:
     async def post(
         self, action: Mapping[str, Any], nonce: int, signature: Mapping[str, Any], *, lane: Lane
     ) -> Told:
-        """Post a signed action once; weight 1.
+        """Post a user-signed action once; weight 1.
+
+        Errors: `venue_unavailable` where nothing can have been sent.
+        """
+        raw = await self.send({"action": action, "nonce": nonce, "signature": signature}, lane=lane)
+        told = Told("unknown") if raw is None else _told(raw)
+        self.count_answer(raw, told.outcome, told.kind)
+        return told
+
+    def count_answer(self, raw: bytes | None, outcome: str, kind: str | None) -> None:
+        """Count an answer to an action whose form, or whose words, are not known here."""
+        if raw is not None and outcome == "unknown":
+            self.met.count(EXCHANGE, "form")
+        if kind == OTHER:
+            self.met.count(EXCHANGE, "words")
+
+    async def send(self, envelope: Mapping[str, object], *, lane: Lane) -> bytes | None:
+        """Post a signed envelope once, weight 1; None where it was sent and not answered.
 
         Errors: `venue_unavailable` where nothing can have been sent.
         """
         spending = await self._budget.take(lane, 1)
         # The key order of the action is that of its hash; orjson keeps it.
-        body = orjson.dumps({"action": action, "nonce": nonce, "signature": signature})
+        body = orjson.dumps(envelope)
         try:
             async with (
                 asyncio.timeout(self._timeout_s),
@@ -194,14 +211,9 @@ class Client:
             await self._settle(spending, 0)
             raise unavailable(f"no connection ({type(error).__name__})") from None
         except (ClientError, OSError, TimeoutError, _Nothing):
-            return Told("unknown")
+            return None
         # No source says that a 429 is refused before it is processed, so it is unknown like a 500.
-        told = _told(raw) if response.status == 200 else Told("unknown")
-        if response.status == 200 and told.outcome == "unknown":
-            self.met.count(EXCHANGE, "form")
-        if told.kind == OTHER:
-            self.met.count(EXCHANGE, "words")
-        return told
+        return raw if response.status == 200 else None
 
 
 def unavailable(why: str, retry_after_s: int = 2) -> Refused:

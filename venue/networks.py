@@ -10,6 +10,7 @@ import orjson
 
 from domain.ports import Clock
 from domain.refusals import Refused, refusal
+from domain.trading.orders import CancelAction, Envelope, OrderAction
 from domain.trading.venue import (
     Abstraction,
     AgentApproval,
@@ -18,14 +19,19 @@ from domain.trading.venue import (
     DexAccount,
     Held,
     Lane,
+    Leverage,
     Network,
+    OrderSeen,
     Perp,
+    Placed,
     Relay,
     SpotBalance,
     Told,
+    ToSign,
     UserRole,
+    VenueFill,
 )
-from venue import actions, signing, values
+from venue import actions, orders, signing, values
 from venue.cache import Cache
 from venue.client import Client, unavailable
 from venue.signing import Signature
@@ -261,6 +267,64 @@ class VenueNetwork:
         )
         self._own.drop(("agents", signer.lower()))
         return told
+
+    # -- orders
+
+    def held_book(self, coin: str, good_for_s: int) -> Book | None:
+        """The book of a coin that is held."""
+        held = self._own.peek(("book", coin), good_for_s)
+        return None if held is None else held.value[0]
+
+    async def leverage(
+        self, user: str, coin: str, *, lane: Lane, good_for_s: int
+    ) -> Held[Leverage]:
+        """The account's own setting for a product."""
+        kind, made, who = "activeAssetData", values.leverage, user.lower()
+        key = (kind, who, coin)
+        return await self._held(key, good_for_s, lane, kind, made, True, user=who, coin=coin)
+
+    def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
+        """What an order key signs."""
+        return orders.to_sign(self._network, action, envelope)
+
+    def action_signer(
+        self,
+        action: OrderAction | CancelAction,
+        envelope: Envelope,
+        signature: Mapping[str, object],
+    ) -> str | None:
+        """Who signed an action for this network."""
+        digest = signing.l1_digest(self._network, orders.hash_of(action, envelope))
+        return signing.signer(digest, _parsed(signature))
+
+    async def place(
+        self,
+        action: OrderAction | CancelAction,
+        envelope: Envelope,
+        signature: Mapping[str, object],
+        *,
+        lane: Lane,
+    ) -> Placed:
+        """Post exactly these bytes, once."""
+        body = orders.enveloped(action, envelope, _parsed(signature))
+        raw = await self.client.send(body, lane=lane)
+        told = orders.placed(raw)
+        self.client.count_answer(raw, told.outcome, told.kind)
+        return told
+
+    async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
+        """Where an order stands."""
+        answer = await self.client.ask("orderStatus", lane, user=user.lower(), oid=cloid)
+        return values.order_seen(answer.data)
+
+    async def fills(self, user: str, since: datetime, *, lane: Lane) -> tuple[VenueFill, ...]:
+        """An account's fills from a time on."""
+        start = int(since.timestamp() * 1_000)
+        answer = await self.client.ask("userFillsByTime", lane, user=user.lower(), startTime=start)
+        read = values.fills(answer.data)
+        if read is None:
+            raise unavailable("its fills cannot be read")
+        return read
 
 
 class Networks:

@@ -229,6 +229,41 @@ CLEARINGHOUSE: Final = obj(
     },
     {"crossMarginSummary": soft(_SUMMARY), "crossMaintenanceMarginUsed": soft_figure},
 )
+# Money rests on these, so a figure that cannot be read makes the answer none.
+_FILL: Final = obj(
+    {
+        "coin": text,
+        "px": figure,
+        "sz": figure,
+        "side": text,
+        "time": whole,
+        "oid": whole,
+        "tid": whole,
+        "fee": figure,
+        "closedPnl": figure,
+    },
+    {
+        "builderFee": maybe(figure),
+        "cloid": _soft_text,
+        "startPosition": soft_figure,
+        "dir": _soft_text,
+        "hash": _soft_text,
+        "crossed": soft(flag),
+        "feeToken": _soft_text,
+        "twapId": _soft_whole,
+        "liquidation": soft(maybe(obj({}))),
+    },
+)
+_ACTIVE: Final = obj(
+    {"leverage": _LEVERAGE},
+    {
+        "user": _soft_text,
+        "coin": _soft_text,
+        "maxTradeSzs": soft(rows(figure)),
+        "availableToTrade": soft(rows(figure)),
+        "markPx": soft_figure,
+    },
+)
 _BALANCE: Final = obj(
     {"token": whole, "total": figure, "hold": figure}, {"coin": _soft_text, "entryNtl": soft_figure}
 )
@@ -275,6 +310,8 @@ READS: Final[Mapping[str, Read]] = {
         Read("userRole", 60, _ROLE),
         Read("userAbstraction", 20, word(get_args(Abstraction))),
         Read("orderStatus", 2, _STATUS),
+        Read("activeAssetData", 20, _ACTIVE),
+        Read("userFillsByTime", 20, each(_FILL), 2_000),
         Read("perpCategories", 20, rows(pair(text, text))),
         Read("perpConciseAnnotations", 20, rows(pair(text, _ANNOTATION))),
         Read("perpsAtOpenInterestCap", 20, rows(text)),

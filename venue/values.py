@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, get_args
-
-import orjson
 
 from domain.trading.venue import (
     Abstraction,
@@ -16,11 +13,16 @@ from domain.trading.venue import (
     Book,
     DexAccount,
     Level,
+    Leverage,
     MarginMode,
+    OrderSeen,
     Perp,
     Position,
+    SeenAs,
     SpotBalance,
     UserRole,
+    VenueFill,
+    book_hash,
 )
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -102,7 +104,7 @@ def book(told: Mapping[str, Any]) -> Book | None:
     ]
     if at is None or any(level.px <= 0 or level.size <= 0 for side in sides for level in side):
         return None
-    named = hashlib.sha256(orjson.dumps([told["coin"], told["time"], told["levels"]])).hexdigest()
+    named = book_hash(told["coin"], at, sides[0], sides[1])
     return Book(told["coin"], at, sides[0], sides[1], named)
 
 
@@ -151,6 +153,83 @@ def balances(told: Mapping[str, Any]) -> tuple[SpotBalance, ...]:
     return tuple(
         SpotBalance(b["token"], Decimal(b["total"]), Decimal(b["hold"])) for b in told["balances"]
     )
+
+
+# The venue's words for where an order stands, by what they come to; venue page 1.1.
+_CANCELLED: Final = frozenset(
+    {
+        "canceled", "marginCanceled", "vaultWithdrawalCanceled", "openInterestCapCanceled",
+        "selfTradeCanceled", "reduceOnlyCanceled", "siblingFilledCanceled", "delistedCanceled",
+        "liquidatedCanceled", "outcomeSettledCanceled", "scheduledCancel", "internalCancel",
+    }
+)  # fmt: skip
+_REFUSED: Final = frozenset(
+    {
+        "rejected", "tickRejected", "minTradeNtlRejected", "perpMarginRejected",
+        "reduceOnlyRejected", "badAloPxRejected", "iocCancelRejected", "badTriggerPxRejected",
+        "marketOrderNoLiquidityRejected", "positionIncreaseAtOpenInterestCapRejected",
+        "positionFlipAtOpenInterestCapRejected", "tooAggressiveAtOpenInterestCapRejected",
+        "openInterestIncreaseRejected", "insufficientSpotBalanceRejected", "oracleRejected",
+        "perpMaxPositionRejected", "tooManyOpenOrdersRejected",
+    }
+)  # fmt: skip
+
+
+def seen_as(status: str) -> SeenAs:
+    """What a status comes to; one that is not known is neither an end nor a fill."""
+    if status in ("open", "triggered"):
+        return "open"
+    if status == "filled":
+        return "filled"
+    if status in _CANCELLED:
+        return "cancelled"
+    return "refused" if status in _REFUSED else "unknown"
+
+
+def order_seen(told: Any) -> OrderSeen | None:
+    """Where an order stands; None where the venue knows of none."""
+    if told["status"] != "order" or "order" not in told:
+        return None
+    update = told["order"]
+    order = update["order"]
+    return OrderSeen(
+        oid=order["oid"],
+        coin=order["coin"],
+        status=update["status"],
+        seen_as=seen_as(update["status"]),
+        size=decimal(order.get("origSz")),
+        left=decimal(order["sz"]),
+    )
+
+
+def fills(told: Sequence[Any]) -> tuple[VenueFill, ...] | None:
+    """Fills, oldest first; None where the time of one cannot be read."""
+    read = []
+    for row in told:
+        at = moment(row["time"])
+        if at is None:
+            return None
+        read.append(
+            VenueFill(
+                coin=row["coin"],
+                px=Decimal(row["px"]),
+                size=Decimal(row["sz"]),
+                is_buy=row["side"] == "B",
+                at=at,
+                oid=row["oid"],
+                tid=row["tid"],
+                fee=Decimal(row["fee"]),
+                builder_fee=Decimal(row.get("builderFee") or 0),
+                closed_pnl=Decimal(row["closedPnl"]),
+                cloid=row.get("cloid"),
+            )
+        )
+    return tuple(sorted(read, key=lambda f: (f.at, f.tid)))
+
+
+def leverage(told: Any) -> Leverage:
+    """An account's setting for one product."""
+    return Leverage(told["leverage"]["value"], told["leverage"]["type"] == "cross")
 
 
 def role(told: Mapping[str, Any]) -> UserRole:

@@ -12,7 +12,10 @@ WhoFixes = Literal["agent", "owner", "keeper", "operator", "venue", "nobody"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One row of the registry (contract 1)."""
+    """One row of the registry (contract 1).
+
+    `caller_fixes`: where an agent called, the agent mends it in the owner's place.
+    """
 
     code: str
     status: int
@@ -20,6 +23,7 @@ class Kind:
     retry_safe: bool
     sentence: str
     next: tuple[NextStep, ...] = ()
+    caller_fixes: bool = False
 
 
 READ_MANDATE = NextStep(

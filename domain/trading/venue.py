@@ -3,7 +3,8 @@ number, is None."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -75,6 +76,15 @@ class Book:
     bids: tuple[Level, ...]
     asks: tuple[Level, ...]
     hash: str
+
+
+def book_hash(coin: str, at: datetime, bids: Sequence[Level], asks: Sequence[Level]) -> str:
+    """The name of a snapshot: SHA-256 over its coin, its time and every level as the venue wrote
+    it.
+    """
+    sides = (",".join(f"{v.px:f} {v.size:f} {v.orders}" for v in side) for side in (bids, asks))
+    text = "|".join((coin, at.isoformat(), *sides))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +182,76 @@ class Relay:
         "portfolio",
     ]
     parameters: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Leverage:
+    """An account's setting for one product."""
+
+    value: int
+    cross: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToSign:
+    """An action as it is signed: its ordered JSON, its bytes, their hash, and the typed data over
+    it.
+    """
+
+    action_json: str
+    action_msgpack: str
+    action_hash: str
+    typed_data: Mapping[str, object]
+
+
+# `done`: a cancellation that the venue took.
+Outcome = Literal["filled", "resting", "refused", "done", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """How the venue took an order. `unknown`: it was sent, and may have been taken.
+
+    Units: `size` in the coin.
+    """
+
+    outcome: Outcome
+    oid: int | None = None
+    size: Decimal | None = None
+    avg_px: Decimal | None = None
+    words: str | None = None
+    kind: str | None = None
+
+
+# What an order's own status at the venue comes to. `open` may still trade; a word that is not known
+# is neither an end nor a fill.
+SeenAs = Literal["open", "filled", "cancelled", "refused", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderSeen:
+    """Where an order stands at the venue. Units: sizes in the coin; `left` did not trade."""
+
+    oid: int
+    coin: str
+    status: str
+    seen_as: SeenAs
+    size: Decimal | None
+    left: Decimal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueFill:
+    """One fill of an account. Units: fee and result in USDC; `fee` includes the builder's."""
+
+    coin: str
+    px: Decimal
+    size: Decimal
+    is_buy: bool
+    at: datetime
+    oid: int
+    tid: int
+    fee: Decimal
+    builder_fee: Decimal
+    closed_pnl: Decimal
+    cloid: str | None

@@ -38,7 +38,7 @@ from server.maintenance import create_house_key
 from server.process import serve_until
 from server.settings import ChainSettings, Settings
 from server.wiring import chain_facts
-from skill.text import client_config
+from skill.connecting import client_config
 
 GIB: Final = Usdc.parse("10000")
 

@@ -30,9 +30,6 @@ TO_SPLIT = {
 # What no line of shipped code names, and why it is there.
 FOR_OTHERS: Mapping[str, str] = {
     "storage.verify.verify_export": "proves an export offline: for whoever was handed one",
-    "domain.trading.builder.order_fee": "the rule of what an order carries, for the order routes",
-    "venue.actions.cancel_by_cloid": "an action that the signer takes, for the order routes",
-    "venue.signing.l1_typed_data": "what a wallet shows of an order, for the order routes",
 }
 
 # Methods that no line of shipped code calls by name, and who does.
@@ -44,7 +41,7 @@ CALLED_BY_OTHERS: Mapping[str, str] = {
     "server.settings.Settings.settings_customise_sources": "pydantic-settings",
     "venue.cache.Cache.bytes_held": "tests of the bound on what is held",
     "venue.devvenue.core.DevVenue.sub_account": "tests that need one on the stage",
-    "domain.ports.Venue.agent_typed_data": "a wallet that is to sign an approval",
+    "domain.trading.port.Venue.agent_typed_data": "a wallet that is to sign an approval",
     "venue.networks.VenueNetwork.agent_typed_data": "a wallet that is to sign an approval",
 }
 

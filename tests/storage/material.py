@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
+from domain.trading.orders import OrderFill
+from domain.trading.paper.entries import Gap, Model, PaperBook
+from domain.trading.venue import Book
 from storage.rows.identities import Agent
 from storage.rows.row import event_of
 from storage.sql import Row
@@ -149,6 +153,11 @@ async def run_sql(store: Store, text: str, **values: Any) -> int:
     return await store.write(lambda uow: uow.sql.run(text, **values))
 
 
+def an_order_fill() -> OrderFill:
+    one = Decimal("0.5")
+    return OrderFill(px=one, size=one, fee=one, builder_fee=one, closed_pnl=one, at=NOW, tid=7)
+
+
 def rows_of(uow: UnitOfWork, public_id: str) -> list[Row]:
     """Every stored row as it is, oldest first."""
     return list(
@@ -175,3 +184,21 @@ def summed(uow: UnitOfWork, agent_id: str) -> list[tuple[int, str, str, int]]:
         id=agent_id,
     )
     return [(int(r["chain_id"]), r["asset"], r["state"], int(r["amount"])) for r in rows]
+
+
+def write_paper(uow: UnitOfWork) -> None:
+    """A paper book with one entry, and a snapshot."""
+    model = Model(depth_share=Decimal("0.5"), latency_ms=400)
+    uow.paper.open(
+        PaperBook(
+            book="b_1",
+            owner_id="u_1",
+            agent_id=None,
+            name="Paper",
+            start_micros=10**10,
+            model=model,
+            created_at=NOW,
+        )
+    )
+    uow.paper.append("b_1", "x", NOW, {}, Gap(since=NOW, until=NOW + timedelta(hours=1)))
+    uow.paper.keep(Book("BTC", NOW, (), (), "00"))

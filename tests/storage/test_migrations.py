@@ -23,7 +23,17 @@ from storage.tables import metadata
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 
-APPEND_ONLY = ("ledger_events", "policy_changes", "balance_events", "venue_intents", "limit_log")
+APPEND_ONLY = (
+    "ledger_events",
+    "policy_changes",
+    "balance_events",
+    "venue_intents",
+    "order_fills",
+    "limit_log",
+    "paper_books",
+    "paper_entries",
+    "paper_snapshots",
+)
 
 
 def _differences(url: str) -> list[object]:
@@ -63,7 +73,7 @@ def _differences(url: str) -> list[object]:
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
     migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == migrate.latest() == "0015"
+    assert migrate.current(empty_url) == migrate.latest() == "0017"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 
@@ -127,6 +137,8 @@ async def _one_row_each(store: Store) -> None:
             m.NOW,
         )
         uow.venue.add_intent("in_1", "u_1", "note", {"text": "x"}, m.NOW, None)
+        uow.orders.add_fills("o_1", [m.an_order_fill()])
+        m.write_paper(uow)
         uow.allowlist.put("u_abcdefgh23", allowed=True, now=m.NOW, by="operator", why="known")
 
     await store.write(work)
@@ -141,7 +153,11 @@ async def test_rows_of_a_record_cannot_be_changed(store: Store, table: str) -> N
         "policy_changes": "changes",
         "balance_events": "ref_id",
         "venue_intents": "body",
+        "order_fills": "body",
         "limit_log": "why",
+        "paper_books": "name",
+        "paper_entries": "body",
+        "paper_snapshots": "body",
     }[table]
     statements = [f"UPDATE {table} SET {column} = 'x'", f"DELETE FROM {table}"]
     if store.url.startswith("postgresql"):

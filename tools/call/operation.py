@@ -13,8 +13,10 @@ from pydantic import BaseModel, ConfigDict
 from domain.next_steps import NextStep, Role
 from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignIn, Venues
 from domain.settings import Config, Switches
+from domain.trading.throttle import Throttle
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
+from tools.call.paper import PaperDesk
 from tools.call.rates import Rates
 
 # What a call weighs against the rate limits that reads much, or asks a chain.
@@ -71,6 +73,8 @@ class Deps:
     rates: Rates = field(default_factory=Rates)
     venues: Venues | None = None
     signer: OrderSigner | None = None
+    throttle: Throttle = field(default_factory=Throttle)
+    paper: PaperDesk | None = None
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -165,6 +169,9 @@ class Effect(Generic[B, D]):
 Passing = Callable[[Deps, Caller, Any], Awaitable[Reply]]
 
 
+Counting = Callable[[Deps, Caller], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Operation:
     """One thing the service does: an MCP tool, a route, an OpenAPI path and a line of skill.md are
@@ -192,6 +199,8 @@ class Operation:
     gather: Gather | None = None
     effect: Effect[Any, Any] | None = None
     passes: Passing | None = None
+    counts: Counting | None = None
+    sessions_only: bool = False
     writes: bool = False
     weight: int = 1
     relays: bool = False

@@ -119,6 +119,8 @@ async def _run(
     if surface == "mcp" and op.behind_door and not await door_is_open(deps):
         raise Refused(refusal("door_off"))
     check_role(op, caller)
+    if op.counts is not None:
+        await op.counts(deps, caller)
     countable(arguments)
     verbatim = {n: arguments[n] for n in op.verbatim if n in arguments}
     arguments = legible({n: v for n, v in arguments.items() if n not in verbatim}) | verbatim

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import Field
@@ -113,14 +113,13 @@ async def send_for(
     if deps.keeper is None:
         raise Refused(refusal("not_configured", what="the keeper's key"))
     call = chain.vault_call(m.vault_address or "", function, *args)
-    tried = await chain.simulate(replace(call, sender=deps.keeper.address))
-    # An exit behind a mark of ours is judged by that mark from the next block on: a try at the
-    # newest block, which is the mark's own, says nothing of it.
-    if not tried.ok and not (function == "unwind" and sent):
-        why = tried.revert.name if tried.revert is not None else "without a reason"
-        log.warning("%s: %s() would revert now: %s", m.public_id, function, why)
+    try:
+        receipt = await deps.keeper.send(call)
+    except Refused as refused:
+        if refused.refusal.kind.code != "would_revert":
+            raise
+        log.warning("%s: %s() would revert now: %s", m.public_id, function, refused.refusal.reason)
         return m
-    receipt = await deps.keeper.send(call)
     sent.append(receipt.tx_hash)
     now = deps.clock.now()
 

@@ -15,6 +15,7 @@ from domain.trading.own import Link
 from domain.trading.venue import Network
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Gives, Takes
+from tools.call.paper import PaperDesk
 from tools.call.switches import switches
 
 NetworkName = Annotated[
@@ -81,6 +82,13 @@ def venue_of(deps: Deps, network: Network) -> Venue:
     if deps.venues is None:
         raise Refused(refusal("not_configured", what="the venue"))
     return deps.venues.get(network)
+
+
+def desk_of(deps: Deps) -> PaperDesk:
+    """What stands behind paper orders. Errors: `not_configured`."""
+    if deps.paper is None:
+        raise Refused(refusal("not_configured", what="a desk for paper orders"))
+    return deps.paper
 
 
 def signed_in(caller: Caller) -> str:

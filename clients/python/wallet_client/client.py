@@ -73,6 +73,12 @@ class WalletClient(Transport):
             "PUT", f"/wallet/admin/switches/{name}", models.SwitchOut, body={"value": value}
         )
 
+    async def agent_status(self, *, agent_id: str | None = None) -> models.AgentStatusOut:
+        """Whether an agent's live orders go through, why not, its caps and paper books."""
+        return await self.ask(
+            "GET", "/wallet/agent/status", models.AgentStatusOut, query={"agent_id": agent_id}
+        )
+
     async def owner_agent_register(
         self, *, name: str, address: str | None = None
     ) -> models.Registered:
@@ -823,6 +829,143 @@ class WalletClient(Transport):
             query={"week": week, "limit": limit, "cursor": cursor},
         )
 
+    async def order_prepare(
+        self,
+        *,
+        product: str,
+        side: str,
+        type: str,
+        size: str | None = None,
+        notional_usdc: str | None = None,
+        limit_px: str | None = None,
+        tif: str | None = None,
+        slippage_bps: int | None = None,
+        reduce_only: bool | None = None,
+        book: str | None = None,
+        sign_mode: str | None = None,
+        mode_seen: str | None = None,
+        mandate_id: str | None = None,
+        intent_id: str | None = None,
+        why: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.PreparedOut:
+        """Prepare an order: paper, or live for its owner to sign. Nothing is sent yet."""
+        return await self.ask(
+            "POST",
+            "/wallet/order",
+            models.PreparedOut,
+            body={
+                "product": product,
+                "side": side,
+                "type": type,
+                "size": size,
+                "notional_usdc": notional_usdc,
+                "limit_px": limit_px,
+                "tif": tif,
+                "slippage_bps": slippage_bps,
+                "reduce_only": reduce_only,
+                "book": book,
+                "sign_mode": sign_mode,
+                "mode_seen": mode_seen,
+                "mandate_id": mandate_id,
+                "intent_id": intent_id,
+                "why": why,
+            },
+            idempotency_key=idempotency_key,
+        )
+
+    async def order_cap(self) -> models.CapOut:
+        """How much may be ordered today, and what is used of it."""
+        return await self.ask("GET", "/wallet/order/cap", models.CapOut)
+
+    async def order_cap_raise(
+        self, *, step: int | None = None, idempotency_key: str | None = None
+    ) -> models.CapOut:
+        """One step of the terminal's own limits, never above the operator's caps."""
+        return await self.ask(
+            "POST",
+            "/wallet/order/cap/raise",
+            models.CapOut,
+            body={"step": step},
+            idempotency_key=idempotency_key,
+        )
+
+    async def order_execute(
+        self,
+        *,
+        order_id: str,
+        confirm_id: str | None = None,
+        signature: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.OrderOut:
+        """Execute a prepared order once: paper at once, live with its owner's signature."""
+        return await self.ask(
+            "POST",
+            "/wallet/order/execute",
+            models.OrderOut,
+            body={"order_id": order_id, "confirm_id": confirm_id, "signature": signature},
+            idempotency_key=idempotency_key,
+        )
+
+    async def order_pending(self) -> models.PendingOut:
+        """Orders that wait for a signature, or for the venue to say what became of them."""
+        return await self.ask("GET", "/wallet/order/pending", models.PendingOut)
+
+    async def order_record(
+        self,
+        *,
+        order_id: str,
+        confirm_id: str | None = None,
+        venue_response: dict[str, Any] | None = None,
+        oid: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.OrderOut:
+        """Tell that the browser sent the order itself; the venue is asked what is true."""
+        return await self.ask(
+            "POST",
+            "/wallet/order/record",
+            models.OrderOut,
+            body={
+                "order_id": order_id,
+                "confirm_id": confirm_id,
+                "venue_response": venue_response,
+                "oid": oid,
+            },
+            idempotency_key=idempotency_key,
+        )
+
+    async def order_get(self, *, order_id: str) -> models.OrderOut:
+        """One order, from its preparation to its end."""
+        return await self.ask("GET", f"/wallet/order/{order_id}", models.OrderOut)
+
+    async def order_cancel(
+        self,
+        *,
+        order_id: str,
+        confirm_id: str | None = None,
+        signature: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.PreparedOut:
+        """Take an order back; one that rests at the venue by a signature of its owner."""
+        return await self.ask(
+            "POST",
+            f"/wallet/order/{order_id}/cancel",
+            models.PreparedOut,
+            body={"confirm_id": confirm_id, "signature": signature},
+            idempotency_key=idempotency_key,
+        )
+
+    async def order_open(
+        self, *, order_id: str, idempotency_key: str | None = None
+    ) -> models.PreparedOut:
+        """Price an order anew and get what to sign; an earlier confirm_id is void."""
+        return await self.ask(
+            "POST",
+            f"/wallet/order/{order_id}/open",
+            models.PreparedOut,
+            idempotency_key=idempotency_key,
+        )
+
     async def own_enable_relay(
         self,
         *,
@@ -914,6 +1057,33 @@ class WalletClient(Transport):
             models.LinkChallengeOut,
             body={"address": address, "chain_id": chain_id, "terms_sha256": terms_sha256},
             idempotency_key=idempotency_key,
+        )
+
+    async def own_paper_book_open(
+        self,
+        *,
+        name: str,
+        start_usdc: str | None = None,
+        agent_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.BookOut:
+        """Open a book for paper orders; it is never edited, reset or closed."""
+        return await self.ask(
+            "POST",
+            "/wallet/own/paper/books",
+            models.BookOut,
+            body={"name": name, "start_usdc": start_usdc, "agent_id": agent_id},
+            idempotency_key=idempotency_key,
+        )
+
+    async def own_paper_books(self) -> models.BooksOut:
+        """Every paper book with its result, and how many were opened."""
+        return await self.ask("GET", "/wallet/own/paper/books", models.BooksOut)
+
+    async def own_paper_book(self, *, book: str, cursor: str | None = None) -> models.BookWhole:
+        """One paper book with its positions, orders and equity."""
+        return await self.ask(
+            "GET", f"/wallet/own/paper/books/{book}", models.BookWhole, query={"cursor": cursor}
         )
 
     async def own_status(self) -> models.OwnStatusOut:

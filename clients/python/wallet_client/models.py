@@ -597,6 +597,18 @@ class FundCall(BaseModel):
     step: Literal["approve", "deposit"]
 
 
+class GapOut(BaseModel):
+    """
+    Nobody looked at the book then; nothing is made up for it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    since: Annotated[str, Field(description="ISO 8601, UTC")]
+    until: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
 class HouseKeyOut(BaseModel):
     """
     A house key; it is shown once.
@@ -864,6 +876,22 @@ class LockDays(BaseModel):
     days: int
 
 
+class Locks(BaseModel):
+    """
+    What has to be open for a live order; null where the venue does not say.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    door: bool
+    mainnet: bool
+    allowlist: bool
+    linked: bool
+    order_key: bool | None
+    builder_fee: Annotated[bool | None, Field(description="never required")]
+
+
 class MarketCall(BaseModel):
     """
     One call of a market, and how to encode it; `report` is the kind to report it as.
@@ -913,6 +941,20 @@ class McpTools(BaseModel):
         extra="ignore",
     )
     tools: list[McpTool]
+
+
+class ModelOut(BaseModel):
+    """
+    How its orders are filled.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    depth_share: Annotated[str, Field(description="the part of each level shown that can be had")]
+    latency_ms: Annotated[int, Field(description="from acceptance to the snapshot that fills")]
+    fee_tier: Literal["base"]
+    version: int
 
 
 class NetEstimated(BaseModel):
@@ -977,6 +1019,61 @@ class OnFloor(BaseModel):
         extra="ignore",
     )
     on_floor: Literal["keep", "close"]
+
+
+class OrderAtVenue(BaseModel):
+    """
+    What the venue said of it last.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    oid: int | None
+    status: str
+    checked_at: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
+class OrderBuilderOut(BaseModel):
+    """
+    Who is paid for bringing the order.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    address: str
+    fee_tenths_bps: int
+
+
+class OrderFillOut(BaseModel):
+    """
+    One fill. Units: USDC to the venue's own decimals; `fee_usdc` includes the builder's.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    px: Annotated[str, Field(description="price, the venue's decimal string")]
+    size: Annotated[str, Field(description="size in the coin, a decimal string")]
+    fee_usdc: str
+    builder_fee_usdc: str
+    at: Annotated[str, Field(description="ISO 8601, UTC")]
+    tid: int | None
+    snapshot: Annotated[str | None, Field(description="the book that a paper order took it from")]
+
+
+class OrderStep(BaseModel):
+    """
+    What can be done next with it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    text: str
+    tool: str | None = None
+    route: str | None = None
 
 
 class OwnTermsOut(BaseModel):
@@ -1110,6 +1207,137 @@ class PolicyState(BaseModel):
     accepts_mandates: bool
 
 
+class PositionOut(BaseModel):
+    """
+    One open position. Units: USDC.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    product: str
+    mode: Annotated[Literal["paper", "live"], Field(description="on paper, or at the venue")]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    book: str | None
+    side: Annotated[str, Field(description="long or short")]
+    size: Annotated[str, Field(description="size in the coin, a decimal string")]
+    entry_px: Annotated[
+        str | None,
+        Field(description="the venue's own decimal string; null where it told none"),
+    ]
+    mark_px: Annotated[
+        str | None,
+        Field(description="the venue's own decimal string; null where it told none"),
+    ]
+    value_usdc: Annotated[
+        str | None, Field(description="USDC, 6 decimals; null where it is not known")
+    ]
+    unrealized_usdc: Annotated[
+        str | None, Field(description="USDC, 6 decimals; null where it is not known")
+    ]
+    liquidation_px: Annotated[str | None, Field(description="price; null where it is not known")]
+    margin_mode: Annotated[str, Field(description="cross or isolated")]
+    leverage: int | None
+    can_close: bool
+    est: bool
+
+
+class PositionsOut(BaseModel):
+    """
+    Positions, live and on paper apart; live ones are null while the venue is silent.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    live: list[PositionOut] | None
+    paper: list[PositionOut]
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+    stale: bool
+
+
+class PreparedBy(BaseModel):
+    """
+    Who prepared it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    kind: Literal["owner", "agent", "keeper"]
+    id: str
+
+
+class PriceTold(BaseModel):
+    """
+    The touch that it was priced by.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bid: Annotated[str | None, Field(description="price; null where it is not known")]
+    ask: Annotated[str | None, Field(description="price; null where it is not known")]
+    mark: Annotated[str | None, Field(description="price; null where it is not known")]
+    as_of: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+
+
+class Product(BaseModel):
+    """
+    One product. `live`: orders of it can be live here at all, whoever asks.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    product: str
+    kind: Literal["perp", "index"]
+    status: Literal["open", "halted", "delisted"]
+    asset_id: int
+    mark_px: Annotated[
+        str | None,
+        Field(description="the venue's own decimal string; null where it told none"),
+    ]
+    bid_px: Annotated[
+        str | None,
+        Field(description="null unless a book of the last 20 seconds is held"),
+    ]
+    ask_px: Annotated[
+        str | None,
+        Field(description="null unless a book of the last 20 seconds is held"),
+    ]
+    sz_decimals: int
+    tick_example: Annotated[str | None, Field(description="the step of prices at the mark price")]
+    min_notional_usdc: str
+    max_leverage: int
+    fee_taker_bps: Annotated[str, Field(description="basis points, two decimals")]
+    builder_fee_bps: Annotated[str, Field(description="basis points, two decimals")]
+    paper: bool
+    live: bool
+
+
+class ProductsOut(BaseModel):
+    """
+    Every product; the list is whole. An outage gives an empty or an old one, never an invented
+    one.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+    stale: bool
+    sample: Literal[False]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    products: list[Product]
+
+
 class RankRequirement(BaseModel):
     """
     What a rank needs, and what is there (contract 8).
@@ -1212,6 +1440,19 @@ class Refusal(BaseModel):
         "unauthenticated",
         "vault_mismatch",
         "venue_unavailable",
+        "wallet_invalid_order",
+        "wallet_limit_raise",
+        "wallet_live_off",
+        "wallet_mode_changed",
+        "wallet_no_position",
+        "wallet_not_allowlisted",
+        "wallet_not_ready",
+        "wallet_outcome_unknown",
+        "wallet_over_cap",
+        "wallet_rate_limited",
+        "wallet_signature_invalid",
+        "wallet_venue_rejected",
+        "wallet_venue_unavailable",
         "withdraw_locked",
         "would_revert",
         "wrong_status",
@@ -1223,6 +1464,19 @@ class Refusal(BaseModel):
     remaining: dict[str, Any] | None = None
     retry_at: AwareDatetime | None = None
     detail: dict[str, Any]
+
+
+class RefusalShown(BaseModel):
+    """
+    Why it came to nothing: the refusal's code and sentence.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    error: str
+    reason: str
+    venue_kind: str | None = None
 
 
 class RefusedTry(BaseModel):
@@ -1417,6 +1671,35 @@ class StagedLog(BaseModel):
     confirmed_on_chain: Literal[False]
 
 
+class StatusCheck(BaseModel):
+    """
+    One thing that has to hold before a live order goes through.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: Literal[
+        "policy_set",
+        "venue_in_policy",
+        "mandate_working",
+        "owner_wallet_linked",
+        "live_switch",
+        "mainnet",
+        "allowlisted",
+        "order_key",
+        "builder_fee",
+        "funded",
+        "throttle",
+    ]
+    ok: Annotated[
+        bool | None,
+        Field(description="null where the venue does not say, or it is not needed"),
+    ]
+    who_fixes: Literal["agent", "owner", "operator", "venue", "nobody"]
+    detail: str
+
+
 class StepOut(BaseModel):
     """
     One thing that is still to do.
@@ -1486,6 +1769,21 @@ class TermsStatus(BaseModel):
     checked_block: int | None
 
 
+class ThrottleTold(BaseModel):
+    """
+    Orders and closes together, of one wallet and in one process of the service.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    per_minute: int
+    per_hour: int
+    left_minute: int
+    left_hour: int
+    per_process: bool
+
+
 class TimeRange(BaseModel):
     """
     The least and the most seconds that a route takes.
@@ -1524,6 +1822,20 @@ class ToldTarget(BaseModel):
     address: str | None = None
     selector: str | None = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
+
+
+class TypedDataOut(BaseModel):
+    """
+    EIP-712 typed data, as a wallet takes it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    domain: dict[str, Any]
+    types: dict[str, list[dict[str, str]]]
+    primaryType: str
+    message: dict[str, str]
 
 
 class TypedDomain(BaseModel):
@@ -2309,6 +2621,102 @@ class BidEventOut(BaseModel):
     known: bool
 
 
+class BookOut(BaseModel):
+    """
+    A paper book. Every figure is an estimate: nobody traded.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    book: str
+    name: str
+    agent_id: str | None
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    start_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    cash_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    equity_usdc: Annotated[Usdc | None, Field(description="null while a mark price is missing")]
+    realized_usdc: Annotated[
+        str,
+        Field(
+            description="of what was closed, before fees and funding",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    unrealized_usdc: Annotated[Usdc | None, Field(description="null while a mark price is missing")]
+    fees_usdc: Annotated[
+        str,
+        Field(
+            description="all fees, the builder's among them",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    builder_fees_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    funding_usdc: Annotated[
+        str,
+        Field(
+            description="paid; negative where more was received",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    trades: Annotated[int, Field(description="orders that filled, whole or in part")]
+    max_drawdown_bps: int
+    created_at: Annotated[str, Field(description="ISO 8601, UTC")]
+    first_fill_at: Annotated[
+        str | None, Field(description="ISO 8601, UTC; null where it never was")
+    ]
+    gaps: Annotated[list[GapOut], Field(description="the newest 100")]
+    model: ModelOut
+    est: Literal[True]
+    liquidated_at: Annotated[
+        str | None, Field(description="ISO 8601, UTC; null where it never was")
+    ]
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+    stale: Annotated[
+        bool,
+        Field(description="true where the venue gives no mark price of what it holds"),
+    ]
+
+
+class BooksOut(BaseModel):
+    """
+    A person's paper books, oldest first, and how many were ever opened.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    books: list[BookOut]
+    opened_total: int
+
+
 class Breach(BaseModel):
     """
     A rule that a stored row broke.
@@ -2349,6 +2757,48 @@ class BusiestDay(BaseModel):
         ),
     ]
     day: Annotated[str | None, Field(description="UTC day, YYYY-MM-DD")]
+
+
+class CapTold(BaseModel):
+    """
+    What the order is held to, and what is left of the day with it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    limit: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    used: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    reserved: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    remaining: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
 
 
 class Capabilities(BaseModel):
@@ -2512,6 +2962,26 @@ class CouldBeOut(BaseModel):
     ]
 
 
+class CountedAmount(BaseModel):
+    """
+    What was measured, by whom, and how.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    value: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    source: Literal["service"]
+    basis: str
+
+
 class DayAmount(BaseModel):
     """
     The cap per day, and when the day begins anew.
@@ -2529,6 +2999,35 @@ class DayAmount(BaseModel):
         ),
     ]
     resets: Literal["00:00 UTC"]
+
+
+class DayTold(BaseModel):
+    """
+    The day's limit and what is taken of it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    limit: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    source: Literal["operator", "own"]
+    used: CountedAmount
+    reserved: CountedAmount
+    remaining: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
 
 
 class Decided(BaseModel):
@@ -2880,6 +3379,24 @@ class HouseKeyPage(BaseModel):
     next_cursor: str | None
 
 
+class JustLimit(BaseModel):
+    """
+    A limit.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    limit: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+
+
 class LargestMove(BaseModel):
     """
     The largest single move against the cap per action.
@@ -2918,6 +3435,51 @@ class LeaveNowBasis(BaseModel):
     formula: str
     spread_bps: Annotated[
         int, Field(description="assumed cost of an exit, ten-thousandths of the marks")
+    ]
+
+
+class LimitTold(BaseModel):
+    """
+    A limit, and whose it is.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    limit: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    source: Literal["operator", "own"]
+
+
+class LimitsPair(BaseModel):
+    """
+    A limit an order and a day.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    per_order: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    per_day: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
     ]
 
 
@@ -3129,6 +3691,128 @@ class OpenPosition(BaseModel):
     parts: list[OpenPart]
 
 
+class OrderChecks(BaseModel):
+    """
+    What was looked at. The fees are estimates, rounded to the nearest millionth.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    cap: CapTold | None
+    price: PriceTold
+    fee_est: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    builder_fee_est: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    liquidation_px_est: Annotated[
+        str | None, Field(description="price; null where it is not known")
+    ]
+
+
+class OrderOut(BaseModel):
+    """
+    One order, from its preparation to its end.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    order_id: Annotated[str, Field(description="the order's id")]
+    source: Literal["terminal", "door", "keeper"]
+    mode: Annotated[Literal["paper", "live"], Field(description="on paper, or at the venue")]
+    mode_seen: Literal["paper", "live"] | None
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    book: str | None
+    product: str
+    asset_id: int
+    side: Literal["buy", "sell"]
+    type: Literal["market", "limit"]
+    tif: Literal["ioc", "gtc", "alo"]
+    size: Annotated[str, Field(description="size in the coin, a decimal string")]
+    limit_px: Annotated[str, Field(description="price, the venue's decimal string")]
+    notional_usdc: Annotated[
+        str,
+        Field(
+            description="size x limit price, rounded up",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    reduce_only: bool
+    slippage_bps: int | None
+    leverage: int | None
+    cloid: str
+    builder: OrderBuilderOut | None
+    sign_mode: Literal["none", "client", "keeper"]
+    status: Literal[
+        "prepared",
+        "awaiting_owner",
+        "awaiting_signature",
+        "executing",
+        "resting",
+        "recorded",
+        "unknown",
+        "executed",
+        "rejected",
+        "expired",
+        "cancelled",
+    ]
+    confirm_id: Annotated[
+        None, Field(description="shown once, where the order is prepared or opened")
+    ]
+    expires_at: Annotated[str, Field(description="ISO 8601, UTC")]
+    prepared_by: PreparedBy
+    mandate_id: str | None
+    intent_id: str | None
+    created_at: Annotated[str, Field(description="ISO 8601, UTC")]
+    sent_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+    done_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+    filled_size: Annotated[
+        str | None, Field(description="size in the coin; null where nobody said it")
+    ]
+    remaining_size: Annotated[
+        str | None, Field(description="size in the coin; null where nobody said it")
+    ]
+    avg_px: Annotated[str | None, Field(description="price; null where it is not known")]
+    fee_usdc: Annotated[
+        str | None,
+        Field(description="USDC as the venue counts it; null where nobody said it"),
+    ]
+    builder_fee_usdc: Annotated[
+        str | None,
+        Field(description="USDC as the venue counts it; null where nobody said it"),
+    ]
+    closed_pnl_usdc: Annotated[
+        str | None,
+        Field(description="USDC as the venue counts it; null where nobody said it"),
+    ]
+    fills: list[OrderFillOut]
+    partial: bool
+    verified: Annotated[
+        bool, Field(description="true where the venue itself said what became of it")
+    ]
+    venue: OrderAtVenue | None
+    refusal: RefusalShown | None
+    est: Annotated[bool, Field(description="true for paper: nobody traded")]
+    why: Annotated[str | None, Field(description="words of whoever prepared it")]
+
+
 class OutAndIn(BaseModel):
     """
     What an action took out and brought back.
@@ -3190,6 +3874,25 @@ class OwnStatusOut(BaseModel):
     next: list[StepOut]
 
 
+class PageOrderOut(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[OrderOut]
+    next_cursor: str | None
+
+
+class PaperUse(BaseModel):
+    """
+    What paper orders took of the same limits, on counters of their own.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    used: CountedAmount
+
+
 class PendingClaims(BaseModel):
     """
     Actions reported with a transaction that no chain row tells of yet.
@@ -3219,6 +3922,17 @@ class PendingClaims(BaseModel):
     oldest_at: AwareDatetime | None
 
 
+class PendingOut(BaseModel):
+    """
+    Orders that wait for somebody, newest first; the list is whole.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    orders: list[OrderOut]
+
+
 class PlanStep(BaseModel):
     """
     One step out; a position is unwound by a call that its market's exit names.
@@ -3237,6 +3951,26 @@ class PlanStep(BaseModel):
     value_est: Usdc | None = None
     exit_cost_est: Usdc | None = None
     route: str | None = None
+
+
+class PointOut(BaseModel):
+    """
+    What a book was worth.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    at: Annotated[str, Field(description="ISO 8601, UTC")]
+    equity_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    est: Literal[True]
 
 
 class PolicyFields(BaseModel):
@@ -3676,6 +4410,30 @@ class StopOut(BaseModel):
     message: str
 
 
+class ToSignOut(BaseModel):
+    """
+    What an order key signs. `action` is JSON text in the one key order that the venue hashes.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    scheme: Literal["l1_action"]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    action: str
+    action_msgpack: str
+    nonce: int
+    expires_after: Annotated[int, Field(description="milliseconds since 1970")]
+    action_hash: str
+    typed_data: TypedDataOut
+    signer_must_be: Annotated[
+        list[str], Field(description="the wallet, and its approved order key")
+    ]
+
+
 class TransferReport(BaseModel):
     """
     A transfer that an agent or the chain told of (spec 2.14).
@@ -3869,6 +4627,93 @@ class AllowedVsUsed(BaseModel):
     busiest_day: BusiestDay
 
 
+class BookWhole(BaseModel):
+    """
+    A paper book with its positions, its newest orders and its equity at its newest entries.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    book: str
+    name: str
+    agent_id: str | None
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    start_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    cash_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    equity_usdc: Annotated[Usdc | None, Field(description="null while a mark price is missing")]
+    realized_usdc: Annotated[
+        str,
+        Field(
+            description="of what was closed, before fees and funding",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    unrealized_usdc: Annotated[Usdc | None, Field(description="null while a mark price is missing")]
+    fees_usdc: Annotated[
+        str,
+        Field(
+            description="all fees, the builder's among them",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    builder_fees_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    funding_usdc: Annotated[
+        str,
+        Field(
+            description="paid; negative where more was received",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    trades: Annotated[int, Field(description="orders that filled, whole or in part")]
+    max_drawdown_bps: int
+    created_at: Annotated[str, Field(description="ISO 8601, UTC")]
+    first_fill_at: Annotated[
+        str | None, Field(description="ISO 8601, UTC; null where it never was")
+    ]
+    gaps: Annotated[list[GapOut], Field(description="the newest 100")]
+    model: ModelOut
+    est: Literal[True]
+    liquidated_at: Annotated[
+        str | None, Field(description="ISO 8601, UTC; null where it never was")
+    ]
+    as_of: Annotated[str, Field(description="ISO 8601, UTC")]
+    stale: Annotated[
+        bool,
+        Field(description="true where the venue gives no mark price of what it holds"),
+    ]
+    positions: list[PositionOut]
+    orders: PageOrderOut
+    equity: list[PointOut]
+
+
 class CallOut(BaseModel):
     """
     A transaction to sign and send, or why there is none.
@@ -3883,6 +4728,29 @@ class CallOut(BaseModel):
     simulation: Simulated | None = None
     message: str | None = None
     capabilities: Capabilities | None = None
+
+
+class CapOut(BaseModel):
+    """
+    The terminal's caps and what is used of them today.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    mode: Annotated[Literal["paper", "live"], Field(description="on paper, or at the venue")]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    day: str
+    per_order: LimitTold
+    per_day: DayTold
+    per_close: JustLimit
+    own: LimitsPair
+    operator: LimitsPair
+    paper: PaperUse
+    resets_at: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
 class Chart(BaseModel):
@@ -3973,6 +4841,24 @@ class DepositRoute(BaseModel):
     quoted: Literal[False]
     sources: list[str]
     as_of: Annotated[str, Field(description="the day of the table, YYYY-MM-DD")]
+
+
+class DoorOrderOut(BaseModel):
+    """
+    An order at the door; the first step of a live one carries what is to be signed.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    order: OrderOut
+    mode: Literal["paper", "live"]
+    mode_seen: Literal["paper", "live"] | None
+    network: Literal["mainnet", "testnet"]
+    confirm_id: str | None = None
+    to_sign: ToSignOut | None = None
+    checks: OrderChecks | None = None
+    next: list[OrderStep] | None = None
 
 
 class DraftOut(BaseModel):
@@ -4193,6 +5079,20 @@ class LimitsNow(BaseModel):
     rolling_24h: UsedAmount
 
 
+class LimitsOut(BaseModel):
+    """
+    The door's limits as they stand.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    own: LimitsPair
+    operator: LimitsPair
+    effective: LimitsPair
+    changed: bool
+
+
 class LimitsRead(BaseModel):
     """
     What may still be done, in at most 2 KB; breaches stand in the mandate read.
@@ -4253,6 +5153,28 @@ class MandateWeek(BaseModel):
     status: str
 
 
+class MeOut(BaseModel):
+    """
+    Who the caller is to the door.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    user: str
+    wallet: str | None
+    mode: Annotated[Literal["paper", "live"], Field(description="on paper, or at the venue")]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    locks: Locks
+    limits: LimitsPair
+    used_today: CapOut
+    throttle: ThrottleTold
+    books: list[str]
+
+
 class PlanOut(BaseModel):
     """
     Ordered steps out of everything.
@@ -4265,6 +5187,21 @@ class PlanOut(BaseModel):
     exit_cost_est: Usdc | None
     leave_now_est: Usdc | None
     est: Literal[True]
+
+
+class PreparedOut(BaseModel):
+    """
+    A prepared order. A repeat with the same key shows neither `confirm_id` nor `to_sign`.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    order: OrderOut
+    confirm_id: str | None
+    to_sign: ToSignOut | None
+    checks: OrderChecks | None
+    next: list[OrderStep]
 
 
 class RoutesOut(BaseModel):
@@ -4377,6 +5314,30 @@ class ToldPayload(BaseModel):
     violation: Broken | None = None
     restates: Restated | None = None
     log_index: int | None = None
+
+
+class AgentStatusOut(BaseModel):
+    """
+    Whether orders of an agent go through live, and why not. Paper goes through either way.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    agent_id: str | None
+    may_trade: bool
+    mode: Annotated[Literal["paper", "live"], Field(description="on paper, or at the venue")]
+    network: Annotated[
+        Literal["mainnet", "testnet"],
+        Field(description="the venue's network that the answer is about"),
+    ]
+    reasons: Annotated[
+        list[str],
+        Field(description="codes of the refusals that a live order would meet"),
+    ]
+    checks: list[StatusCheck]
+    caps: CapOut
+    books: Annotated[list[str], Field(description="paper books")]
 
 
 class HallPage(BaseModel):

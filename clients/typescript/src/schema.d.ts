@@ -4,6 +4,126 @@
  */
 
 export interface paths {
+    "/app/trade/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Close a position
+         * @description Close a position, all or a part; a live close works with every lock shut.
+         */
+        post: operations["trade_close"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/trade/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Lower your limits
+         * @description Set lower limits of your own; they never go up here. 0 stops new orders.
+         */
+        put: operations["trade_limits"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/trade/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read who you are to the door
+         * @description Live or paper, which locks are open, your limits and what is used of them.
+         */
+        get: operations["trade_me"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/trade/order": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Order
+         * @description Order: on paper at once, live with your signature in a second step.
+         */
+        post: operations["trade_order"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/trade/positions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read your positions
+         * @description Open positions, live and on paper apart.
+         */
+        get: operations["trade_positions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/trade/products": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the products
+         * @description Products that can be traded, with price, tick, least order and fees.
+         */
+        get: operations["trade_products"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/admin/allowlist": {
         parameters: {
             query?: never;
@@ -161,6 +281,26 @@ export interface paths {
          * @description Set a switch for every process, from the next request on. The approval gate can only be switched on here.
          */
         put: operations["admin_switch_set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/agent/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read whether orders go through
+         * @description Whether an agent's live orders go through, why not, its caps and paper books.
+         */
+        get: operations["agent_status"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -1436,6 +1576,186 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/order": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prepare an order
+         * @description Prepare an order: paper, or live for its owner to sign. Nothing is sent yet.
+         */
+        post: operations["order_prepare"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/order/cap": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the caps of orders
+         * @description How much may be ordered today, and what is used of it.
+         */
+        get: operations["order_cap"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/order/cap/raise": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Step the terminal's limits up
+         * @description One step of the terminal's own limits, never above the operator's caps.
+         */
+        post: operations["order_cap_raise"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/order/execute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Execute a prepared order
+         * @description Execute a prepared order once: paper at once, live with its owner's signature.
+         */
+        post: operations["order_execute"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/order/pending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the orders that wait
+         * @description Orders that wait for a signature, or for the venue to say what became of them.
+         */
+        get: operations["order_pending"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/order/record": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record an order that the browser sent
+         * @description Tell that the browser sent the order itself; the venue is asked what is true.
+         */
+        post: operations["order_record"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/order/{order_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an order
+         * @description One order, from its preparation to its end.
+         */
+        get: operations["order_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/order/{order_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an order
+         * @description Take an order back; one that rests at the venue by a signature of its owner.
+         */
+        post: operations["order_cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/order/{order_id}/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open an order
+         * @description Price an order anew and get what to sign; an earlier confirm_id is void.
+         */
+        post: operations["order_open"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/own/enable/relay": {
         parameters: {
             query?: never;
@@ -1530,6 +1850,50 @@ export interface paths {
          * @description Get a text to sign with the wallet; good for 10 minutes, one try.
          */
         post: operations["own_link_challenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/paper/books": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your paper books
+         * @description Every paper book with its result, and how many were opened.
+         */
+        get: operations["own_paper_books"];
+        put?: never;
+        /**
+         * Open a paper book
+         * @description Open a book for paper orders; it is never edited, reset or closed.
+         */
+        post: operations["own_paper_book_open"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/own/paper/books/{book}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a paper book
+         * @description One paper book with its positions, orders and equity.
+         */
+        get: operations["own_paper_book"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1829,6 +2193,27 @@ export interface components {
             items: components["schemas"]["AgentTold"][];
             next_cursor: string | null;
         };
+        /** @description Whether orders of an agent go through live, and why not. Paper goes through either way. */
+        AgentStatusOut: {
+            agent_id: string | null;
+            may_trade: boolean;
+            /**
+             * @description on paper, or at the venue
+             * @enum {string}
+             */
+            mode: "paper" | "live";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            /** @description codes of the refusals that a live order would meet */
+            reasons: string[];
+            checks: components["schemas"]["StatusCheck"][];
+            caps: components["schemas"]["CapOut"];
+            /** @description paper books */
+            books: string[];
+        };
         /** @description An agent with its keys; the name is its owner's. */
         AgentTold: {
             agent_id: string;
@@ -2043,6 +2428,98 @@ export interface components {
             hash?: string | null;
             depth?: number | null;
         };
+        /** @description A paper book. Every figure is an estimate: nobody traded. */
+        BookOut: {
+            book: string;
+            name: string;
+            agent_id: string | null;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            start_usdc: components["schemas"]["Usdc"];
+            cash_usdc: components["schemas"]["Usdc"];
+            /** @description null while a mark price is missing */
+            equity_usdc: components["schemas"]["Usdc"] | null;
+            /** @description of what was closed, before fees and funding */
+            realized_usdc: components["schemas"]["Usdc"];
+            /** @description null while a mark price is missing */
+            unrealized_usdc: components["schemas"]["Usdc"] | null;
+            /** @description all fees, the builder's among them */
+            fees_usdc: components["schemas"]["Usdc"];
+            builder_fees_usdc: components["schemas"]["Usdc"];
+            /** @description paid; negative where more was received */
+            funding_usdc: components["schemas"]["Usdc"];
+            /** @description orders that filled, whole or in part */
+            trades: number;
+            max_drawdown_bps: number;
+            /** @description ISO 8601, UTC */
+            created_at: string;
+            /** @description ISO 8601, UTC; null where it never was */
+            first_fill_at: string | null;
+            /** @description the newest 100 */
+            gaps: components["schemas"]["GapOut"][];
+            model: components["schemas"]["ModelOut"];
+            /** @constant */
+            est: true;
+            /** @description ISO 8601, UTC; null where it never was */
+            liquidated_at: string | null;
+            /** @description ISO 8601, UTC */
+            as_of: string;
+            /** @description true where the venue gives no mark price of what it holds */
+            stale: boolean;
+        };
+        /** @description A paper book with its positions, its newest orders and its equity at its newest entries. */
+        BookWhole: {
+            book: string;
+            name: string;
+            agent_id: string | null;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            start_usdc: components["schemas"]["Usdc"];
+            cash_usdc: components["schemas"]["Usdc"];
+            /** @description null while a mark price is missing */
+            equity_usdc: components["schemas"]["Usdc"] | null;
+            /** @description of what was closed, before fees and funding */
+            realized_usdc: components["schemas"]["Usdc"];
+            /** @description null while a mark price is missing */
+            unrealized_usdc: components["schemas"]["Usdc"] | null;
+            /** @description all fees, the builder's among them */
+            fees_usdc: components["schemas"]["Usdc"];
+            builder_fees_usdc: components["schemas"]["Usdc"];
+            /** @description paid; negative where more was received */
+            funding_usdc: components["schemas"]["Usdc"];
+            /** @description orders that filled, whole or in part */
+            trades: number;
+            max_drawdown_bps: number;
+            /** @description ISO 8601, UTC */
+            created_at: string;
+            /** @description ISO 8601, UTC; null where it never was */
+            first_fill_at: string | null;
+            /** @description the newest 100 */
+            gaps: components["schemas"]["GapOut"][];
+            model: components["schemas"]["ModelOut"];
+            /** @constant */
+            est: true;
+            /** @description ISO 8601, UTC; null where it never was */
+            liquidated_at: string | null;
+            /** @description ISO 8601, UTC */
+            as_of: string;
+            /** @description true where the venue gives no mark price of what it holds */
+            stale: boolean;
+            positions: components["schemas"]["PositionOut"][];
+            orders: components["schemas"]["Page_OrderOut_"];
+            equity: components["schemas"]["PointOut"][];
+        };
+        /** @description A person's paper books, oldest first, and how many were ever opened. */
+        BooksOut: {
+            books: components["schemas"]["BookOut"][];
+            opened_total: number;
+        };
         /** @description A rule that a stored row broke. */
         Breach: {
             code: string;
@@ -2109,6 +2586,35 @@ export interface components {
             simulation?: components["schemas"]["Simulated"] | null;
             message?: string | null;
             capabilities?: components["schemas"]["Capabilities"] | null;
+        };
+        /** @description The terminal's caps and what is used of them today. */
+        CapOut: {
+            /**
+             * @description on paper, or at the venue
+             * @enum {string}
+             */
+            mode: "paper" | "live";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            day: string;
+            per_order: components["schemas"]["LimitTold"];
+            per_day: components["schemas"]["DayTold"];
+            per_close: components["schemas"]["JustLimit"];
+            own: components["schemas"]["LimitsPair"];
+            operator: components["schemas"]["LimitsPair"];
+            paper: components["schemas"]["PaperUse"];
+            /** @description ISO 8601, UTC */
+            resets_at: string;
+        };
+        /** @description What the order is held to, and what is left of the day with it. */
+        CapTold: {
+            limit: components["schemas"]["Usdc"];
+            used: components["schemas"]["Usdc"];
+            reserved: components["schemas"]["Usdc"];
+            remaining: components["schemas"]["Usdc"];
         };
         /** @description What a wallet is told of sponsorship (EIP-5792). */
         Capabilities: {
@@ -2275,6 +2781,13 @@ export interface components {
             /** @description ISO 8601, UTC */
             as_of: string;
         };
+        /** @description What was measured, by whom, and how. */
+        CountedAmount: {
+            value: components["schemas"]["Usdc"];
+            /** @constant */
+            source: "service";
+            basis: string;
+        };
         /** @description How much there is. */
         Counts: {
             agents: number;
@@ -2293,6 +2806,15 @@ export interface components {
             amount: components["schemas"]["Usdc"];
             /** @constant */
             resets: "00:00 UTC";
+        };
+        /** @description The day's limit and what is taken of it. */
+        DayTold: {
+            limit: components["schemas"]["Usdc"];
+            /** @enum {string} */
+            source: "operator" | "own";
+            used: components["schemas"]["CountedAmount"];
+            reserved: components["schemas"]["CountedAmount"];
+            remaining: components["schemas"]["Usdc"];
         };
         /** @description The item after the decision. */
         Decided: {
@@ -2375,6 +2897,19 @@ export interface components {
         /** @description It is done. */
         Done: {
             ok: boolean;
+        };
+        /** @description An order at the door; the first step of a live one carries what is to be signed. */
+        DoorOrderOut: {
+            order: components["schemas"]["OrderOut"];
+            /** @enum {string} */
+            mode: "paper" | "live";
+            mode_seen: ("paper" | "live") | null;
+            /** @enum {string} */
+            network: "mainnet" | "testnet";
+            confirm_id?: string | null;
+            to_sign?: components["schemas"]["ToSignOut"] | null;
+            checks?: components["schemas"]["OrderChecks"] | null;
+            next?: components["schemas"]["OrderStep"][];
         };
         /** @description A draft that may not be stored; `public_id` is null where it is not. */
         DraftAttributes: {
@@ -2664,6 +3199,13 @@ export interface components {
             amount: components["schemas"]["Usdc"] | null;
             capabilities?: components["schemas"]["Capabilities"] | null;
         };
+        /** @description Nobody looked at the book then; nothing is made up for it. */
+        GapOut: {
+            /** @description ISO 8601, UTC */
+            since: string;
+            /** @description ISO 8601, UTC */
+            until: string;
+        };
         /** @description A Hall row with the agent's mandates, charts, paper results and policy changes. */
         HallAgentRead: {
             agent_id: string;
@@ -2848,6 +3390,10 @@ export interface components {
             /** @description ISO 8601, UTC */
             created_at: string;
         };
+        /** @description A limit. */
+        JustLimit: {
+            limit: components["schemas"]["Usdc"];
+        };
         /** @description The same for the keeper key, whose address the signer gives. */
         KeeperEnableOut: {
             agent_name: string;
@@ -2910,6 +3456,12 @@ export interface components {
             items: components["schemas"]["LimitChangeOut"][];
             next_cursor: string | null;
         };
+        /** @description A limit, and whose it is. */
+        LimitTold: {
+            limit: components["schemas"]["Usdc"];
+            /** @enum {string} */
+            source: "operator" | "own";
+        };
         /** @description The same, with what was broken, newest first. */
         Limits: {
             allowed: components["schemas"]["Allowed"];
@@ -2924,6 +3476,18 @@ export interface components {
             used: components["schemas"]["Used"];
             remaining: components["schemas"]["RemainingNow"];
             rolling_24h: components["schemas"]["UsedAmount"];
+        };
+        /** @description The door's limits as they stand. */
+        LimitsOut: {
+            own: components["schemas"]["LimitsPair"];
+            operator: components["schemas"]["LimitsPair"];
+            effective: components["schemas"]["LimitsPair"];
+            changed: boolean;
+        };
+        /** @description A limit an order and a day. */
+        LimitsPair: {
+            per_order: components["schemas"]["Usdc"];
+            per_day: components["schemas"]["Usdc"];
         };
         /** @description What may still be done, in at most 2 KB; breaches stand in the mandate read. */
         LimitsRead: {
@@ -2975,6 +3539,16 @@ export interface components {
         /** @description The longest that open positions can hold a withdrawal back. */
         LockDays: {
             days: number;
+        };
+        /** @description What has to be open for a live order; null where the venue does not say. */
+        Locks: {
+            door: boolean;
+            mainnet: boolean;
+            allowlist: boolean;
+            linked: boolean;
+            order_key: boolean | null;
+            /** @description never required */
+            builder_fee: boolean | null;
         };
         /** @description A mandate as it is shown (spec 2.2, contract 3). */
         MandateAttributes: {
@@ -3136,6 +3710,36 @@ export interface components {
             policy: components["schemas"]["PolicyState"] | null;
             mandates: components["schemas"]["MandateShort"][];
         };
+        /** @description Who the caller is to the door. */
+        MeOut: {
+            user: string;
+            wallet: string | null;
+            /**
+             * @description on paper, or at the venue
+             * @enum {string}
+             */
+            mode: "paper" | "live";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            locks: components["schemas"]["Locks"];
+            limits: components["schemas"]["LimitsPair"];
+            used_today: components["schemas"]["CapOut"];
+            throttle: components["schemas"]["ThrottleTold"];
+            books: string[];
+        };
+        /** @description How its orders are filled. */
+        ModelOut: {
+            /** @description the part of each level shown that can be had */
+            depth_share: string;
+            /** @description from acceptance to the snapshot that fills */
+            latency_ms: number;
+            /** @constant */
+            fee_tier: "base";
+            version: number;
+        };
         /** @description What would be left by the newest estimate of worth. */
         NetEstimated: {
             /** @description USDC, 2 decimals, half away from zero */
@@ -3207,6 +3811,124 @@ export interface components {
             est: true;
             parts: components["schemas"]["OpenPart"][];
         };
+        /** @description What the venue said of it last. */
+        OrderAtVenue: {
+            oid: number | null;
+            status: string;
+            /** @description ISO 8601, UTC */
+            checked_at: string;
+        };
+        /** @description Who is paid for bringing the order. */
+        OrderBuilderOut: {
+            address: string;
+            fee_tenths_bps: number;
+        };
+        /** @description What was looked at. The fees are estimates, rounded to the nearest millionth. */
+        OrderChecks: {
+            cap: components["schemas"]["CapTold"] | null;
+            price: components["schemas"]["PriceTold"];
+            fee_est: components["schemas"]["Usdc"];
+            builder_fee_est: components["schemas"]["Usdc"];
+            /** @description price; null where it is not known */
+            liquidation_px_est: string | null;
+        };
+        /** @description One fill. Units: USDC to the venue's own decimals; `fee_usdc` includes the builder's. */
+        OrderFillOut: {
+            /** @description price, the venue's decimal string */
+            px: string;
+            /** @description size in the coin, a decimal string */
+            size: string;
+            fee_usdc: string;
+            builder_fee_usdc: string;
+            /** @description ISO 8601, UTC */
+            at: string;
+            tid: number | null;
+            /** @description the book that a paper order took it from */
+            snapshot: string | null;
+        };
+        /** @description One order, from its preparation to its end. */
+        OrderOut: {
+            /** @description the order's id */
+            order_id: string;
+            /** @enum {string} */
+            source: "terminal" | "door" | "keeper";
+            /**
+             * @description on paper, or at the venue
+             * @enum {string}
+             */
+            mode: "paper" | "live";
+            mode_seen: ("paper" | "live") | null;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            book: string | null;
+            product: string;
+            asset_id: number;
+            /** @enum {string} */
+            side: "buy" | "sell";
+            /** @enum {string} */
+            type: "market" | "limit";
+            /** @enum {string} */
+            tif: "ioc" | "gtc" | "alo";
+            /** @description size in the coin, a decimal string */
+            size: string;
+            /** @description price, the venue's decimal string */
+            limit_px: string;
+            /** @description size x limit price, rounded up */
+            notional_usdc: components["schemas"]["Usdc"];
+            reduce_only: boolean;
+            slippage_bps: number | null;
+            leverage: number | null;
+            cloid: string;
+            builder: components["schemas"]["OrderBuilderOut"] | null;
+            /** @enum {string} */
+            sign_mode: "none" | "client" | "keeper";
+            /** @enum {string} */
+            status: "prepared" | "awaiting_owner" | "awaiting_signature" | "executing" | "resting" | "recorded" | "unknown" | "executed" | "rejected" | "expired" | "cancelled";
+            /** @description shown once, where the order is prepared or opened */
+            confirm_id: null;
+            /** @description ISO 8601, UTC */
+            expires_at: string;
+            prepared_by: components["schemas"]["PreparedBy"];
+            mandate_id: string | null;
+            intent_id: string | null;
+            /** @description ISO 8601, UTC */
+            created_at: string;
+            /** @description ISO 8601, UTC; null where it never was */
+            sent_at: string | null;
+            /** @description ISO 8601, UTC; null where it never was */
+            done_at: string | null;
+            /** @description size in the coin; null where nobody said it */
+            filled_size: string | null;
+            /** @description size in the coin; null where nobody said it */
+            remaining_size: string | null;
+            /** @description price; null where it is not known */
+            avg_px: string | null;
+            /** @description USDC as the venue counts it; null where nobody said it */
+            fee_usdc: string | null;
+            /** @description USDC as the venue counts it; null where nobody said it */
+            builder_fee_usdc: string | null;
+            /** @description USDC as the venue counts it; null where nobody said it */
+            closed_pnl_usdc: string | null;
+            fills: components["schemas"]["OrderFillOut"][];
+            partial: boolean;
+            /** @description true where the venue itself said what became of it */
+            verified: boolean;
+            venue: components["schemas"]["OrderAtVenue"] | null;
+            refusal: components["schemas"]["RefusalShown"] | null;
+            /** @description true for paper: nobody traded */
+            est: boolean;
+            /** @description words of whoever prepared it */
+            why: string | null;
+        };
+        /** @description What can be done next with it. */
+        OrderStep: {
+            text: string;
+            tool?: string | null;
+            route?: string | null;
+        };
         /** @description What an action took out and brought back. */
         OutAndIn: {
             out: components["schemas"]["Usdc"];
@@ -3256,6 +3978,10 @@ export interface components {
         OwnerTold: {
             address: string;
         };
+        Page_OrderOut_: {
+            items: components["schemas"]["OrderOut"][];
+            next_cursor: string | null;
+        };
         /** @description Hosts of paid reads; any where none is named. */
         PaidHosts: {
             hosts: string[];
@@ -3271,6 +3997,10 @@ export interface components {
             resource: string | null;
             fee_kind: string | null;
             tx_hash: string | null;
+        };
+        /** @description What paper orders took of the same limits, on counters of their own. */
+        PaperUse: {
+            used: components["schemas"]["CountedAmount"];
         };
         /** @description What a row tells (spec 2.4), a reversal included. */
         Payload: {
@@ -3322,6 +4052,10 @@ export interface components {
             in: components["schemas"]["Usdc"];
             oldest_at: string | null;
         };
+        /** @description Orders that wait for somebody, newest first; the list is whole. */
+        PendingOut: {
+            orders: components["schemas"]["OrderOut"][];
+        };
         /** @description How long the mandate lasts; `ends_at` is exclusive, and null before the signature. */
         Period: {
             days: number;
@@ -3352,6 +4086,14 @@ export interface components {
             value_est?: components["schemas"]["Usdc"] | null;
             exit_cost_est?: components["schemas"]["Usdc"] | null;
             route?: string | null;
+        };
+        /** @description What a book was worth. */
+        PointOut: {
+            /** @description ISO 8601, UTC */
+            at: string;
+            equity_usdc: components["schemas"]["Usdc"];
+            /** @constant */
+            est: true;
         };
         /** @description One save that changed something. */
         PolicyChange: {
@@ -3409,6 +4151,116 @@ export interface components {
         PolicyState: {
             exists: boolean;
             accepts_mandates: boolean;
+        };
+        /** @description One open position. Units: USDC. */
+        PositionOut: {
+            product: string;
+            /**
+             * @description on paper, or at the venue
+             * @enum {string}
+             */
+            mode: "paper" | "live";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            book: string | null;
+            /** @description long or short */
+            side: string;
+            /** @description size in the coin, a decimal string */
+            size: string;
+            /** @description the venue's own decimal string; null where it told none */
+            entry_px: string | null;
+            /** @description the venue's own decimal string; null where it told none */
+            mark_px: string | null;
+            /** @description USDC, 6 decimals; null where it is not known */
+            value_usdc: string | null;
+            /** @description USDC, 6 decimals; null where it is not known */
+            unrealized_usdc: string | null;
+            /** @description price; null where it is not known */
+            liquidation_px: string | null;
+            /** @description cross or isolated */
+            margin_mode: string;
+            leverage: number | null;
+            can_close: boolean;
+            est: boolean;
+        };
+        /** @description Positions, live and on paper apart; live ones are null while the venue is silent. */
+        PositionsOut: {
+            live: components["schemas"]["PositionOut"][] | null;
+            paper: components["schemas"]["PositionOut"][];
+            /** @description ISO 8601, UTC */
+            as_of: string;
+            stale: boolean;
+        };
+        /** @description Who prepared it. */
+        PreparedBy: {
+            /** @enum {string} */
+            kind: "owner" | "agent" | "keeper";
+            id: string;
+        };
+        /** @description A prepared order. A repeat with the same key shows neither `confirm_id` nor `to_sign`. */
+        PreparedOut: {
+            order: components["schemas"]["OrderOut"];
+            confirm_id: string | null;
+            to_sign: components["schemas"]["ToSignOut"] | null;
+            checks: components["schemas"]["OrderChecks"] | null;
+            next: components["schemas"]["OrderStep"][];
+        };
+        /** @description The touch that it was priced by. */
+        PriceTold: {
+            /** @description price; null where it is not known */
+            bid: string | null;
+            /** @description price; null where it is not known */
+            ask: string | null;
+            /** @description price; null where it is not known */
+            mark: string | null;
+            /** @description ISO 8601, UTC; null where it never was */
+            as_of: string | null;
+        };
+        /** @description One product. `live`: orders of it can be live here at all, whoever asks. */
+        Product: {
+            product: string;
+            /** @enum {string} */
+            kind: "perp" | "index";
+            /** @enum {string} */
+            status: "open" | "halted" | "delisted";
+            asset_id: number;
+            /** @description the venue's own decimal string; null where it told none */
+            mark_px: string | null;
+            /** @description null unless a book of the last 20 seconds is held */
+            bid_px: string | null;
+            /** @description null unless a book of the last 20 seconds is held */
+            ask_px: string | null;
+            sz_decimals: number;
+            /** @description the step of prices at the mark price */
+            tick_example: string | null;
+            min_notional_usdc: string;
+            max_leverage: number;
+            /** @description basis points, two decimals */
+            fee_taker_bps: string;
+            /** @description basis points, two decimals */
+            builder_fee_bps: string;
+            paper: boolean;
+            live: boolean;
+        };
+        /**
+         * @description Every product; the list is whole. An outage gives an empty or an old one, never an invented
+         *     one.
+         */
+        ProductsOut: {
+            /** @description ISO 8601, UTC */
+            as_of: string;
+            stale: boolean;
+            /** @constant */
+            sample: false;
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            products: components["schemas"]["Product"][];
         };
         /**
          * @description How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
@@ -3510,7 +4362,7 @@ export interface components {
         };
         Refusal: {
             /** @enum {string} */
-            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "target_not_allowed" | "terms_changed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
+            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "target_not_allowed" | "terms_changed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "wallet_invalid_order" | "wallet_limit_raise" | "wallet_live_off" | "wallet_mode_changed" | "wallet_no_position" | "wallet_not_allowlisted" | "wallet_not_ready" | "wallet_outcome_unknown" | "wallet_over_cap" | "wallet_rate_limited" | "wallet_signature_invalid" | "wallet_venue_rejected" | "wallet_venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
             reason: string;
             retry_safe: boolean;
             /** @enum {string} */
@@ -3524,6 +4376,12 @@ export interface components {
             /** Format: date-time */
             retry_at?: string;
             detail: Record<string, never>;
+        };
+        /** @description Why it came to nothing: the refusal's code and sentence. */
+        RefusalShown: {
+            error: string;
+            reason: string;
+            venue_kind?: string | null;
         };
         /** @description The stored row; `proven` says that a reverted receipt proves it. */
         RefusedOut: {
@@ -3779,6 +4637,16 @@ export interface components {
             disclosures: components["schemas"]["Disclosure"][];
             next_cursor: string | null;
         };
+        /** @description One thing that has to hold before a live order goes through. */
+        StatusCheck: {
+            /** @enum {string} */
+            name: "policy_set" | "venue_in_policy" | "mandate_working" | "owner_wallet_linked" | "live_switch" | "mainnet" | "allowlisted" | "order_key" | "builder_fee" | "funded" | "throttle";
+            /** @description null where the venue does not say, or it is not needed */
+            ok: boolean | null;
+            /** @enum {string} */
+            who_fixes: "agent" | "owner" | "operator" | "venue" | "nobody";
+            detail: string;
+        };
         /**
          * @description One step of the record (spec 2.7).
          *
@@ -3894,10 +4762,37 @@ export interface components {
             signer_type: ("eoa" | "erc1271" | "erc6492") | null;
             checked_block: number | null;
         };
+        /** @description Orders and closes together, of one wallet and in one process of the service. */
+        ThrottleTold: {
+            per_minute: number;
+            per_hour: number;
+            left_minute: number;
+            left_hour: number;
+            per_process: boolean;
+        };
         /** @description The least and the most seconds that a route takes. */
         TimeRange: {
             low: number;
             high: number;
+        };
+        /** @description What an order key signs. `action` is JSON text in the one key order that the venue hashes. */
+        ToSignOut: {
+            /** @constant */
+            scheme: "l1_action";
+            /**
+             * @description the venue's network that the answer is about
+             * @enum {string}
+             */
+            network: "mainnet" | "testnet";
+            action: string;
+            action_msgpack: string;
+            nonce: number;
+            /** @description milliseconds since 1970 */
+            expires_after: number;
+            action_hash: string;
+            typed_data: components["schemas"]["TypedDataOut"];
+            /** @description the wallet, and its approved order key */
+            signer_must_be: string[];
         };
         /** @description What a row tells. A key that the row does not have is left out. */
         ToldPayload: {
@@ -3980,6 +4875,21 @@ export interface components {
             /** @description the fields of MandateTerms; integers as decimal text, amounts in base units */
             message: {
                 [key: string]: string | number;
+            };
+        };
+        /** @description EIP-712 typed data, as a wallet takes it. */
+        TypedDataOut: {
+            domain: {
+                [key: string]: unknown;
+            };
+            types: {
+                [key: string]: {
+                    [key: string]: string;
+                }[];
+            };
+            primaryType: string;
+            message: {
+                [key: string]: string;
             };
         };
         /** @description The EIP-712 domain. */
@@ -4258,6 +5168,759 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    trade_close: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description the product's full name
+                     * @example BTC
+                     */
+                    product: string;
+                    /**
+                     * @description the mode that was shown; another one is refused
+                     * @example paper
+                     * @enum {string}
+                     */
+                    mode_seen: "paper" | "live";
+                    /** @description a paper book; makes the order paper */
+                    book?: string;
+                    /**
+                     * @description above 0, at most 1; the whole by default
+                     * @example 1
+                     */
+                    fraction?: string;
+                    /**
+                     * @description size in the coin; this or a notional
+                     * @example 0.001
+                     */
+                    size?: string;
+                    /** @description basis points; market orders, default 50 */
+                    slippage_bps?: number;
+                    /** @description shown once when it was prepared or opened */
+                    confirm_id?: string;
+                    /** @description {r, s, v} of the order key over to_sign */
+                    signature?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            /** @description How it stands */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DoorOrderOut"];
+                };
+            };
+            /** @description To be signed */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DoorOrderOut"];
+                };
+            };
+            /** @description Sent; nobody knows yet what became of it */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DoorOrderOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden, wallet_live_off, wallet_not_allowlisted, wallet_over_cap */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: conflict, idempotency_in_flight, idempotency_key_reused, not_configured, wallet_mode_changed, wallet_no_position, wallet_not_ready */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_invalid_order, wallet_signature_invalid, wallet_venue_rejected */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited, wallet_rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown, wallet_outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    trade_limits: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description USDC; 0 stops new orders, closes still work
+                     * @example 25.000000
+                     */
+                    per_order_usdc?: string | null;
+                    /**
+                     * @description USDC a UTC day
+                     * @example 50.000000
+                     */
+                    per_day_usdc?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitsOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: conflict, idempotency_in_flight, idempotency_key_reused, wallet_limit_raise */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_invalid_order */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    trade_me: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MeOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    trade_order: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description the product's full name
+                     * @example BTC
+                     */
+                    product?: string;
+                    /**
+                     * @description buy or sell
+                     * @example buy
+                     * @enum {string}
+                     */
+                    side?: "buy" | "sell";
+                    /**
+                     * @description market or limit
+                     * @example market
+                     * @enum {string}
+                     */
+                    type?: "market" | "limit";
+                    /**
+                     * @description size in the coin; this or a notional
+                     * @example 0.001
+                     */
+                    size?: string;
+                    /**
+                     * @description USDC; this or a size
+                     * @example 20.000000
+                     */
+                    notional_usdc?: string;
+                    /**
+                     * @description limit orders: on the tick
+                     * @example 64000
+                     */
+                    limit_px?: string;
+                    /**
+                     * @description ioc where nothing is said; market is ioc
+                     * @enum {string}
+                     */
+                    tif?: "ioc" | "gtc" | "alo";
+                    /** @description basis points; market orders, default 50 */
+                    slippage_bps?: number;
+                    /** @description true: it may only shrink a position */
+                    reduce_only?: boolean;
+                    /** @description a paper book; makes the order paper */
+                    book?: string;
+                    /**
+                     * @description the mode that was shown; another one is refused
+                     * @example paper
+                     * @enum {string}
+                     */
+                    mode_seen: "paper" | "live";
+                    /** @description the mandate that it is for */
+                    mandate_id?: string;
+                    /** @description an intent that the owner wrote down */
+                    intent_id?: string;
+                    /** @description your reason, in at most 500 characters */
+                    why?: string;
+                    /** @description shown once when it was prepared or opened */
+                    confirm_id?: string;
+                    /** @description {r, s, v} of the order key over to_sign */
+                    signature?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            /** @description How it stands */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DoorOrderOut"];
+                };
+            };
+            /** @description To be signed */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DoorOrderOut"];
+                };
+            };
+            /** @description Sent; nobody knows yet what became of it */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DoorOrderOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden, wallet_live_off, wallet_not_allowlisted, wallet_over_cap */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: below_stop_line, conflict, idempotency_in_flight, idempotency_key_reused, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, target_not_allowed, wallet_mode_changed, wallet_no_position, wallet_not_ready, wrong_status */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_invalid_order, wallet_signature_invalid, wallet_venue_rejected */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited, wallet_rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown, wallet_outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    trade_positions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PositionsOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    trade_products: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProductsOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     admin_allowlist: {
         parameters: {
             query?: {
@@ -4980,6 +6643,101 @@ export interface operations {
             };
             /** @description Refused: body_too_large */
             413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    agent_status: {
+        parameters: {
+            query?: {
+                /** @description an agent of yours; owners only */
+                agent_id?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentStatusOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -11915,6 +13673,1195 @@ export interface operations {
             };
         };
     };
+    order_prepare: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description the product's full name
+                     * @example BTC
+                     */
+                    product: string;
+                    /**
+                     * @description buy or sell
+                     * @example buy
+                     * @enum {string}
+                     */
+                    side: "buy" | "sell";
+                    /**
+                     * @description market or limit
+                     * @example market
+                     * @enum {string}
+                     */
+                    type: "market" | "limit";
+                    /**
+                     * @description size in the coin; this or a notional
+                     * @example 0.001
+                     */
+                    size?: string;
+                    /**
+                     * @description USDC; this or a size
+                     * @example 20.000000
+                     */
+                    notional_usdc?: string;
+                    /**
+                     * @description limit orders: on the tick
+                     * @example 64000
+                     */
+                    limit_px?: string;
+                    /**
+                     * @description ioc where nothing is said; market is ioc
+                     * @enum {string}
+                     */
+                    tif?: "ioc" | "gtc" | "alo";
+                    /** @description basis points; market orders, default 50 */
+                    slippage_bps?: number;
+                    /** @description true: it may only shrink a position */
+                    reduce_only?: boolean;
+                    /** @description a paper book; makes the order paper */
+                    book?: string;
+                    /**
+                     * @description client: the owner's order key signs
+                     * @enum {string}
+                     */
+                    sign_mode?: "none" | "client";
+                    /**
+                     * @description the mode that was shown; another one is refused
+                     * @example paper
+                     * @enum {string}
+                     */
+                    mode_seen?: "paper" | "live";
+                    /** @description the mandate that it is for */
+                    mandate_id?: string;
+                    /** @description an intent that the owner wrote down */
+                    intent_id?: string;
+                    /** @description your reason, in at most 500 characters */
+                    why?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Prepared */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreparedOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden, wallet_live_off, wallet_not_allowlisted, wallet_over_cap */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: below_stop_line, conflict, idempotency_in_flight, idempotency_key_reused, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, target_not_allowed, wallet_mode_changed, wallet_no_position, wallet_not_ready, wrong_status */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_invalid_order, wallet_signature_invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited, wallet_rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    order_cap: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    order_cap_raise: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description one step at a time
+                     * @default 1
+                     * @constant
+                     */
+                    step?: 1;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: conflict, idempotency_in_flight, idempotency_key_reused, wallet_limit_raise */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    order_execute: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description the order's id
+                     * @example o_abcdefgh23
+                     */
+                    order_id: string;
+                    /** @description shown once when it was prepared or opened */
+                    confirm_id?: string;
+                    /** @description {r, s, v} of the order key over to_sign */
+                    signature?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            /** @description How it stands */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderOut"];
+                };
+            };
+            /** @description Sent; nobody knows yet what became of it */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden, wallet_live_off, wallet_not_allowlisted, wallet_over_cap */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: below_stop_line, conflict, idempotency_in_flight, idempotency_key_reused, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, target_not_allowed, wallet_mode_changed, wallet_no_position, wallet_not_ready, wrong_status */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_invalid_order, wallet_signature_invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited, wallet_rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown, wallet_outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    order_pending: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    order_record: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description the order's id
+                     * @example o_abcdefgh23
+                     */
+                    order_id: string;
+                    /** @description shown once when it was prepared or opened */
+                    confirm_id?: string;
+                    /** @description what the venue answered, kept as a claim; at most 8 kB */
+                    venue_response?: Record<string, never>;
+                    /** @description the venue's id of it */
+                    oid?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description How it stands */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderOut"];
+                };
+            };
+            /** @description Sent; nobody knows yet what became of it */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: conflict, idempotency_in_flight, idempotency_key_reused, not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_invalid_order, wallet_signature_invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    order_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the order's id */
+                order_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    order_cancel: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description the order's id */
+                order_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description shown once when it was prepared or opened */
+                    confirm_id?: string;
+                    /** @description {r, s, v} of the order key over to_sign */
+                    signature?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreparedOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: conflict, idempotency_in_flight, idempotency_key_reused, not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_invalid_order, wallet_signature_invalid, wallet_venue_rejected */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown, wallet_outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    order_open: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description the order's id */
+                order_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreparedOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden, wallet_live_off, wallet_not_allowlisted, wallet_over_cap */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: below_stop_line, conflict, idempotency_in_flight, idempotency_key_reused, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, target_not_allowed, wallet_mode_changed, wallet_no_position, wallet_not_ready, wrong_status */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_invalid_order, wallet_signature_invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited, wallet_rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: wallet_outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     own_enable_relay: {
         parameters: {
             query?: never;
@@ -12532,6 +15479,300 @@ export interface operations {
             };
             /** @description Refused: body_too_large */
             413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_paper_books: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BooksOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_paper_book_open: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description no other book of yours has it
+                     * @example Trial
+                     */
+                    name: string;
+                    /**
+                     * @description 10 to 100000; 10000 where absent
+                     * @example 12.500000
+                     */
+                    start_usdc?: string | null;
+                    /**
+                     * @description an agent of yours that may use it
+                     * @example u_abcdefgh23
+                     */
+                    agent_id?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Opened */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BookOut"];
+                };
+            };
+            /** @description Refused: invalid_number, invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: conflict, idempotency_in_flight, idempotency_key_reused */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    own_paper_book: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description the book's id */
+                book: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BookWhole"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;

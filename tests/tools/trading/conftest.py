@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +26,7 @@ from storage.store import Store, open_store
 from tests.world import BY_NAME, Clock
 from tools.call.operation import NOBODY, Caller, Deps, Reply
 from tools.call.run import run
+from tools.trading.paper.desk import Desk as PaperDesk
 from venue import signing
 from venue.devvenue import DevVenue, Rules, serve
 from venue.networks import Networks
@@ -58,6 +59,8 @@ class Desk:
     main: DevVenue
     test: DevVenue
     people: int = 0
+    # What the market does while a paper order waits for its second snapshot.
+    meanwhile: list[Callable[[], object]] = field(default_factory=list)
 
     async def do(
         self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
@@ -203,8 +206,18 @@ async def a_desk(
         Switches(door=True),
         venues=networks,
     )
+    desk = Desk(store, deps, clock, networks, main, test)
+
+    async def wait(span: timedelta) -> None:
+        clock.at += span
+        for act in desk.meanwhile:
+            act()
+
+    desk.deps = replace(
+        deps, paper=PaperDesk(store=store, clock=clock, trading=config.trading, wait=wait)
+    )
     try:
-        yield Desk(store, deps, clock, networks, main, test)
+        yield desk
     finally:
         main.faults.clear()
         test.faults.clear()

@@ -1,0 +1,232 @@
+"""An order and its life: one table says what can become of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final, Literal
+
+from domain.money import Usdc
+from domain.refusals import Refused, refusal
+from domain.trading.modes import Mode
+from domain.trading.venue import Network
+
+Status = Literal[
+    "prepared", "awaiting_owner", "awaiting_signature", "executing", "resting", "recorded",
+    "unknown", "executed", "rejected", "expired", "cancelled",
+]  # fmt: skip
+# What can happen to an order. `void`: the venue does not know it and cannot execute it any more.
+Happening = Literal[
+    "open", "execute", "record", "fill", "rest", "refuse", "lose", "void", "expire", "cancel"
+]
+Source = Literal["terminal", "door", "keeper"]
+Side = Literal["buy", "sell"]
+OrderType = Literal["market", "limit"]
+Tif = Literal["ioc", "gtc", "alo"]
+SignMode = Literal["none", "client", "keeper"]
+By = Literal["owner", "agent", "keeper"]
+
+# Every pair that is not here is refused (trading 3).
+BECOMES: Final[Mapping[tuple[Status, Happening], Status]] = MappingProxyType({
+    ("prepared", "execute"): "executing",
+    ("prepared", "expire"): "expired",
+    ("prepared", "cancel"): "cancelled",
+    ("awaiting_owner", "open"): "awaiting_signature",
+    ("awaiting_owner", "expire"): "expired",
+    ("awaiting_owner", "cancel"): "cancelled",
+    ("awaiting_signature", "open"): "awaiting_signature",
+    ("awaiting_signature", "execute"): "executing",
+    ("awaiting_signature", "record"): "recorded",
+    ("awaiting_signature", "expire"): "expired",
+    ("awaiting_signature", "cancel"): "cancelled",
+    ("executing", "fill"): "executed",
+    ("executing", "rest"): "resting",
+    ("executing", "refuse"): "rejected",
+    ("executing", "cancel"): "cancelled",
+    ("executing", "lose"): "unknown",
+    ("executing", "void"): "rejected",
+    ("unknown", "fill"): "executed",
+    ("unknown", "rest"): "resting",
+    ("unknown", "refuse"): "rejected",
+    ("unknown", "cancel"): "cancelled",
+    ("unknown", "void"): "rejected",
+    ("recorded", "fill"): "executed",
+    ("recorded", "rest"): "resting",
+    ("recorded", "refuse"): "rejected",
+    ("recorded", "cancel"): "cancelled",
+    ("resting", "fill"): "executed",
+    ("resting", "cancel"): "cancelled",
+    ("resting", "refuse"): "rejected",
+})  # fmt: skip
+DONE: Final[frozenset[Status]] = frozenset({"executed", "rejected", "expired", "cancelled"})
+UNSENT: Final[frozenset[Status]] = frozenset({"prepared", "awaiting_owner", "awaiting_signature"})
+PENDING: Final[frozenset[Status]] = frozenset({"awaiting_owner", "awaiting_signature", "unknown"})
+OWNER_HAS: Final = timedelta(hours=24)
+PENDING_AN_AGENT: Final = 10
+# An order that nobody can execute any more is given up this long after the end of its bytes.
+VOID_AFTER: Final = timedelta(minutes=2)
+UNSEEN_RECORD_HOLDS: Final = timedelta(minutes=10)
+_ASKED_AFTER_S: Final = (1, 3, 10, 30)
+_THEN_S: Final = 60
+
+
+def becomes(status: Status, happening: Happening) -> Status:
+    """The status after something happened. Errors: `conflict`."""
+    after = BECOMES.get((status, happening))
+    if after is None:
+        raise Refused(
+            refusal("conflict", why=f"The order is {status}; it cannot {happening} from there.")
+        )
+    return after
+
+
+def first_status(mode: Mode, by: By) -> Status:
+    """Where an order begins: paper needs nobody's signature, an agent's live order its owner."""
+    if mode == "paper":
+        return "prepared"
+    return "awaiting_owner" if by == "agent" else "awaiting_signature"
+
+
+def asks_again(tries: int, now: datetime) -> datetime:
+    """When the venue is asked next: after 1 s, 3 s, 10 s, 30 s, then every minute."""
+    pause = _ASKED_AFTER_S[tries] if tries < len(_ASKED_AFTER_S) else _THEN_S
+    return now + timedelta(seconds=pause)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderFill:
+    """One fill. Units: fees and result in USDC as the venue counts them, to its own decimals.
+
+    `fee` includes `builder_fee`; `tid` names the trade at the venue, `snapshot` the book that a
+    paper order took it from.
+    """
+
+    px: Decimal
+    size: Decimal
+    fee: Decimal
+    builder_fee: Decimal
+    closed_pnl: Decimal
+    at: datetime
+    tid: int | None = None
+    snapshot: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidBuilder:
+    """Who is paid for bringing an order. Units: tenths of a basis point."""
+
+    address: str
+    fee_tenths_bps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderAction:
+    """One order as the venue hashes it; the bytes are always rebuilt from these."""
+
+    asset_id: int
+    is_buy: bool
+    limit_px: Decimal
+    size: Decimal
+    reduce_only: bool
+    tif: Tif
+    cloid: str
+    builder: PaidBuilder | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelAction:
+    """A cancellation by the id that the order was sent with."""
+
+    asset_id: int
+    cloid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """What is signed beside the action. Units: ms since 1970."""
+
+    nonce: int
+    expires_after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenAtVenue:
+    """What the venue said of an order last."""
+
+    oid: int | None
+    status: str
+    checked_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One order of a person, on paper or live.
+
+    Shapes: `owner_id` is whose account it is; `agent_id` the agent that prepared it, if one did.
+    `action` and `envelope` are what is signed; `cancelling` the envelope of a cancellation that
+    waits for its signature. `counted` is what counts against the day `counted_day`: reserved while
+    it is open, traded once it is done. `former` are cloids of earlier pricings, whose bytes may
+    still be about. `confirm_hash` stands for the id that the owner has to bring. Units: USDC;
+    prices in the dex's collateral, sizes in the coin.
+    """
+
+    order_id: str
+    owner_id: str
+    agent_id: str | None
+    source: Source
+    closing: bool
+    mode: Mode
+    mode_seen: Mode | None
+    network: Network
+    wallet: str | None
+    book: str | None
+    product: str
+    side: Side
+    type: OrderType
+    slippage_bps: int | None
+    leverage: int | None
+    notional: Usdc
+    action: OrderAction
+    envelope: Envelope | None
+    sign_mode: SignMode
+    status: Status
+    version: int
+    attempt: int
+    by: By
+    mandate_id: str | None
+    intent_id: str | None
+    why: str | None
+    asked: Mapping[str, object]
+    created_at: datetime
+    expires_at: datetime
+    counted: Usdc
+    counted_day: str | None
+    confirm_hash: str | None = None
+    former: tuple[str, ...] = ()
+    cancelling: Envelope | None = None
+    cancel_hash: str | None = None
+    sent_at: datetime | None = None
+    done_at: datetime | None = None
+    filled_size: Decimal | None = None
+    avg_px: Decimal | None = None
+    seen: SeenAtVenue | None = None
+    verified: bool = False
+    refusal: Mapping[str, str] | None = None
+    claimed: Mapping[str, object] | None = None
+    fills_whole: bool = False
+    next_check_at: datetime | None = None
+    tries: int = 0
+    fills: tuple[OrderFill, ...] = field(default=())
+
+    @property
+    def partial(self) -> bool:
+        """True where it ended with less than was asked for, and more than nothing."""
+        filled = self.filled_size
+        return self.status in DONE and filled is not None and 0 < filled < self.action.size
+
+    def shown_status(self, now: datetime) -> Status:
+        """The status; an order that nobody sent in time is over before anybody has written so."""
+        return "expired" if self.status in UNSENT and now >= self.expires_at else self.status

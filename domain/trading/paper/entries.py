@@ -1,0 +1,113 @@
+"""What is written into a paper book: fills, funding, liquidations, gaps. Nothing else moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, Literal
+
+VERSION: Final = 1
+MOST_BOOKS: Final = 10
+MOST_START_MICROS: Final = 100_000_000_000
+LEAST_START_MICROS: Final = 10_000_000  # the venue takes no smaller order
+USUAL_START_MICROS: Final = 10_000_000_000
+FIRST_NAME: Final = "Paper"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """How a book's orders are filled; fixed when it is opened.
+
+    Units: `depth_share` of each level that is shown; `latency_ms` from acceptance to the snapshot
+    that fills.
+    """
+
+    depth_share: Decimal
+    latency_ms: int
+    fee_tier: Literal["base"] = "base"
+    version: int = VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperBook:
+    """What a book was opened with; all else is a replay of its entries."""
+
+    book: str
+    owner_id: str
+    agent_id: str | None
+    name: str
+    start_micros: int
+    model: Model
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """A trade of one order with one level of one snapshot.
+
+    Units: `fee` and `builder_fee` micro-USDC, the former without the latter; `tenths_bps` the
+    rates they come from. `first`: the first of its order. `level` is the price of the level that it
+    took from: `px` itself, unless the order had been waiting. `maintenance_x` is the leverage at
+    which only the maintenance margin would be left: twice the product's most.
+    """
+
+    order_id: str
+    first: bool
+    coin: str
+    is_buy: bool
+    px: Decimal
+    size: Decimal
+    level: Decimal
+    snapshot: str
+    tenths_bps: Decimal
+    builder_tenths_bps: int
+    fee: int
+    builder_fee: int
+    leverage: int
+    maintenance_x: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Funded:
+    """One hour of funding of one position. Units: `paid` micro-USDC, negative where it was got."""
+
+    coin: str
+    hour: datetime
+    size: Decimal
+    oracle: Decimal
+    rate: Decimal
+    paid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Liquidated:
+    """Every position closed at the mark, below the maintenance margin. Units: `kept` micro-USDC
+    that the venue keeps; negative where it bears a loss.
+    """
+
+    closed: Mapping[str, Decimal]
+    fees: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Nobody looked at the book from, inclusive, until, exclusive; nothing is made up for it."""
+
+    since: datetime
+    until: datetime
+
+
+What = Filled | Funded | Liquidated | Gap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One row of a book. `marks`: the mark price of every product that it holds then."""
+
+    n: int
+    at: datetime
+    marks: Mapping[str, Decimal]
+    what: What

@@ -1,0 +1,126 @@
+"""What a paper book can bear: the margin of its positions, of its waiting orders, and the end of
+it.
+
+One pool of cash stands behind every position of a book, as in a cross account of the venue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from domain.trading.paper.amounts import (
+    fee_micros,
+    micros_up,
+    over,
+    times,
+)
+from domain.trading.paper.entries import Funded, Liquidated
+from domain.trading.paper.replay import Account
+from domain.trading.precision import lots
+
+HOUR: Final = timedelta(hours=1)
+# An oracle price that is read later than this after the hour says nothing of the hour.
+FUNDING_LATE: Final = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """An order that rests, as far as margin goes."""
+
+    coin: str
+    is_buy: bool
+    px: Decimal
+    left: Decimal
+    leverage: int
+
+
+def opening(account: Account, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
+    """How much of a size goes beyond closing what is held."""
+    held = account.size(coin)
+    against = -held if is_buy else held
+    return max(Decimal(0), size - max(Decimal(0), against))
+
+
+def free(
+    account: Account, marks: Mapping[str, Decimal], waiting: Iterable[Waiting] = ()
+) -> int | None:
+    """What new orders may bind, in micro-USDC; None where a mark is missing."""
+    equity = account.equity(marks)
+    if equity is None:
+        return None
+    bound = sum(h.initial(marks[coin]) for coin, h in account.holdings.items())
+    return equity - bound - sum(_bound(account, w) for w in waiting)
+
+
+def _bound(account: Account, w: Waiting) -> int:
+    size = opening(account, w.coin, w.left, is_buy=w.is_buy)
+    return over(micros_up(times(size, w.px)), w.leverage)
+
+
+def needed(account: Account, order: Waiting, tenths_bps: Decimal) -> int:
+    """What an order binds at its limit, with its fee; 0 where it only closes."""
+    size = opening(account, order.coin, order.left, is_buy=order.is_buy)
+    if not size:
+        return 0
+    return over(micros_up(times(size, order.px)), order.leverage) + fee_micros(
+        order.px, size, tenths_bps
+    )
+
+
+def reduced(account: Account, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
+    """A reduce-only size, trimmed to what it can close."""
+    return size - opening(account, coin, size, is_buy=is_buy)
+
+
+def liquidation(
+    account: Account, marks: Mapping[str, Decimal], tenths_bps: Mapping[str, Decimal]
+) -> Liquidated | None:
+    """The end of every position where the equity is below the maintenance margin at the marks.
+
+    All are closed at the mark with the taker's fee, and the venue keeps the maintenance margin, as
+    its backstop does; it bears what is below zero.
+    """
+    equity = account.equity(marks)
+    if equity is None or not account.holdings:
+        return None
+    kept = sum(h.maintenance(marks[coin]) for coin, h in account.holdings.items())
+    if equity >= kept:
+        return None
+    closed = {coin: marks[coin] for coin in account.holdings}
+    fees = sum(
+        fee_micros(px, abs(account.size(coin)), tenths_bps[coin]) for coin, px in closed.items()
+    )
+    return Liquidated(closed=closed, fees=fees, kept=min(kept, equity - fees))
+
+
+def liquidation_px(account: Account, coin: str, marks: Mapping[str, Decimal]) -> Decimal | None:
+    """Where only this product's mark would have to go for the end; None where nowhere above zero.
+
+    Source: the venue's page on liquidations, mark - side x room / size / (1 - l x side).
+    """
+    held, equity = account.holdings.get(coin), account.equity(marks)
+    if held is None or equity is None:
+        return None
+    kept = sum(h.maintenance(marks[c]) for c, h in account.holdings.items())
+    side = Decimal(1) if held.size > 0 else Decimal(-1)
+    room = Decimal(equity - kept).scaleb(-6)
+    scale = 1 - side / held.maintenance_x
+    px = marks[coin] - side * room / abs(held.size) / scale
+    return lots(px, 6) if px > 0 else None
+
+
+def funding(coin: str, size: Decimal, hour: datetime, *, oracle: Decimal, rate: Decimal) -> Funded:
+    """One hour of one position: size x oracle x rate, rounded against the person."""
+    paid = micros_up(times(size, oracle, rate))
+    return Funded(coin=coin, hour=hour, size=size, oracle=oracle, rate=rate, paid=paid)
+
+
+def hours(since: datetime, until: datetime) -> Sequence[datetime]:
+    """The whole hours after `since`, exclusive, until `until`, inclusive; UTC."""
+    first = since.replace(minute=0, second=0, microsecond=0) + HOUR
+    count = max(0, (until - first) // HOUR + 1)
+    return [first + n * HOUR for n in range(count)]

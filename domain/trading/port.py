@@ -1,0 +1,221 @@
+"""What the trading side needs of the venue and of the signer, as the smallest protocols that will
+do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+from domain.trading.orders import CancelAction, Envelope, OrderAction
+from domain.trading.venue import (
+    Abstraction,
+    AgentApproval,
+    ApprovedAgent,
+    Book,
+    DexAccount,
+    Held,
+    Lane,
+    Leverage,
+    Network,
+    OrderSeen,
+    Perp,
+    Placed,
+    Relay,
+    SpotBalance,
+    Told,
+    ToSign,
+    UserRole,
+    VenueFill,
+)
+
+
+class Venue(Protocol):
+    """The perpetuals venue on one network, read within its weight budget.
+
+    Every read may raise `venue_unavailable`; one whose answer is held gives it as stale instead,
+    unless it says that
+    it reads fresh. The synchronous methods are pure.
+    """
+
+    @property
+    def network(self) -> Network:
+        """Which of the venue's networks this is; their data never mix."""
+        ...
+
+    async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
+        """An allowed read for strangers, cut to the known fields; figures stay the venue's own
+        strings."""
+        ...
+
+    async def dexes(self) -> Held[Mapping[str, int]]:
+        """Builder dexes by name with their index; the first dex is "" and 0."""
+        ...
+
+    async def perps(
+        self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
+    ) -> Held[tuple[Perp, ...]]:
+        """A dex's perpetuals with their figures. Errors: `not_found` for a dex that the venue does
+        not have."""
+        ...
+
+    async def categories(self) -> Held[Mapping[str, str]]:
+        """Coin to category, for coins of builder dexes."""
+        ...
+
+    async def display_names(self) -> Held[Mapping[str, str]]:
+        """Coin to its name for people, where the venue gives one."""
+        ...
+
+    async def at_open_interest_cap(self, dex: str) -> Held[frozenset[str]]:
+        """Coins of a dex that take no more open interest."""
+        ...
+
+    async def token_names(self) -> Held[Mapping[int, str]]:
+        """Token index to name."""
+        ...
+
+    async def book(self, coin: str, *, lane: Lane, good_for_s: int) -> Held[Book | None]:
+        """The book of a coin, None where the venue has no such market; read fresh, never stale."""
+        ...
+
+    async def max_builder_fee(self, user: str, builder: str, *, good_for_s: int) -> Held[int]:
+        """What a user approved for a builder, in tenths of a basis point."""
+        ...
+
+    async def agents(
+        self, user: str, *, good_for_s: int, fresh: bool = False
+    ) -> Held[tuple[ApprovedAgent, ...]]:
+        """A user's named agents."""
+        ...
+
+    async def role(self, address: str) -> UserRole:
+        """What an address is at the venue, read fresh."""
+        ...
+
+    async def abstraction(self, user: str) -> Held[Abstraction]:
+        """How the account holds its margin."""
+        ...
+
+    async def account(
+        self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False
+    ) -> Held[DexAccount]:
+        """A user's account on one dex."""
+        ...
+
+    async def balances(self, user: str, *, good_for_s: int) -> Held[tuple[SpotBalance, ...]]:
+        """A user's spot balances."""
+        ...
+
+    async def time(self) -> datetime:
+        """The venue's own clock, read fresh."""
+        ...
+
+    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, object]:
+        """What a wallet signs to approve an agent (EIP-712)."""
+        ...
+
+    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, object]) -> str | None:
+        """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a
+        malformed one or a high s."""
+        ...
+
+    def builder_typed_data(
+        self, builder: str, max_fee_rate: str, chain: str
+    ) -> Mapping[str, object]:
+        """What a wallet signs to approve a builder, its message without the nonce."""
+        ...
+
+    def builder_signer(
+        self,
+        builder: str,
+        max_fee_rate: str,
+        nonce: int,
+        chain: str,
+        signature: Mapping[str, object],
+    ) -> str | None:
+        """EIP-55 address behind `{r, s, v}` over a builder's approval. Errors:
+        `invalid_signature`."""
+        ...
+
+    def text_signer(self, text: str, signature: str) -> str | None:
+        """EIP-55 address behind 65 bytes over a text (EIP-191). Errors: `invalid_signature`."""
+        ...
+
+    async def approve_agent(
+        self, approval: AgentApproval, signature: Mapping[str, object], signer: str
+    ) -> Told:
+        """Post exactly this approval; the signer is recovered again before it is sent.
+
+        Errors: `venue_unavailable` where nothing was sent; `invalid_signature` where it is not the
+        signer's.
+        """
+        ...
+
+    # -- orders
+
+    def held_book(self, coin: str, good_for_s: int) -> Book | None:
+        """The book of a coin if one is held that is not older; nothing is asked."""
+        ...
+
+    async def leverage(
+        self, user: str, coin: str, *, lane: Lane, good_for_s: int
+    ) -> Held[Leverage]:
+        """The account's own setting for a product; never stale."""
+        ...
+
+    def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
+        """What an order key signs, in every form that a signer may want to see it in."""
+        ...
+
+    def action_signer(
+        self,
+        action: OrderAction | CancelAction,
+        envelope: Envelope,
+        signature: Mapping[str, object],
+    ) -> str | None:
+        """EIP-55 address behind `{r, s, v}` over an action. Errors: `invalid_signature` for a
+        malformed one or a high s."""
+        ...
+
+    async def place(
+        self,
+        action: OrderAction | CancelAction,
+        envelope: Envelope,
+        signature: Mapping[str, object],
+        *,
+        lane: Lane,
+    ) -> Placed:
+        """Post exactly these bytes, once. Errors: `venue_unavailable` where nothing was sent."""
+        ...
+
+    async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
+        """Where an order stands, None where the venue knows of none; read fresh."""
+        ...
+
+    async def fills(self, user: str, since: datetime, *, lane: Lane) -> tuple[VenueFill, ...]:
+        """An account's fills from a time on, oldest first, at most 2,000; read fresh."""
+        ...
+
+
+class Venues(Protocol):
+    """The venue's networks as configured."""
+
+    def get(self, network: Network) -> Venue:
+        """Return the venue. Errors: `not_configured`."""
+        ...
+
+    def met(self) -> Mapping[tuple[Network, str, str], int]:
+        """How often the venue said what is not known here, by network, kind and what."""
+        ...
+
+
+class OrderSigner(Protocol):
+    """The process that holds keeper keys; it decides by itself what it signs (trading 00.10).
+
+    Errors: `not_configured` where it cannot be reached.
+    """
+
+    async def keeper_address(self, network: Network, wallet: str) -> str:
+        """The address of the key that it made for a linked wallet; made at the first question."""
+        ...

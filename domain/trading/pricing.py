@@ -1,0 +1,195 @@
+"""What an order is at the venue: its asset, price and size, or the rule that it breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final
+
+from domain.money import BPS, Usdc
+from domain.trading.form import Wanted, WantedClose
+from domain.trading.gate import Fault
+from domain.trading.indices import text
+from domain.trading.orders import Side
+from domain.trading.precision import (
+    bounded_px,
+    lots,
+    nearest_px,
+    notional,
+    on_tick,
+)
+from domain.trading.venue import Book, Perp, Position
+
+LEAST: Final = Decimal(10)  # USDC; the venue takes no smaller order but a whole close
+BAND: Final = Decimal("0.8")
+BOOK_FRESH: Final = timedelta(seconds=3)
+_TAKER_TENTHS: Final = Decimal(45)  # tenths of a basis point, first tier
+_GROWTH: Final = Decimal("0.1")
+_DEX_SCALE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class NoPrice:
+    """The market gives no price to rest on; the sentence says why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """The touch of a book at one time."""
+
+    bid: Decimal
+    ask: Decimal
+    at: datetime
+
+    def touch(self, side: Side) -> Decimal:
+        """The best price that a taker of this side meets."""
+        return self.ask if side == "buy" else self.bid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced:
+    """An order with its figures. Units: `notional` USDC, size x limit, rounded up."""
+
+    size: Decimal
+    limit_px: Decimal
+    notional: Usdc
+    quote: Quote
+
+
+def quote_of(book: Book | None, now: datetime) -> Quote | NoPrice:
+    """The touch of a fresh, two-sided book that is not crossed."""
+    if book is None:
+        return NoPrice("it has no book of this product")
+    if abs(now - book.at) > BOOK_FRESH:
+        return NoPrice("its book is older than 3 seconds")
+    if not book.bids or not book.asks:
+        return NoPrice("its book has nobody on one side")
+    bid, ask = book.bids[0].px, book.asks[0].px
+    if bid >= ask:
+        return NoPrice("its book is crossed")
+    return Quote(bid=bid, ask=ask, at=book.at)
+
+
+def tradable(perp: Perp | None, name: str) -> Perp | Fault:
+    """The product, if new orders of it can be placed at all."""
+    if perp is None:
+        return Fault(field="product", rule=f"{name} is none of the products")
+    if perp.delisted:
+        return Fault(field="product", rule="it is delisted; the venue has settled its positions")
+    if perp.mid_px is None:
+        return Fault(field="product", rule="it is halted at the venue")
+    return perp
+
+
+def priced(
+    wanted: Wanted, perp: Perp, quote: Quote, *, most_bps: int, at_cap: bool = False
+) -> Priced | Fault:
+    """The order's price and size, protective and never moved from what was asked.
+
+    Rules: tick, lot, least value, price band, slippage, the venue's cap on open interest.
+    """
+    if wanted.slippage_bps is not None and wanted.slippage_bps > most_bps:
+        rule = f"at most {most_bps} basis points"
+        return Fault(field="slippage_bps", rule=rule, nearest=str(most_bps))
+    if at_cap and not wanted.reduce_only:
+        return Fault(field="product", rule="it takes no more open interest at the venue")
+    limit_px = _limit(wanted, perp, quote)
+    if isinstance(limit_px, Fault):
+        return limit_px
+    size = _size(wanted, perp, quote)
+    if isinstance(size, Fault):
+        return size
+    if size * limit_px < LEAST and not wanted.reduce_only:
+        name = "size" if wanted.size is not None else "notional_usdc"
+        return Fault(field=name, rule="an order is worth 10 USDC or more", nearest="10.000000")
+    return Priced(size=size, limit_px=limit_px, notional=notional(size, limit_px), quote=quote)
+
+
+def _limit(wanted: Wanted, perp: Perp, quote: Quote) -> Decimal | Fault:
+    is_buy, decimals = wanted.side == "buy", perp.sz_decimals
+    if wanted.limit_px is None:
+        touch = quote.touch(wanted.side)
+        return bounded_px(touch, wanted.slippage_bps or 0, decimals, is_buy=is_buy)
+    if not on_tick(wanted.limit_px, decimals):
+        near = nearest_px(wanted.limit_px, decimals)
+        return Fault(field="limit_px", rule="a price on the tick", nearest=format(near, "f"))
+    if out_of_band(wanted.limit_px, perp):
+        return Fault(
+            field="limit_px", rule="within 80% of the mark price", nearest=text(perp.mark_px)
+        )
+    return wanted.limit_px
+
+
+def out_of_band(px: Decimal, perp: Perp) -> bool:
+    """Whether the venue takes no such price now."""
+    return perp.mark_px is not None and abs(px - perp.mark_px) > BAND * perp.mark_px
+
+
+def _size(wanted: Wanted, perp: Perp, quote: Quote) -> Decimal | Fault:
+    if wanted.size is None:
+        amount = Decimal(wanted.amount.micros if wanted.amount else 0).scaleb(-6)
+        size = lots(amount / quote.touch(wanted.side), perp.sz_decimals)
+        if not size:
+            least = Decimal(1).scaleb(-perp.sz_decimals) * quote.touch(wanted.side)
+            rule = "it is less than one lot"
+            return Fault(field="notional_usdc", rule=rule, nearest=str(notional(least, Decimal(1))))
+        return size
+    whole = lots(wanted.size, perp.sz_decimals)
+    if whole != wanted.size:
+        near = max(whole, Decimal(1).scaleb(-perp.sz_decimals))
+        rule = f"a multiple of {Decimal(1).scaleb(-perp.sz_decimals):f}"
+        return Fault(field="size", rule=rule, nearest=format(near, "f"))
+    return whole
+
+
+def closing_size(
+    wanted: WantedClose, position: Position, perp: Perp, touch: Decimal
+) -> Decimal | Fault | None:
+    """How much a close takes off; None where there is nothing of that size to take off.
+
+    The whole position where all is asked for, or where what is left would be worth under 10 USDC
+    and could never be closed; a part below 10 USDC is refused, since the venue would.
+    """
+    whole = lots(abs(position.size), perp.sz_decimals)
+    if not whole:
+        return None
+    if wanted.size is not None:
+        if wanted.size > whole:
+            return None
+        size = lots(wanted.size, perp.sz_decimals)
+        if size != wanted.size:
+            rule = f"a multiple of {Decimal(1).scaleb(-perp.sz_decimals):f}"
+            near = max(size, Decimal(1).scaleb(-perp.sz_decimals))
+            return Fault(field="size", rule=rule, nearest=format(near, "f"))
+    else:
+        size = lots(whole * wanted.fraction, perp.sz_decimals)
+    if size >= whole or (whole - size) * touch < LEAST:
+        return whole
+    if size * touch < LEAST:
+        name = "size" if wanted.size is not None else "fraction"
+        rule = "a part of a position is worth 10 USDC or more; the whole may be less"
+        return Fault(field=name, rule=rule, nearest=format(whole, "f"))
+    return size
+
+
+def within_slippage(limit_px: Decimal, touch: Decimal, bps: int, *, is_buy: bool) -> bool:
+    """Whether a close's price is no worse than the touch by more than its slippage."""
+    worse = limit_px - touch if is_buy else touch - limit_px
+    return worse * BPS <= touch * bps
+
+
+def taker_tenths_bps(perp: Perp) -> Decimal:
+    """The first tier's fee of a taker, in tenths of a basis point: a builder's dex takes as much
+    again, growth mode leaves a tenth. Source: venue page 1.4.
+    """
+    rate = _TAKER_TENTHS * (_DEX_SCALE if perp.dex else 1)
+    return rate * _GROWTH if perp.growth_mode else rate
+
+
+def fee_est(amount: Usdc, tenths_bps: Decimal) -> Usdc:
+    """A fee on a notional, to the nearest micro-USDC."""
+    exact = Decimal(amount.micros) * tenths_bps / 100_000
+    return Usdc(int(exact.quantize(Decimal(1), ROUND_HALF_UP)))

@@ -1,0 +1,130 @@
+"""What may be ordered a day: counters, and a person's own limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from domain.money import Usdc
+from domain.trading.caps import Counter, DayUse, OrderLimits
+from domain.trading.modes import Surface
+from storage.sql import Sql, columns, first
+
+
+class OrderCounters:
+    """The day's counters. What is reserved is checked by the statement that reserves it."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def reserve(self, counter: Counter, amount: Usdc) -> bool:
+        """Reserve an amount within the counter's limit; False where it does not fit."""
+        self._sql.run(
+            "INSERT INTO order_counters (scope, day, used_micros, reserved_micros) "
+            "VALUES (:scope, :day, 0, 0) ON CONFLICT (scope, day) DO NOTHING",
+            scope=counter.scope,
+            day=counter.day,
+        )
+        done = self._sql.run(
+            "UPDATE order_counters SET reserved_micros = reserved_micros + :n "
+            "WHERE scope = :scope AND day = :day AND used_micros + reserved_micros + :n <= :most",
+            n=amount.micros,
+            scope=counter.scope,
+            day=counter.day,
+            most=counter.limit.micros,
+        )
+        return done == 1
+
+    def settle(self, scope: str, day: str, reserved: Usdc, used: Usdc) -> None:
+        """Give back what was reserved, and count what was traded in its place."""
+        self._sql.run(
+            "UPDATE order_counters SET reserved_micros = reserved_micros - :reserved, "
+            "used_micros = used_micros + :used WHERE scope = :scope AND day = :day",
+            reserved=reserved.micros,
+            used=used.micros,
+            scope=scope,
+            day=day,
+        )
+
+    def use(self, scope: str, day: str) -> DayUse:
+        """What a counter holds."""
+        row = first(
+            self._sql,
+            "SELECT used_micros, reserved_micros FROM order_counters "
+            "WHERE scope = :scope AND day = :day",
+            scope=scope,
+            day=day,
+        )
+        if row is None:
+            return DayUse()
+        return DayUse(used=Usdc(row["used_micros"]), reserved=Usdc(row["reserved_micros"]))
+
+    def uses(self, counters: Iterable[Counter]) -> dict[Counter, DayUse]:
+        """The same of several."""
+        return {c: self.use(c.scope, c.day) for c in counters}
+
+
+class OwnLimits:
+    """Limits of people, each on one surface."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def get(self, user_id: str, surface: Surface, *, lock: bool = False) -> OrderLimits | None:
+        """A person's limits; None where they are still the starting ones. `lock` keeps other
+        writers off them.
+        """
+        tail = " FOR UPDATE" if lock and self._sql.dialect == "postgresql" else ""
+        row = first(
+            self._sql,
+            "SELECT per_order_micros, per_day_micros FROM own_limits "
+            "WHERE user_id = :user AND surface = :surface" + tail,
+            user=user_id,
+            surface=surface,
+        )
+        if row is None:
+            return None
+        return OrderLimits(
+            per_order=Usdc(row["per_order_micros"]), per_day=Usdc(row["per_day_micros"])
+        )
+
+    def begin(self, user_id: str, surface: Surface, start: OrderLimits) -> None:
+        """Write the starting limits down where nothing is."""
+        self._sql.run(
+            "INSERT INTO own_limits "
+            + columns(("user_id", "surface", "per_order_micros", "per_day_micros"))
+            + " ON CONFLICT (user_id, surface) DO NOTHING",
+            user_id=user_id,
+            surface=surface,
+            per_order_micros=start.per_order.micros,
+            per_day_micros=start.per_day.micros,
+        )
+
+    def lower(self, user_id: str, surface: Surface, to: OrderLimits) -> bool:
+        """Set both limits where neither goes up; False where one would."""
+        done = self._sql.run(
+            "UPDATE own_limits SET per_order_micros = :per_order, per_day_micros = :per_day "
+            "WHERE user_id = :user AND surface = :surface "
+            "AND :per_order <= per_order_micros AND :per_day <= per_day_micros",
+            user=user_id,
+            surface=surface,
+            per_order=to.per_order.micros,
+            per_day=to.per_day.micros,
+        )
+        return done == 1
+
+    def change(self, user_id: str, surface: Surface, was: OrderLimits, to: OrderLimits) -> bool:
+        """Set both limits where they still are what they were; the operator's, and the steps of the
+        terminal.
+        """
+        done = self._sql.run(
+            "UPDATE own_limits SET per_order_micros = :per_order, per_day_micros = :per_day "
+            "WHERE user_id = :user AND surface = :surface "
+            "AND per_order_micros = :was_order AND per_day_micros = :was_day",
+            user=user_id,
+            surface=surface,
+            per_order=to.per_order.micros,
+            per_day=to.per_day.micros,
+            was_order=was.per_order.micros,
+            was_day=was.per_day.micros,
+        )
+        return done == 1

@@ -1,0 +1,389 @@
+"""Orders and their fills: what is searched for in columns, the rest as canonical JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from domain.money import Usdc
+from domain.refusals import Refused, refusal
+from domain.trading.modes import Mode
+from domain.trading.orders import (
+    DONE,
+    PENDING,
+    UNSENT,
+    Envelope,
+    Order,
+    OrderAction,
+    OrderFill,
+    PaidBuilder,
+    SeenAtVenue,
+    Status,
+)
+from storage.sql import (
+    Row,
+    Sql,
+    canonical,
+    columns,
+    first,
+    maybe_micros,
+    maybe_moment,
+    micros,
+    moment,
+)
+
+_COLUMNS: Final = (
+    "order_id", "owner_id", "agent_id", "mode", "network", "status", "version", "cloid",
+    "mandate_id", "counted_micros", "counted_day", "confirm_hash", "created_at", "expires_at",
+    "next_check_at", "body",
+)  # fmt: skip
+_PLAIN: Final = (
+    "source", "closing", "mode_seen", "wallet", "book", "product", "side", "type", "slippage_bps",
+    "leverage", "sign_mode", "attempt", "by", "intent_id", "why", "asked", "former", "cancel_hash",
+    "verified", "refusal", "claimed", "fills_whole", "tries",
+)  # fmt: skip
+_SHOWN_AT_MOST: Final = 200
+_LAST: Final = 2**63 - 1
+
+
+def _in(words: Sequence[str] | frozenset[str]) -> str:
+    """A list of our own words for an IN; none of them is a caller's."""
+    return ", ".join(f"'{w}'" for w in sorted(words))
+
+
+class Orders:
+    """The orders, each changed only from the state that it was read in."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+
+    def add(self, order: Order) -> None:
+        """Store a new order."""
+        self._sql.run("INSERT INTO orders " + columns(_COLUMNS), **_row(order))
+
+    def get(self, order_id: str, *, lock: bool = False) -> Order | None:
+        """An order by its id; `lock` keeps other writers off it."""
+        tail = self._lock if lock else ""
+        row = first(self._sql, "SELECT * FROM orders WHERE order_id = :id" + tail, id=order_id)
+        return self._order(row)
+
+    def of_confirm(self, confirm_hash: str) -> Order | None:
+        """The order that a confirm id was given out for, used or not."""
+        row = first(self._sql, "SELECT * FROM orders WHERE confirm_hash = :hash", hash=confirm_hash)
+        return self._order(row)
+
+    def save(self, order: Order, was: Order) -> Order:
+        """Store what became of an order, if it still is as it was read.
+
+        Errors: `conflict` where somebody else was first.
+        """
+        values = _row(order) | {"version": was.version + 1}
+        sets = ", ".join(f"{n} = :{n}" for n in _COLUMNS if n != "order_id")
+        done = self._sql.run(
+            f"UPDATE orders SET {sets} WHERE order_id = :order_id AND status = :was_status "
+            "AND version = :was_version",
+            **values,
+            was_status=was.status,
+            was_version=was.version,
+        )
+        if done != 1:
+            why = "The order was changed by another request at the same time."
+            raise Refused(refusal("conflict", why=why))
+        saved = self.get(order.order_id)
+        if saved is None:
+            raise LookupError(order.order_id)
+        return saved
+
+    def add_fills(self, order_id: str, fills: Sequence[OrderFill]) -> None:
+        """Write fills down; one that is there already stays as it is."""
+        row = first(
+            self._sql, "SELECT COUNT(*) AS n FROM order_fills WHERE order_id = :id", id=order_id
+        )
+        n = int(row["n"]) if row else 0
+        for fill in fills:
+            n += self._sql.run(
+                "INSERT INTO order_fills " + columns(("order_id", "n", "tid", "body"))
+                + " ON CONFLICT DO NOTHING",
+                order_id=order_id, n=n + 1, tid=fill.tid, body=canonical(_fill_body(fill)),
+            )  # fmt: skip
+
+    # -- what is asked for
+
+    def pending(self, *, owner_id: str | None = None, agent_id: str | None = None) -> list[Order]:
+        """Orders that wait for somebody, newest first: a person's, or one agent's."""
+        who = "owner_id = :who" if owner_id is not None else "agent_id = :who"
+        rows = self._sql.rows(
+            f"SELECT * FROM orders WHERE {who} AND status IN ({_in(PENDING)}) "
+            "ORDER BY created_at DESC, order_id LIMIT :most",
+            who=owner_id or agent_id,
+            most=_SHOWN_AT_MOST,
+        )
+        return self._orders(rows)
+
+    def pending_of_agent(self, agent_id: str, now: datetime) -> int:
+        """How many of an agent's orders wait for its owner, or for what became of them."""
+        row = first(
+            self._sql,
+            "SELECT COUNT(*) AS n FROM orders WHERE agent_id = :who "
+            f"AND status IN ({_in(PENDING)}) AND (status = 'unknown' OR expires_at > :now)",
+            who=agent_id,
+            now=micros(now),
+        )
+        return int(row["n"]) if row else 0
+
+    def to_ask(self, now: datetime, most: int) -> list[Order]:
+        """Orders about which the venue is due to be asked, the longest due first."""
+        rows = self._sql.rows(
+            "SELECT * FROM orders WHERE next_check_at IS NOT NULL AND next_check_at <= :now "
+            "ORDER BY next_check_at LIMIT :most",
+            now=micros(now),
+            most=most,
+        )
+        return self._orders(rows)
+
+    def past(self, now: datetime, most: int, *, owner_id: str | None = None) -> list[Order]:
+        """Orders that nobody sent in their time, the oldest first."""
+        whose = "owner_id = :who AND " if owner_id is not None else ""
+        given = {"who": owner_id} if owner_id is not None else {}
+        rows = self._sql.rows(
+            f"SELECT * FROM orders WHERE {whose}status IN ({_in(UNSENT)}) AND expires_at <= :now "
+            "ORDER BY expires_at LIMIT :most",
+            now=micros(now),
+            most=most,
+            **given,
+        )
+        return self._orders(rows)
+
+    def waiting_on_paper(self, owner_id: str) -> list[Order]:
+        """A person's paper orders that rest."""
+        rows = self._sql.rows(
+            "SELECT * FROM orders WHERE owner_id = :who AND status = 'resting' AND mode = 'paper' "
+            "ORDER BY created_at, order_id",
+            who=owner_id,
+        )
+        return self._orders(rows)
+
+    def of_book(
+        self, owner_id: str, book: str, before: Sequence[Any] | None, most: int
+    ) -> list[tuple[int, Order]]:
+        """Orders of a paper book with the time that they sort by, newest first.
+
+        `before`: time and id of the last one on the page before.
+        """
+        rows = self._sql.rows(
+            "SELECT * FROM orders WHERE owner_id = :who AND mode = 'paper' AND body LIKE :book "
+            "AND (created_at < :at OR (created_at = :at AND order_id < :id)) "
+            "ORDER BY created_at DESC, order_id DESC LIMIT :most",
+            who=owner_id,
+            book=f'%"book":"{book}"%',
+            at=before[0] if before else _LAST,
+            id=before[1] if before else "",
+            most=most,
+        )
+        return [
+            (int(r["created_at"]), order) for r, order in zip(rows, self._orders(rows), strict=True)
+        ]
+
+    def counted_of_mandate(self, mandate_id: str, day: str, mode: Mode) -> Usdc:
+        """What a mandate's orders count against its day."""
+        row = first(
+            self._sql,
+            "SELECT COALESCE(SUM(counted_micros), 0) AS n FROM orders "
+            "WHERE mandate_id = :mandate AND counted_day = :day AND mode = :mode",
+            mandate=mandate_id,
+            day=day,
+            mode=mode,
+        )
+        return Usdc(int(row["n"])) if row else Usdc(0)
+
+    def open_of_agent(self, agent_id: str) -> Usdc:
+        """The notional of an agent's live orders that are not done."""
+        row = first(
+            self._sql,
+            "SELECT COALESCE(SUM(counted_micros), 0) AS n FROM orders "
+            f"WHERE agent_id = :who AND mode = 'live' AND status NOT IN ({_in(DONE)})",
+            who=agent_id,
+        )
+        return Usdc(int(row["n"])) if row else Usdc(0)
+
+    def has_intent(self, intent_id: str, user_id: str) -> bool:
+        """Whether an intent that an order cites is its owner's own."""
+        row = first(
+            self._sql,
+            "SELECT 1 AS it FROM venue_intents WHERE intent_id = :id AND user_id = :user",
+            id=intent_id,
+            user=user_id,
+        )
+        return row is not None
+
+    # -- rows
+
+    def _order(self, row: Row | None) -> Order | None:
+        return None if row is None else self._orders([row])[0]
+
+    def _orders(self, rows: Sequence[Row]) -> list[Order]:
+        found = []
+        for row in rows:
+            fills = self._sql.rows(
+                "SELECT body FROM order_fills WHERE order_id = :id ORDER BY n", id=row["order_id"]
+            )
+            found.append(_order(row, tuple(_fill(json.loads(f["body"])) for f in fills)))
+        return found
+
+
+class SignerNonces:
+    """The last nonce that was given out for a wallet; every process takes the next one here."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def next(self, signer: str, now_ms: int) -> int:
+        """A nonce that no other order of this wallet has; the present, or one more than the
+        last.
+        """
+        rows = self._sql.rows(
+            "INSERT INTO signer_nonces (signer, last) VALUES (:signer, :now) "
+            "ON CONFLICT (signer) DO UPDATE SET last = CASE "
+            "WHEN signer_nonces.last >= excluded.last THEN signer_nonces.last + 1 "
+            "ELSE excluded.last END RETURNING last",
+            signer=signer,
+            now=now_ms,
+        )
+        return int(rows[0]["last"])
+
+
+def _row(order: Order) -> dict[str, object]:
+    body = {name: getattr(order, name) for name in _PLAIN}
+    body |= {
+        "notional": order.notional.micros,
+        "action": _action_body(order.action),
+        "envelope": _envelope_body(order.envelope),
+        "cancelling": _envelope_body(order.cancelling),
+        "sent_at": maybe_micros(order.sent_at),
+        "done_at": maybe_micros(order.done_at),
+        "filled_size": _text(order.filled_size),
+        "avg_px": _text(order.avg_px),
+        "seen": None
+        if order.seen is None
+        else [order.seen.oid, order.seen.status, micros(order.seen.checked_at)],
+    }
+    return {
+        "order_id": order.order_id,
+        "owner_id": order.owner_id,
+        "agent_id": order.agent_id,
+        "mode": order.mode,
+        "network": order.network,
+        "status": order.status,
+        "version": order.version,
+        "cloid": order.action.cloid,
+        "mandate_id": order.mandate_id,
+        "counted_micros": order.counted.micros,
+        "counted_day": order.counted_day,
+        "confirm_hash": order.confirm_hash,
+        "created_at": micros(order.created_at),
+        "expires_at": micros(order.expires_at),
+        "next_check_at": maybe_micros(order.next_check_at),
+        "body": canonical(body),
+    }
+
+
+def _order(row: Row, fills: tuple[OrderFill, ...]) -> Order:
+    body = json.loads(row["body"])
+    plain = {name: body[name] for name in _PLAIN} | {"former": tuple(body["former"])}
+    seen = body["seen"]
+    status: Status = row["status"]
+    return Order(
+        **plain,
+        order_id=row["order_id"],
+        owner_id=row["owner_id"],
+        agent_id=row["agent_id"],
+        mode=row["mode"],
+        network=row["network"],
+        status=status,
+        version=int(row["version"]),
+        mandate_id=row["mandate_id"],
+        counted=Usdc(int(row["counted_micros"])),
+        counted_day=row["counted_day"],
+        confirm_hash=row["confirm_hash"],
+        created_at=moment(row["created_at"]),
+        expires_at=moment(row["expires_at"]),
+        next_check_at=maybe_moment(row["next_check_at"]),
+        notional=Usdc(body["notional"]),
+        action=_action(body["action"], row["cloid"]),
+        envelope=_envelope(body["envelope"]),
+        cancelling=_envelope(body["cancelling"]),
+        sent_at=maybe_moment(body["sent_at"]),
+        done_at=maybe_moment(body["done_at"]),
+        filled_size=_figure(body["filled_size"]),
+        avg_px=_figure(body["avg_px"]),
+        seen=None
+        if seen is None
+        else SeenAtVenue(oid=seen[0], status=seen[1], checked_at=moment(seen[2])),
+        fills=fills,
+    )
+
+
+def _text(figure: Decimal | None) -> str | None:
+    return None if figure is None else format(figure, "f")
+
+
+def _figure(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)
+
+
+def _envelope_body(envelope: Envelope | None) -> list[int] | None:
+    return None if envelope is None else [envelope.nonce, envelope.expires_after]
+
+
+def _envelope(told: Sequence[int] | None) -> Envelope | None:
+    return None if told is None else Envelope(nonce=told[0], expires_after=told[1])
+
+
+def _action_body(action: OrderAction) -> dict[str, object]:
+    paid = action.builder
+    return {
+        "asset_id": action.asset_id,
+        "is_buy": action.is_buy,
+        "limit_px": _text(action.limit_px),
+        "size": _text(action.size),
+        "reduce_only": action.reduce_only,
+        "tif": action.tif,
+        "builder": None if paid is None else [paid.address, paid.fee_tenths_bps],
+    }
+
+
+def _action(told: Any, cloid: str) -> OrderAction:
+    paid = told["builder"]
+    return OrderAction(
+        asset_id=told["asset_id"],
+        is_buy=told["is_buy"],
+        limit_px=Decimal(told["limit_px"]),
+        size=Decimal(told["size"]),
+        reduce_only=told["reduce_only"],
+        tif=told["tif"],
+        cloid=cloid,
+        builder=None if paid is None else PaidBuilder(address=paid[0], fee_tenths_bps=paid[1]),
+    )
+
+
+def _fill_body(fill: OrderFill) -> dict[str, object]:
+    figures = ("px", "size", "fee", "builder_fee", "closed_pnl")
+    return {n: _text(getattr(fill, n)) for n in figures} | {
+        "at": micros(fill.at),
+        "tid": fill.tid,
+        "snapshot": fill.snapshot,
+    }
+
+
+def _fill(told: Any) -> OrderFill:
+    figures = ("px", "size", "fee", "builder_fee", "closed_pnl")
+    return OrderFill(
+        **{n: Decimal(told[n]) for n in figures},
+        at=moment(told["at"]),
+        tid=told["tid"],
+        snapshot=told["snapshot"],
+    )

@@ -1,0 +1,245 @@
+"""The life of an order: one table, every pair; ticks, lots and limits; how often."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.refusals import Refused
+from domain.trading.form import limit_of, wanted, wanted_close
+from domain.trading.gate import Fault
+from domain.trading.modes import Mode
+from domain.trading.orders import (
+    BECOMES,
+    DONE,
+    By,
+    Happening,
+    Status,
+    asks_again,
+    becomes,
+    first_status,
+)
+from domain.trading.precision import bounded_px, lots, nearest_px, notional, on_tick
+from domain.trading.pricing import closing_size
+from domain.trading.throttle import Throttle
+from domain.trading.venue import Perp, Position
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+STATUSES: tuple[Status, ...] = get_args(Status)
+HAPPENINGS: tuple[Happening, ...] = get_args(Happening)
+PAIRS = [(s, h) for s in STATUSES for h in HAPPENINGS]
+
+
+@pytest.mark.parametrize(("status", "happening"), PAIRS)
+def test_every_pair_of_status_and_happening(status: Status, happening: Happening) -> None:
+    wanted_after = BECOMES.get((status, happening))
+    if wanted_after is None:
+        with pytest.raises(Refused, match="conflict"):
+            becomes(status, happening)
+    else:
+        assert becomes(status, happening) == wanted_after
+
+
+@pytest.mark.parametrize("status", sorted(DONE))
+def test_nothing_leaves_an_end(status: Status) -> None:
+    assert [h for h in HAPPENINGS if (status, h) in BECOMES] == []
+
+
+def test_what_was_sent_is_never_sent_again_and_never_expires() -> None:
+    for status in ("executing", "unknown", "recorded", "resting"):
+        for happening in ("execute", "open", "expire", "record"):
+            assert (status, happening) not in BECOMES
+
+
+def test_every_status_is_reached_from_a_beginning() -> None:
+    reached: set[Status] = {"prepared", "awaiting_owner", "awaiting_signature"}
+    while more := {after for (s, _), after in BECOMES.items() if s in reached} - reached:
+        reached |= more
+    assert reached == set(STATUSES)
+
+
+@pytest.mark.parametrize(
+    ("mode", "by", "status"),
+    [
+        ("paper", "owner", "prepared"), ("paper", "agent", "prepared"),
+        ("live", "owner", "awaiting_signature"), ("live", "agent", "awaiting_owner"),
+    ],
+)  # fmt: skip
+def test_where_an_order_begins(mode: Mode, by: By, status: Status) -> None:
+    assert first_status(mode, by) == status
+
+
+def test_the_venue_is_asked_after_1_3_10_and_30_seconds_then_every_minute() -> None:
+    pauses = [(asks_again(n, NOW) - NOW).total_seconds() for n in range(7)]
+    assert pauses == [1, 3, 10, 30, 60, 60, 60]
+
+
+# -- ticks and lots
+
+
+@pytest.mark.parametrize(
+    ("px", "decimals", "good"),
+    [
+        ("1234.5", 1, True), ("1234.56", 1, False), ("0.001234", 0, True), ("0.0012345", 0, False),
+        ("0.01234", 1, True), ("0.012345", 1, False), ("123456", 1, True), ("12345.6", 1, False),
+        ("0.000001", 0, True), ("0.0000001", 0, False), ("64000.5", 5, False), ("64001", 5, True),
+    ],
+)  # fmt: skip
+def test_ticks_as_the_venues_page_gives_them(px: str, decimals: int, good: bool) -> None:
+    assert on_tick(Decimal(px), decimals) is good
+
+
+figures = st.decimals(min_value="0.000001", max_value="900000", places=6)
+
+
+@given(figures, st.integers(0, 5), st.integers(0, 500), st.booleans())
+def test_a_bounded_price_is_on_the_tick_and_never_worse_than_its_bound(
+    touch: Decimal, decimals: int, bps: int, is_buy: bool
+) -> None:
+    px = bounded_px(touch, bps, decimals, is_buy=is_buy)
+    assert on_tick(px, decimals)
+    bound = touch * (10_000 + bps if is_buy else 10_000 - bps) / 10_000
+    step = Decimal(1).scaleb(-(6 - decimals))
+    assert px <= max(bound, step) if is_buy else px >= bound
+
+
+@given(figures, st.integers(0, 5))
+def test_the_nearest_price_can_be_asked_for(px: Decimal, decimals: int) -> None:
+    assert on_tick(nearest_px(px, decimals), decimals)
+
+
+@given(figures, st.integers(0, 5), figures)
+def test_a_size_in_lots_is_never_larger_and_a_notional_never_smaller(
+    size: Decimal, decimals: int, px: Decimal
+) -> None:
+    whole = lots(size, decimals)
+    assert whole <= size
+    assert Decimal(notional(size, px).micros).scaleb(-6) >= size * px
+
+
+# -- the form
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"product": "B'TC"}, "product"), ({"product": "*"}, "product"), ({"product": 7}, "product"),
+        ({"product": "x" * 10_000}, "product"), ({"product": "БТЦ"}, "product"), ({"side": "long"}, "side"),
+        ({"type": None}, "type"), ({"size": "1", "notional_usdc": "20"}, "size"), ({"notional_usdc": None}, "size"),
+        ({"notional_usdc": "1e2"}, "notional_usdc"), ({"notional_usdc": 20}, "notional_usdc"),
+        ({"notional_usdc": "50.0000001"}, "notional_usdc"), ({"notional_usdc": "-5"}, "notional_usdc"),
+        ({"limit_px": "5"}, "limit_px"), ({"tif": "gtc"}, "tif"), ({"tif": "fok"}, "tif"),
+        ({"slippage_bps": 1.5}, "slippage_bps"), ({"slippage_bps": True}, "slippage_bps"),
+        ({"reduce_only": "yes"}, "reduce_only"), ({"mode_seen": "LIVE"}, "mode_seen"), ({"mode_seen": None}, "mode_seen"),
+        ({"mode_seen": "live", "book": "b_aaaaaaaaaa"}, "book"), ({"why": "x" * 501}, "why"), ({"why": 5}, "why"),
+        ({"mandate_id": "../x"}, "mandate_id"), ({"sign_mode": "keeper"}, "sign_mode"),
+    ],
+)  # fmt: skip
+def test_the_wrong_field_is_named(changes: dict[str, object], field: str) -> None:
+    asked = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20", "mode_seen": "paper"}  # fmt: skip
+    told = wanted(asked | changes, seen_required=True)
+    assert isinstance(told, Fault)
+    assert told.field == field
+
+
+@pytest.mark.parametrize(
+    "text", ["1e2", "50.0000001", "-0", "-1", "NaN", "", " 5", "05", 5, True, {}]
+)
+def test_a_limit_is_a_plain_amount(text: object) -> None:
+    assert isinstance(limit_of("per_day_usdc", text), Fault)
+
+
+def test_zero_is_a_limit() -> None:
+    told = limit_of("per_day_usdc", "0")
+    assert not isinstance(told, Fault)
+    assert told is not None
+    assert told.micros == 0
+
+
+# -- closes
+
+
+def a_perp(decimals: int = 5) -> Perp:
+    px = Decimal(64000)
+    return Perp(
+        coin="BTC", dex="", asset_id=0, sz_decimals=decimals, max_leverage=40, margin_mode="cross", growth_mode=False,
+        collateral_token=0, delisted=False, has_book=True, mark_px=px, oracle_px=px, mid_px=px, prev_day_px=px, funding=None,
+        open_interest=None, day_volume=None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "size"),
+    [
+        ("0.00005", {}, "0.00005"),  # 3.20 USDC: a whole position may be below 10
+        ("0.001", {"fraction": "0.5"}, "0.00050"),
+        ("0.001", {"fraction": "0.95"}, "0.001"),  # would leave 3.20 USDC: the whole
+        ("-0.001", {"fraction": "0.5"}, "0.00050"),
+        ("0.001", {"size": "0.0005"}, "0.0005"),
+        ("0.001", {"size": "0.002"}, None),
+        ("0.001", {"fraction": "0.1"}, "fraction"),  # 6.40 USDC
+        ("0.001", {"size": "0.0000001"}, "size"),
+    ],
+)  # fmt: skip
+def test_how_much_a_close_takes_off(held: str, asked: dict[str, str], size: str | None) -> None:
+    want = wanted_close({"product": "BTC", "mode_seen": "live", **asked}, 300)
+    assert not isinstance(want, Fault)
+    position = Position(
+        coin="BTC", size=Decimal(held), entry_px=None, value=None, unrealized=None, liquidation_px=None, leverage=3, cross=True
+    )  # fmt: skip
+    told = closing_size(want, position, a_perp(), Decimal(64000))
+    if isinstance(told, Fault):
+        assert told.field == size
+    else:
+        assert told == (None if size is None else Decimal(size))
+
+
+# -- the throttle
+
+
+def test_ten_a_minute_and_sixty_an_hour_with_the_right_time_to_wait() -> None:
+    throttle, at = Throttle(), NOW
+    for _ in range(10):
+        assert throttle.take("w", at) is None
+    full = throttle.take("w", at + timedelta(seconds=20))
+    assert full is not None
+    assert (full.span, full.retry_at) == ("minute", NOW + timedelta(minutes=1))
+    for minute in range(1, 6):
+        for _ in range(10):
+            assert throttle.take("w", NOW + timedelta(minutes=minute)) is None
+    full = throttle.take("w", NOW + timedelta(minutes=10))
+    assert full is not None
+    assert (full.span, full.retry_at) == ("hour", NOW + timedelta(hours=1))
+    assert throttle.take("w", NOW + timedelta(hours=1)) is None
+
+
+def test_calls_that_are_kept_for_closes_are_not_an_orders() -> None:
+    throttle = Throttle()
+    for minute in range(6):
+        for _ in range(10):
+            throttle.take("w", NOW + timedelta(minutes=minute), kept=2)
+    late = NOW + timedelta(minutes=20)
+    assert throttle.take("w", late, kept=2) is not None
+    assert [throttle.take("w", late) for _ in range(3)][:2] == [None, None]
+    assert throttle.take("w", late) is not None
+
+
+def test_one_wallet_does_not_slow_another() -> None:
+    throttle = Throttle()
+    for _ in range(11):
+        throttle.take("a", NOW)
+    assert throttle.take("b", NOW) is None
+
+
+def test_a_million_wallets_are_not_remembered() -> None:
+    throttle = Throttle(wallets=1_000)
+    for n in range(20_000):
+        throttle.take(f"w{n}", NOW)
+    assert len(throttle) <= 1_000
+    throttle.take("late", NOW + timedelta(hours=2))
+    assert len(throttle) == 1

@@ -1,0 +1,44 @@
+"""A process that speaks MCP on stdio reaches the venue, and loads nothing for it before it is asked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from domain.trading.own import milliseconds
+from server.settings import Settings
+from server.wiring import SystemClock, wired_late
+from tests.world import BY_NAME
+from tools.call.operation import NOBODY
+from tools.call.run import run
+from venue.devvenue import DevVenue, serve
+
+LOADED = "import sys, server.stdio; print([m for m in ('msgpack', 'aiohttp', 'venue.networks') if m in sys.modules])"
+
+
+@pytest.mark.anyio
+async def test_an_agent_over_stdio_reads_the_products(sqlite_url: str) -> None:
+    clock = SystemClock()
+    runner, address = await serve(DevVenue(lambda: milliseconds(clock.now()), mainnet=True))
+    settings = Settings(
+        database_url=sqlite_url, venue_mainnet_url=address, venue_testnet_url=address
+    )
+    try:
+        async with wired_late(settings) as deps:
+            reply = await run(BY_NAME["trade_products"], deps, NOBODY, {}, surface="mcp")
+            assert reply.status == 200
+            assert reply.body["products"]
+            assert deps.venues is not None
+            assert deps.venues.met() == {}
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.slow
+def test_nothing_of_the_venue_is_loaded_before_it_is_asked() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "venue.networks" not in done.stdout

@@ -1,0 +1,123 @@
+"""People who order: linked, with an order key, on the list; and what their browser signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from eth_account import Account
+
+from domain.trading.orders import Order
+from tests.tools.trading.conftest import Desk, Person, order_key
+from tools.call.operation import Caller, Reply
+
+BTC = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20"}
+
+
+@dataclass
+class Trader:
+    """Somebody with an order key in his browser."""
+
+    desk: Desk
+    person: Person
+    key: int
+
+    @property
+    def caller(self) -> Caller:
+        return self.person.caller
+
+    def sign(
+        self, told: dict[str, Any], *, key: int | None = None, high: bool = False
+    ) -> dict[str, Any]:
+        """What a browser's order key makes of `to_sign`, from its typed data alone."""
+        secret = (0xC000 + (self.key if key is None else key)).to_bytes(32, "big")
+        made = Account.from_key(secret).sign_typed_data(full_message=told["typed_data"])
+        s, v = made.s, made.v
+        if high:
+            n = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+            s, v = n - s, 55 - v
+        return {"r": f"0x{made.r:064x}", "s": f"0x{s:064x}", "v": v}
+
+    async def prepare(self, **asked: Any) -> dict[str, Any]:
+        return await self.desk.ok(
+            "order_prepare", self.caller, **{**BTC, "mode_seen": "live", **asked}
+        )
+
+    async def execute(self, made: dict[str, Any], **changes: Any) -> Reply:
+        body = {
+            "order_id": made["order"]["order_id"],
+            "confirm_id": made["confirm_id"],
+            "signature": self.sign(made["to_sign"]),
+        }
+        return await self.desk.do("order_execute", self.caller, **(body | changes))
+
+    async def door(self, **asked: Any) -> dict[str, Any]:
+        return await self.desk.ok(
+            "trade_order", self.caller, **{**BTC, "mode_seen": "live", **asked}
+        )
+
+    async def bring(self, made: dict[str, Any], name: str = "trade_order", **more: Any) -> Reply:
+        """The second step at the door."""
+        body = {"confirm_id": made["confirm_id"], "signature": self.sign(made["to_sign"])}
+        return await self.desk.do(name, self.caller, **(body | more))
+
+    async def close(self, **asked: Any) -> Reply:
+        body = {"product": "BTC", "mode_seen": "live"}
+        return await self.desk.do("trade_close", self.caller, **(body | asked))
+
+    async def bought(self, size: str = "0.001", network: str = "testnet") -> None:
+        """A position at the venue, from before."""
+        venue = self.desk.test if network == "testnet" else self.desk.main
+        venue.account(self.person.wallet.address)
+        made = await self.prepare(size=size, notional_usdc=None)
+        reply = await self.execute(made)
+        assert reply.body["status"] == "executed", reply.body
+
+    def size(self, coin: str = "BTC", network: str = "testnet") -> str:
+        venue = self.desk.test if network == "testnet" else self.desk.main
+        return str(venue.account(self.person.wallet.address).position(coin))
+
+    def posted(self, network: str = "testnet") -> int:
+        """How many orders the venue got of this wallet."""
+        venue = self.desk.test if network == "testnet" else self.desk.main
+        return len(venue.account(self.person.wallet.address).history)
+
+    async def stored(self, order_id: str) -> Order:
+        found = await self.desk.store.read(lambda uow: uow.orders.get(order_id))
+        assert found is not None
+        return found
+
+
+async def allow(desk: Desk, *items: str) -> None:
+    await desk.store.write(
+        lambda uow: uow.allowlist.seed(tuple(i.lower() for i in items), desk.clock.now())
+    )
+
+
+async def trader(desk: Desk, *, listed: bool = True, **more: Any) -> Trader:
+    """A person who may trade live on the terminal."""
+    p = await desk.linked(**more)
+    key = desk.next_nonce()
+    await desk.enabled(p, order_key(key))
+    if listed:
+        await allow(desk, p.wallet.address)
+    for venue in (desk.main, desk.test):
+        account = venue.state.account(p.wallet.address)
+        for coin in ("BTC", "ETH", "kPEPE", "xyz:XYZ100") if account else ():
+            account.leverage[coin] = (coin[:4] != "xyz:", 3)
+    desk.switched(live_terminal=True)
+    return Trader(desk, p, key)
+
+
+async def agent(desk: Desk, t: Trader, **policy: Any) -> Caller:
+    """An agent of a trader, with a policy that names the venue."""
+    told = await desk.ok("owner_agent_register", t.caller, name="Scout")
+    fields = {"accepts_mandates": True, "venues": ["hyperliquid"]} | policy
+    await desk.ok("owner_agent_policy_put", t.caller, agent_id=told["agent_id"], **fields)
+    return Caller("agent", told["agent_id"], t.caller.user_id, None, "Scout", "k")
+
+
+async def day_use(desk: Desk) -> dict[str, tuple[int, int]]:
+    """Every counter: what is used and what is reserved."""
+    rows = await desk.rows("order_counters")
+    return {r["scope"]: (int(r["used_micros"]), int(r["reserved_micros"])) for r in rows}

@@ -1,0 +1,85 @@
+"""Every fault of the venue on every route of orders that reads it: the right refusal, in time, nothing half written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.tools.trading.conftest import a_desk
+from tests.tools.trading.orders import BTC, Trader, day_use, trader
+from tools.call.operation import Reply
+from venue.devvenue import Fault
+from venue.devvenue.faults import Effect
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+EFFECTS: list[tuple[Effect, dict[str, Any]]] = [
+    ("hang", {}), ("status", {"status": 429}), ("status", {"status": 500}), ("status", {"status": 422}), ("lost", {}), ("executed_hang", {}),
+    ("not_json", {}), ("truncated", {}), ("huge", {}), ("malformed", {"value": None}), ("malformed", {"value": 5.5}),
+]  # fmt: skip
+IDS = [f"{e}-{next(iter(m.values()), '')}" for e, m in EFFECTS]
+Made = dict[str, Any]
+Call = Callable[[Trader, Made], Awaitable[Reply]]
+ROUTES: dict[str, Call] = {
+    "order_prepare": lambda t, made: t.desk.do("order_prepare", t.caller, **BTC, mode_seen="live"),
+    "order_open": lambda t, made: t.desk.do(
+        "order_open", t.caller, order_id=made["order"]["order_id"]
+    ),
+    "trade_close": lambda t, made: t.close(),
+}
+
+
+async def in_time(call: Awaitable[Reply]) -> Reply:
+    async with asyncio.timeout(12):
+        return await call
+
+
+@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+async def test_a_venue_that_tells_nothing_is_unavailable_and_leaves_nothing(
+    effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
+    async with a_desk(sqlite_url, timeout_s=1) as desk:
+        t = await trader(desk)
+        made = await t.prepare()
+        before, orders = await day_use(desk), await desk.rows("orders")
+        desk.clock.forward(seconds=65)  # nothing that is held is fresh any more
+        for venue in (desk.main, desk.test):
+            venue.faults.add(Fault(effect=effect, route="/info", **more))
+        for name, call in ROUTES.items():
+            reply = await in_time(call(t, made))
+            assert (reply.status, reply.body.get("error")) == (503, "wallet_venue_unavailable"), (
+                name,
+                reply.body,
+            )
+            assert int(reply.headers["Retry-After"]) >= 1, name
+            assert reply.body["retry_safe"] is True
+            assert await desk.rows("orders") == orders, name
+            assert await day_use(desk) == before, name
+        status = await in_time(desk.do("agent_status", t.caller))
+        assert status.status == 200
+        assert {c["name"]: c["ok"] for c in status.body["checks"]}["order_key"] is None
+        assert status.body["may_trade"] is False
+        assert (await in_time(desk.do("trade_products"))).body["stale"] is True
+        assert (await in_time(desk.do("trade_positions", t.caller))).body["live"] is None
+        assert (await in_time(desk.do("trade_me", t.caller))).body["locks"]["order_key"] is None
+
+
+@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+async def test_an_order_is_not_sent_while_its_account_cannot_be_looked_at(
+    effect: Effect, more: dict[str, Any], sqlite_url: str
+) -> None:
+    async with a_desk(sqlite_url, timeout_s=1) as desk:
+        t = await trader(desk)
+        made = await t.prepare()
+        desk.clock.forward(seconds=65)
+        desk.test.faults.add(Fault(effect=effect, route="/info", kind="extraAgents", **more))
+        reply = await in_time(t.execute(made))
+        assert (reply.status, reply.body.get("error")) == (503, "wallet_venue_unavailable"), (
+            reply.body
+        )
+        assert t.posted() == 0
+        desk.test.faults.clear()
+        desk.clock.forward(seconds=5)
+        assert (await t.execute(made)).body["status"] == "executed"

@@ -1,0 +1,275 @@
+"""Closes at the door: a live one asks for no switch, no list and no cap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from domain.money import ZERO
+from domain.ports import Venue
+from domain.refusals import Refused, refusal
+from domain.trading.form import WantedClose, wanted_close
+from domain.trading.gate import Fault, Missing, PositionSeen, invalid_order
+from domain.trading.orders import Order, OrderAction
+from domain.trading.own import Link
+from domain.trading.precision import bounded_px, notional
+from domain.trading.pricing import NoPrice, Priced, Quote, closing_size, quote_of
+from domain.trading.venue import Perp, Position
+from storage.unit_of_work import UnitOfWork
+from tools.call.asking import ask_of
+from tools.call.operation import Ask, Caller, Deps, Effect, Reply
+from tools.trading.door.steps import HERE, begin, door_operation, finish, first, second
+from tools.trading.fields import own_write, venue_of
+from tools.trading.orders.confirming import new_cloid, signable
+from tools.trading.orders.making import ttl
+from tools.trading.orders.market import product, why_silent
+from tools.trading.orders.positions import Place, place_of
+from tools.trading.orders.routes import WRITES
+from tools.trading.orders.standing import (
+    Standing,
+    counted_close,
+    passed,
+    standing,
+    standing_of,
+)
+from tools.trading.orders.takes import STEP_TWO, CloseIn
+from tools.trading.orders.telling import checks_told, told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """What the venue says before a close is decided about."""
+
+    wanted: WantedClose | Fault
+    link: Link | None = None
+    place: Place | None = None
+    position: PositionSeen = "unasked"
+    perp: Perp | None = None
+    quote: Quote | None = None
+    size: Decimal | None = None
+    fault: Fault | None = None
+    silent: str | None = None
+    venue: Venue | None = None
+
+
+async def close(deps: Deps, caller: Caller, asked: CloseIn) -> Reply:
+    """Close a position, or take the signature of a close that was prepared before.
+
+    A live close asks for no switch, no list and no cap, only for the position that the venue
+    shows. Errors: the 13.
+    """
+    sent = asked.sent()
+    if STEP_TWO & sent.keys():
+        return await second(deps, caller, sent, closing=True)
+    most = deps.config.trading.close_slippage_bps
+    want = wanted_close(sent, most)
+    stand = await standing(deps, caller, "door")
+    if isinstance(want, WantedClose) and want.mode_seen == "paper":
+        facts = await _paper_position(deps, stand, want)
+    else:
+        facts = await _live_position(deps, stand, want)
+
+    def make(uow: UnitOfWork) -> Reply:
+        return _prepared(uow, deps, caller, facts, sent)
+
+    return await first(deps, caller, await deps.store.write(make))
+
+
+async def _live_position(deps: Deps, stand: Standing, want: WantedClose | Fault) -> Closing:
+    """The position on the network where the account is linked, the live one first."""
+    if isinstance(want, Fault):
+        return Closing(wanted=want, fault=want)
+    links = await deps.store.read(
+        lambda uow: [
+            link
+            for n in (stand.network, "testnet" if stand.network == "mainnet" else "mainnet")
+            if (link := uow.venue.link_of(stand.owner_id, n)) is not None
+        ]
+    )
+    found = Closing(wanted=want)
+    for link in links:
+        venue = venue_of(deps, link.network)
+        found = replace(found, link=link, venue=venue)
+        try:
+            place = await place_of(venue, link, want.product)
+        except Refused as refused:
+            return replace(found, position="unreadable", silent=why_silent(refused))
+        if place is not None:
+            return await _sized(deps, venue, replace(found, place=place), want, place.position)
+    return replace(found, position="none") if links else found
+
+
+async def _paper_position(deps: Deps, stand: Standing, want: WantedClose) -> Closing:
+    """The position of a paper book: the named one, else the only one that has it."""
+    if deps.paper is None:
+        raise Refused(refusal("not_configured", what="a desk for paper orders"))
+    desk = deps.paper
+    rows = await deps.store.read(lambda uow: list(desk.positions(uow, stand.owner_id)))
+    fitting = [r for r in rows if r.position.coin == want.product and want.book in (None, r.book)]
+    if not fitting:
+        return Closing(wanted=want, position="none")
+    if len(fitting) > 1:
+        fault = Fault(field="book", rule="several books hold it; name one")
+        return Closing(wanted=want, fault=fault)
+    (row,) = fitting
+    named_book = replace(want, book=row.book)
+    venue = venue_of(deps, stand.network_of("paper"))
+    return await _sized(deps, venue, Closing(wanted=named_book), named_book, row.position)
+
+
+async def _sized(
+    deps: Deps, venue: Venue, found: Closing, want: WantedClose, position: Position
+) -> Closing:
+    """How much is taken off, and at which price."""
+    found = replace(found, position="open")
+    seen = await product(venue, deps, want.product, lane="close")
+    if seen.fault is not None or seen.perp is None:
+        return replace(found, fault=seen.fault, silent=seen.silent or "it names no such product")
+    perp = seen.perp
+    if perp.delisted:
+        fault = Fault(field="product", rule="it is delisted; the venue has settled its positions")
+        return replace(found, fault=fault)
+    try:
+        book = await venue.book(want.product, lane="close", good_for_s=1)
+    except Refused as refused:
+        return replace(found, perp=perp, silent=why_silent(refused))
+    quote = quote_of(book.value, deps.clock.now())
+    if isinstance(quote, NoPrice):
+        return replace(found, perp=perp, silent=quote.why)
+    touch = quote.touch("sell" if position.size > 0 else "buy")
+    size = closing_size(want, position, perp, touch)
+    if isinstance(size, Fault):
+        return replace(found, perp=perp, fault=size)
+    if size is None:
+        return replace(found, perp=perp, position="none")
+    place = found.place or Place(None, position)
+    return replace(found, perp=perp, quote=quote, size=size, place=place)
+
+
+def _prepared(
+    uow: UnitOfWork, deps: Deps, caller: Caller, facts: Closing, sent: Mapping[str, object]
+) -> Reply:
+    """Decide and store; nothing is reserved for a close."""
+    now = deps.clock.now()
+    ask = ask_of(uow, deps, caller, now)
+    stand = standing_of(uow, ask.switches, ask.config.trading, caller, "door")
+    want = facts.wanted
+    if isinstance(want, Fault):
+        raise Refused(invalid_order(want))
+    live = want.mode_seen == "live"
+    passed(
+        stand.attempt(
+            mode_seen=want.mode_seen,
+            closing=True,
+            names_book=want.book is not None,
+            product=want.product,
+            fault=facts.fault,
+            missing=Missing(step="link") if live and facts.link is None else None,
+            position=facts.position,
+            position_now=facts.place.told() if facts.place else None,
+            silent=facts.silent,
+            retry_at=now + timedelta(seconds=2),
+            action=_unsigned(facts, want),
+        )
+    )
+    order, figures = _close_order(ask, stand, facts, want, sent)
+    if not live:
+        uow.orders.add(order)
+        return told(order, now, None, stand, None, checks_told(order, figures, facts.perp, None))
+    order, confirm = signable(uow, order, ask.ids, now, order.expires_at)
+    uow.orders.add(order)
+    key = uow.venue.key_in_use(facts.link.link_id, "order") if facts.link else None
+    checks = checks_told(order, figures, facts.perp, None)
+    return told(order, now, facts.venue, replace(stand, key=key), confirm, checks)
+
+
+def _unsigned(facts: Closing, want: WantedClose) -> dict[str, object] | None:
+    """What the owner can do at the venue by himself, as far as it is known."""
+    if facts.place is None:
+        return None
+    position = facts.place.position
+    return {
+        "product": want.product,
+        "side": "sell" if position.size > 0 else "buy",
+        "size": format(facts.size or abs(position.size), "f"),
+        "reduce_only": True,
+        "tif": "ioc",
+    }
+
+
+def _close_order(
+    ask: Ask[Any, Any],
+    stand: Standing,
+    facts: Closing,
+    want: WantedClose,
+    sent: Mapping[str, object],
+) -> tuple[Order, Priced]:
+    """One reduce-only, immediate order on the other side, which pays nobody."""
+    perp, quote, size, place = facts.perp, facts.quote, facts.size, facts.place
+    if perp is None or quote is None or size is None or place is None:
+        raise TypeError("a close is made of what was read whole")
+    is_buy = place.position.size < 0
+    touch = quote.touch("buy" if is_buy else "sell")
+    limit_px = bounded_px(touch, want.slippage_bps, perp.sz_decimals, is_buy=is_buy)
+    live = want.mode_seen == "live"
+    amount = notional(size, limit_px)
+    order = Order(
+        order_id=ask.ids.short("o_"),
+        owner_id=stand.owner_id,
+        agent_id=None,
+        source="door",
+        closing=True,
+        mode=want.mode_seen,
+        mode_seen=want.mode_seen,
+        network=facts.link.network if live and facts.link else stand.network_of("paper"),
+        wallet=facts.link.wallet if live and facts.link else None,
+        book=want.book,
+        product=want.product,
+        side="buy" if is_buy else "sell",
+        type="market",
+        slippage_bps=want.slippage_bps,
+        leverage=None,
+        notional=amount,
+        action=OrderAction(
+            asset_id=perp.asset_id,
+            is_buy=is_buy,
+            limit_px=limit_px,
+            size=size,
+            reduce_only=True,
+            tif="ioc",
+            cloid=new_cloid(ask.ids),
+        ),
+        envelope=None,
+        sign_mode="client" if live else "none",
+        status="awaiting_signature" if live else "prepared",
+        version=1,
+        attempt=1,
+        by="owner",
+        mandate_id=None,
+        intent_id=None,
+        why=None,
+        asked=sent,
+        created_at=ask.now,
+        expires_at=ask.now + ttl(stand),
+        counted=ZERO,
+        counted_day=None,
+    )
+    return order, Priced(size=size, limit_px=limit_px, notional=amount, quote=quote)
+
+
+OPERATIONS: Final = (
+    door_operation(
+        name="trade_close",
+        title="Close a position",
+        summary="Close a position, all or a part; a live close works with every lock shut.",
+        route=("POST", "/app/trade/close"),
+        takes=CloseIn,
+        effect=Effect(begin=begin, act=close, finish=finish),
+        counts=counted_close,
+        idempotency=own_write("/app/trade/close"),
+        refusals=(*HERE, *WRITES, "outcome_unknown"),
+    ),
+)

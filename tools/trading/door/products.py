@@ -1,0 +1,161 @@
+"""The products that can be traded, as the venue has them now; never one that it does not."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from domain.ports import Venue
+from domain.refusals import Refused
+from domain.settings import Switches
+from domain.times import timestamp
+from domain.trading.indices import index_coins, text
+from domain.trading.modes import MARKET_NETWORK
+from domain.trading.precision import tick
+from domain.trading.pricing import LEAST, taker_tenths_bps
+from domain.trading.venue import Held, Perp
+from tools.call.fields import Nothing
+from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.call.switches import switches
+from tools.trading.fields import Figure, Moment, NetworkName, venue_of
+from tools.trading.orders.market import FIRST_DEX
+
+CACHED_S: Final = 20
+OLD: Final = timedelta(seconds=60)
+_USDC: Final = 0
+
+Bps = Annotated[str, Field(description="basis points, two decimals")]
+
+
+class Product(Gives):
+    """One product. `live`: orders of it can be live here at all, whoever asks."""
+
+    product: str
+    kind: Literal["perp", "index"]
+    status: Literal["open", "halted", "delisted"]
+    asset_id: int
+    mark_px: Figure
+    bid_px: Figure = Field(description="null unless a book of the last 20 seconds is held")
+    ask_px: Figure = Field(description="null unless a book of the last 20 seconds is held")
+    sz_decimals: int
+    tick_example: Figure = Field(description="the step of prices at the mark price")
+    min_notional_usdc: str
+    max_leverage: int
+    fee_taker_bps: Bps
+    builder_fee_bps: Bps
+    paper: bool
+    live: bool
+
+
+class ProductsOut(Gives):
+    """Every product; the list is whole. An outage gives an empty or an old one, never an invented
+    one."""
+
+    as_of: Moment
+    stale: bool
+    sample: Literal[False]
+    network: NetworkName
+    products: list[Product]
+
+
+async def products(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+    """Every perpetual of the first and of the allowed dexes that is counted in USDC."""
+    now = deps.clock.now()
+    on = await deps.store.read(lambda uow: switches(uow, deps.defaults))
+    venue = venue_of(deps, MARKET_NETWORK)
+    dexes = (FIRST_DEX, *deps.config.trading.dexes)
+    read = [r for r in await asyncio.gather(*(_of(venue, d) for d in dexes)) if r is not None]
+    indices = await _indices(venue)
+    live = live_here(on)
+    rows = [
+        _row(deps, venue, perp, indices, live=live)
+        for held in read
+        for perp in held.value
+        if perp.collateral_token in (None, _USDC)
+    ]
+    as_of = min((h.as_of for h in read), default=now)
+    body = {
+        "as_of": timestamp(as_of),
+        "stale": len(read) < len(dexes) or _old(read, now),
+        "sample": False,
+        "network": venue.network,
+        "products": rows,
+    }
+    headers = {"Cache-Control": f"public, max-age={CACHED_S}"}
+    return Reply(200, body, headers)
+
+
+def _old(read: list[Held[tuple[Perp, ...]]], now: datetime) -> bool:
+    return any(now - h.as_of > OLD for h in read)
+
+
+async def _of(venue: Venue, dex: str) -> Held[tuple[Perp, ...]] | None:
+    try:
+        return await venue.perps(dex, good_for_s=CACHED_S)
+    except Refused:
+        return None
+
+
+async def _indices(venue: Venue) -> frozenset[str]:
+    try:
+        return frozenset(index_coins((await venue.categories()).value))
+    except Refused:
+        return frozenset()
+
+
+def _row(
+    deps: Deps, venue: Venue, perp: Perp, indices: frozenset[str], *, live: bool
+) -> dict[str, object]:
+    book = venue.held_book(perp.coin, CACHED_S)
+    trading = deps.config.trading
+    is_open = perp.mid_px is not None and not perp.delisted
+    builder = trading.builder_fee_tenths_bps if trading.builder_address else 0
+    mark = perp.mark_px
+    return {
+        "product": perp.coin,
+        "kind": "index" if perp.coin in indices else "perp",
+        "status": "delisted" if perp.delisted else "open" if is_open else "halted",
+        "asset_id": perp.asset_id,
+        "mark_px": text(mark),
+        "bid_px": text(book.bids[0].px) if book and book.bids else None,
+        "ask_px": text(book.asks[0].px) if book and book.asks else None,
+        "sz_decimals": perp.sz_decimals,
+        "tick_example": text(tick(mark, perp.sz_decimals)) if mark else None,
+        "min_notional_usdc": f"{LEAST:.6f}",
+        "max_leverage": perp.max_leverage,
+        "fee_taker_bps": _bps(taker_tenths_bps(perp)),
+        "builder_fee_bps": _bps(Decimal(builder)),
+        "paper": is_open and deps.paper is not None,
+        "live": is_open and live,
+    }
+
+
+def _bps(tenths: Decimal) -> str:
+    return f"{tenths / 10:.2f}"
+
+
+def live_here(on: Switches) -> bool:
+    """Whether orders can be live on the network that the products are shown of."""
+    return on.venue_mainnet and (on.live_terminal or on.live_door)
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="trade_products",
+        title="List the products",
+        summary="Products that can be traded, with price, tick, least order and fees.",
+        auth="open",
+        route=("GET", "/app/trade/products"),
+        takes=Nothing,
+        gives=ProductsOut,
+        passes=products,
+        on_mcp=True,
+        open_world=True,
+        family="trade door",
+        refusals=("not_configured",),
+    ),
+)

@@ -1,0 +1,143 @@
+"""What orders and closes at the door have in common: two steps of one route, and one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, Literal, TypeVar
+
+from pydantic import Field
+
+from domain.refusals import REFUSALS, Refusal, Refused, refusal
+from domain.trading.gate import Fault, invalid_order
+from domain.trading.orders import UNSENT, Order
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import not_found
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.trading.orders.confirming import confirm_hash
+from tools.trading.orders.routes import named, signed_of
+from tools.trading.orders.sending import send_live, send_paper
+from tools.trading.orders.shapes import (
+    OrderChecks,
+    OrderOut,
+    OrderStep,
+    ToSignOut,
+    shown,
+    steps,
+)
+from tools.trading.orders.takes import STEP_TWO, Sent
+
+S = TypeVar("S", bound=Sent)
+
+
+class DoorOrderOut(Gives):
+    """An order at the door; the first step of a live one carries what is to be signed."""
+
+    order: OrderOut
+    mode: Literal["paper", "live"]
+    mode_seen: Literal["paper", "live"] | None
+    network: Literal["mainnet", "testnet"]
+    confirm_id: str | None = None
+    to_sign: ToSignOut | None = None
+    checks: OrderChecks | None = None
+    next: list[OrderStep] = Field(default_factory=list)
+
+
+ALL_13: Final = tuple(code for code in REFUSALS if code.startswith("wallet_"))
+HERE: Final = tuple(c for c in ALL_13 if c != "wallet_limit_raise")
+
+
+def begin(uow: UnitOfWork, ask: Ask[S, None]) -> S:
+    """What was asked; everything else is found out outside of a transaction."""
+    return ask.asked
+
+
+def finish(uow: UnitOfWork, ask: Ask[Any, None], begun: Any, done: Reply) -> Reply:
+    """The answer; what is shown once is left out of what a repeat gets."""
+    return done
+
+
+async def first(deps: Deps, caller: Caller, made: Reply) -> Reply:
+    """The first answer: what is to be signed, or on paper what became of it at once."""
+    told_order = made.body["order"]
+    if not isinstance(told_order, dict):
+        raise TypeError("a prepared order is told as one")
+    if told_order["mode"] == "live":
+        body = _with_mode(made.body)
+        kept = None if made.kept is None else _with_mode(made.kept)
+        return Reply(201, body, kept=kept)
+    found = await deps.store.read(lambda uow: uow.orders.get(told_order["order_id"]))
+    if found is None:
+        raise not_found("order")
+    return _answer(await send_paper(deps, caller, found), deps)
+
+
+def _with_mode(body: Mapping[str, object]) -> dict[str, object]:
+    order = body["order"]
+    if not isinstance(order, dict):
+        raise TypeError("a prepared order is told as one")
+    return {**body, **{n: order[n] for n in ("mode", "mode_seen", "network")}}
+
+
+async def second(deps: Deps, caller: Caller, sent: Mapping[str, object], *, closing: bool) -> Reply:
+    """The signature of a prepared order. What is told besides has to be what was asked before."""
+    signed = signed_of(sent)
+    hashed = confirm_hash(named(sent, "confirm_id"))
+    found = await deps.store.read(lambda uow: uow.orders.of_confirm(hashed))
+    if found is None or found.owner_id != caller.user_id or found.closing is not closing:
+        why = "the confirm_id is none of yours, or void"
+        raise Refused(refusal("wallet_signature_invalid", why=why))
+    for name in sent.keys() - STEP_TWO:
+        if sent[name] != found.asked.get(name):
+            rule = "as it was when the order was prepared"
+            raise Refused(invalid_order(Fault(field=name, rule=rule)))
+    if found.status not in UNSENT:
+        return _answer(found, deps)
+    return _answer(await send_live(deps, caller, found, signed), deps)
+
+
+def _answer(order: Order, deps: Deps) -> Reply:
+    """An order as the door answers it: what came to nothing is a refusal here.
+
+    Errors: the refusal that the order ended with.
+    """
+    now = deps.clock.now()
+    if order.status == "rejected" and order.refusal is not None:
+        raise Refused(_again(order, shown(order, now)))
+    waits = order.status in ("unknown", "executing")
+    body = _with_mode({"order": shown(order, now), "next": steps(order)})
+    empty = {"confirm_id": None, "to_sign": None, "checks": None}
+    return Reply(202 if waits else 200, body | empty)
+
+
+def _again(order: Order, told_order: dict[str, object]) -> Refusal:
+    """The refusal that an order ended with, as it was."""
+    kept = order.refusal or {}
+    kind = REFUSALS[kept["error"]]
+    remaining = {"venue_kind": kept["venue_kind"]} if "venue_kind" in kept else None
+    safe = kept.get("venue_kind") in ("no_liquidity", "price_band")
+    return Refusal(
+        kind,
+        kept["reason"],
+        remaining,
+        None,
+        {"order": told_order},
+        (),
+        safe if kind.code == "wallet_venue_rejected" else None,
+    )
+
+
+door_operation: Final = partial(
+    Operation,
+    auth="owner",
+    gives=DoorOrderOut,
+    writes=True,
+    sessions_only=True,
+    open_world=True,
+    family="trade door",
+    statuses={
+        200: "How it stands",
+        201: "To be signed",
+        202: "Sent; nobody knows yet what became of it",
+    },
+)

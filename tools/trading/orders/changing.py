@@ -1,0 +1,302 @@
+"""An owner opens an order for a new price, and takes one back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+
+from domain.ports import Venue
+from domain.refusals import Refused, refusal
+from domain.trading.form import wanted
+from domain.trading.gate import VenueSaid, rejected
+from domain.trading.orders import DONE, UNSENT, CancelAction, Envelope, Order, becomes
+from domain.trading.own import AgentKey, Link, milliseconds
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
+from tools.trading.fields import own_write, venue_of
+from tools.trading.orders.confirming import confirm_hash, confirm_id
+from tools.trading.orders.making import (
+    Known,
+    action_of,
+    decide,
+    find_out,
+    stored,
+    ttl,
+)
+from tools.trading.orders.market import why_silent
+from tools.trading.orders.reserving import release, reserve
+from tools.trading.orders.routes import (
+    CITING,
+    ORDER_REFUSALS,
+    WRITES,
+    seen_order,
+    signed_of,
+)
+from tools.trading.orders.sending import Signed, again
+from tools.trading.orders.settling import look, traded
+from tools.trading.orders.shapes import PreparedOut, shown, steps, to_sign
+from tools.trading.orders.standing import counted, standing, standing_of, surface_of
+from tools.trading.orders.takes import CancelIn, OneOrder
+
+CANCEL_S: Final = 120
+
+
+def _conflict(why: str) -> Refused:
+    return Refused(refusal("conflict", why=why))
+
+
+# -- open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reopening:
+    """An order with what the venue says of its product now; `sent`: the venue has it already."""
+
+    facts: Known
+    sent: bool
+
+
+async def gather_open(deps: Deps, caller: Caller, asked: OneOrder) -> Reopening:
+    """Ask for a new price, and whether earlier bytes of the order arrived after all."""
+    order = await deps.store.read(lambda uow: seen_order(uow, caller, asked.order_id))
+    stand = await standing(deps, caller, surface_of(order.source))
+    told = wanted(order.asked, seen_required=False)
+    facts = await find_out(deps, told, stand)
+    sent = False
+    if order.envelope is not None and order.wallet is not None:
+        venue = venue_of(deps, order.network)
+        try:
+            seen = await venue.order_seen(order.wallet, order.action.cloid, lane="house")
+        except Refused as refused:
+            why = why_silent(refused)
+            raise Refused(refusal("wallet_venue_unavailable", why=why)) from None
+        sent = seen is not None
+    return Reopening(facts=facts, sent=sent)
+
+
+def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
+    """Price the order anew and give out what is to be signed; the former confirm id is void.
+
+    Errors: `conflict` for an order that is past this, the 13, the mandate's.
+    """
+    was = seen_order(uow, ask.caller, ask.asked.order_id, lock=True)
+    facts = ask.facts.facts
+    if was.status not in ("awaiting_owner", "awaiting_signature") or ask.now >= was.expires_at:
+        raise _conflict(f"The order is {was.shown_status(ask.now)}; prepare a new one.")
+    if was.closing:
+        raise _conflict("A close is prepared anew, not opened.")
+    if ask.facts.sent:
+        raise _conflict("The venue has this order already; record it.")
+    stand = standing_of(uow, ask.switches, ask.config.trading, ask.caller, surface_of(was.source))
+    own = was.counted
+    freed = release(uow, was)
+    told = facts.wanted
+    bound = replace(stand, agent_id=was.agent_id)
+    decided = decide(uow, ask, bound, facts, prepared=was.mode, own=own)
+    action = action_of(ask, told, facts, decided)  # type: ignore[arg-type]  # decide refuses a fault
+    order = replace(
+        freed,
+        status=becomes(was.status, "open"),
+        action=action,
+        network=stand.network_of("live"),
+        wallet=stand.wallet_of("live"),
+        notional=decided.figures.notional,
+        leverage=facts.account.leverage,
+        former=(*was.former, was.action.cloid),
+        attempt=was.attempt + 1,
+        expires_at=ask.now + ttl(stand),
+    )
+    if decided.counters:
+        order = reserve(uow, stand, order, ask.now)
+    else:
+        order = replace(order, counted=order.notional, counted_day=None)
+    return stored(uow, ask, facts, stand, order, decided, was)
+
+
+# -- cancel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelling:
+    """A cancellation: done already, to be signed, or signed and to be sent."""
+
+    order: Order
+    link: Link | None = None
+    key: AgentKey | None = None
+    signed: Signed | None = None
+    confirm: str | None = None
+
+
+def begin_cancel(uow: UnitOfWork, ask: Ask[CancelIn, None]) -> Cancelling:
+    """Take back what was not sent; for what rests at the venue give out or read a signature.
+
+    No switch stands in the way. Errors: `conflict` while nobody knows what became of it,
+    `forbidden` for an agent that would take back a live order at the venue.
+    """
+    asked = ask.asked.sent()
+    order = seen_order(uow, ask.caller, ask.asked.order_id, lock=True)
+    if order.status in DONE:
+        return Cancelling(order=order)
+    if order.status in UNSENT:
+        return Cancelling(order=_cancelled(uow, ask, order))
+    if order.status != "resting":
+        raise _conflict("It is not known yet what became of the order.")
+    if order.mode == "paper":
+        return Cancelling(order=_cancelled(uow, ask, order))
+    if ask.caller.role == "agent":
+        raise Refused(refusal("forbidden", why="its owner signs what the venue is told"))
+    link = uow.venue.link_of(order.owner_id, order.network)
+    key = uow.venue.key_in_use(link.link_id, "order") if link else None
+    if "confirm_id" in asked or "signature" in asked:
+        return Cancelling(order=order, link=link, key=key, signed=signed_of(asked))
+    return _asked_for(uow, ask, order, link, key)
+
+
+def _cancelled(uow: UnitOfWork, ask: Ask[Any, Any], order: Order) -> Order:
+    status = becomes(order.status, "cancel")
+    used = traded(order)
+    after = replace(release(uow, order, used), status=status, done_at=ask.now, next_check_at=None)
+    return uow.orders.save(after, order)
+
+
+def _asked_for(
+    uow: UnitOfWork, ask: Ask[Any, Any], order: Order, link: Link | None, key: AgentKey | None
+) -> Cancelling:
+    told = confirm_id(ask.ids)
+    nonce = uow.signer_nonces.next(_signer(order), milliseconds(ask.now))
+    until = ask.now + timedelta(seconds=CANCEL_S)
+    envelope = Envelope(nonce=nonce, expires_after=milliseconds(until))
+    after = replace(order, cancelling=envelope, cancel_hash=confirm_hash(told))
+    return Cancelling(order=uow.orders.save(after, order), link=link, key=key, confirm=told)
+
+
+def _signer(order: Order) -> str:
+    return f"{order.network}:{(order.wallet or '').lower()}"
+
+
+async def cancel(deps: Deps, caller: Caller, begun: Cancelling) -> Mapping[str, object]:
+    """Send a signed cancellation, and say how the order stands then."""
+    order, now = begun.order, deps.clock.now()
+    if begun.signed is not None:
+        order = await _sent(deps, begun, begun.signed)
+    body: dict[str, object] = {
+        "order": shown(order, now),
+        "confirm_id": begun.confirm,
+        "to_sign": None,
+        "checks": None,
+        "next": steps(order),
+    }
+    if begun.confirm is not None and order.cancelling is not None:
+        venue = venue_of(deps, order.network)
+        written = venue.to_sign(_action(order), order.cancelling)
+        key = begun.key.agent if begun.key is not None else None
+        body["to_sign"] = to_sign(venue, order, written, order.cancelling, key)
+    return body
+
+
+def _action(order: Order) -> CancelAction:
+    return CancelAction(asset_id=order.action.asset_id, cloid=order.action.cloid)
+
+
+async def _sent(deps: Deps, begun: Cancelling, signed: Signed) -> Order:
+    order, venue = begun.order, venue_of(deps, begun.order.network)
+    envelope = _checked(deps, venue, begun, signed)
+    try:
+        placed = await venue.place(_action(order), envelope, signed.signature, lane="close")
+    except Refused as refused:
+        why, soon = why_silent(refused), deps.clock.now() + timedelta(seconds=2)
+        told = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
+        raise Refused(told) from None
+    if placed.outcome == "refused" and placed.kind != "no_order":
+        words, kind = placed.words or "it gave no words", placed.kind or "other"
+        raise Refused(rejected(VenueSaid(words=words, kind=kind)))
+    try:
+        found = await look(deps, order)
+    except Refused:
+        found = await again(deps, order)
+    if found.status == "resting":
+        detail = {"order_id": order.order_id, "order": shown(found, deps.clock.now())}
+        told = refusal("wallet_outcome_unknown", detail=detail, order_id=order.order_id)
+        raise Refused(told)
+    return found
+
+
+def _checked(deps: Deps, venue: Venue, begun: Cancelling, signed: Signed) -> Envelope:
+    """The bytes, if the owner signed them. Errors: `wallet_signature_invalid`."""
+    order, now = begun.order, deps.clock.now()
+    envelope = order.cancelling
+    if envelope is None or order.cancel_hash != confirm_hash(signed.confirm_id):
+        raise _bad("the confirm_id is not this cancellation's")
+    if milliseconds(now) >= envelope.expires_after:
+        raise _bad("its time is up")
+    try:
+        signer = venue.action_signer(_action(order), envelope, signed.signature)
+    except Refused as refused:
+        raise _bad(why_silent(refused)) from None
+    by_key = (
+        begun.key is not None and begun.key.alive(now) and (signer or "").lower() == begun.key.agent
+    )
+    if not by_key and (begun.link is None or signer != begun.link.wallet):
+        raise _bad("neither the linked wallet nor its order key signed these bytes")
+    return envelope
+
+
+def _bad(why: str) -> Refused:
+    return Refused(refusal("wallet_signature_invalid", why=why))
+
+
+def finish_cancel(
+    uow: UnitOfWork, ask: Ask[Any, None], begun: Cancelling, done: Mapping[str, object]
+) -> Reply:
+    """How it stands; what is shown once is left out of what a repeat gets."""
+    kept = None if begun.confirm is None else {**done, "confirm_id": None, "to_sign": None}
+    return Reply(200, done, kept=kept)
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="order_open",
+        title="Open an order",
+        summary="Price an order anew and get what to sign; an earlier confirm_id is void.",
+        auth="owner",
+        route=("POST", "/wallet/order/{order_id}/open"),
+        takes=OneOrder,
+        gives=PreparedOut,
+        handler=open_order,
+        gather=gather_open,
+        counts=counted,
+        writes=True,
+        open_world=True,
+        family="orders",
+        idempotency=own_write("/wallet/order/open"),
+        refusals=(*ORDER_REFUSALS, *CITING, *WRITES),
+    ),
+    Operation(
+        name="order_cancel",
+        title="Cancel an order",
+        summary="Take an order back; one that rests at the venue by a signature of its owner.",
+        auth="owner_or_agent",
+        route=("POST", "/wallet/order/{order_id}/cancel"),
+        takes=CancelIn,
+        gives=PreparedOut,
+        effect=Effect(begin=begin_cancel, act=cancel, finish=finish_cancel),
+        writes=True,
+        destructive=True,
+        idempotent=True,
+        open_world=True,
+        family="orders",
+        idempotency=own_write("/wallet/order/cancel"),
+        refusals=(
+            "wallet_invalid_order",
+            "wallet_signature_invalid",
+            "wallet_venue_rejected",
+            "wallet_venue_unavailable",
+            "wallet_outcome_unknown",
+            "not_found",
+            *WRITES,
+            "outcome_unknown",
+        ),
+    ),
+)

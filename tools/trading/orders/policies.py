@@ -1,0 +1,85 @@
+"""Where orders meet an agent's policy and a mandate, after the 13 refusals (trading 00.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from domain.money import Usdc
+from domain.refusals import Refusal, Refused, refusal
+from domain.rules.ordering import OrderWanted, mandate_refuses, policy_refuses
+from domain.times import day_of
+from domain.trading.form import Wanted
+from domain.trading.gate import Fault, invalid_order
+from domain.trading.modes import Mode
+from domain.trading.orders import Order
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import own_agent_mandate, seen_mandate
+from tools.call.case import load_case
+from tools.call.operation import Ask
+from tools.trading.orders.standing import Standing
+
+
+def policy_allows(
+    uow: UnitOfWork,
+    ask: Ask[Any, Any],
+    stand: Standing,
+    wanted: Wanted,
+    mode: Mode,
+    amount: Usdc,
+    own: Usdc,
+) -> None:
+    """Refuse what the owner's policy for the agent, or the cited mandate, does not allow.
+
+    Agent and mandate are locked, so that parallel orders see each other. `own` is what an earlier
+    pricing of the same order counts.
+    """
+    if wanted.intent_id is not None and not uow.orders.has_intent(wanted.intent_id, stand.owner_id):
+        rule = "an intent of the owner's own"
+        raise Refused(invalid_order(Fault(field="intent_id", rule=rule)))
+    if stand.agent_id is not None and mode == "live":
+        uow.identities.agent(stand.agent_id, lock=True)
+        policy = uow.policies.get(stand.agent_id)
+        open_now = uow.orders.open_of_agent(stand.agent_id) - own
+        _raise(policy_refuses(policy, wanted.product, amount, open_now))
+    if wanted.mandate_id is not None:
+        find = own_agent_mandate if ask.caller.role == "agent" else seen_mandate
+        m = find(uow, ask.caller, wanted.mandate_id, lock=True)
+        counted = uow.orders.counted_of_mandate(m.public_id, day_of(ask.now), mode) - own
+        told = OrderWanted(
+            product=wanted.product,
+            mode=mode,
+            amount=amount,
+            reduce_only=wanted.reduce_only,
+            counted=counted,
+        )
+        _raise(mandate_refuses(load_case(uow, ask, m, events=0), told))
+
+
+def still_allowed(uow: UnitOfWork, ask: Ask[Any, Any], order: Order) -> None:
+    """The mandate's word once more, when the bytes are given out or leave; the order's own part of
+    the day is not counted twice.
+    """
+    if order.mandate_id is None or order.closing:
+        return
+    m = uow.mandates.get(order.mandate_id, lock=True)
+    if m is None:
+        raise Refused(refusal("not_found", what="mandate"))
+    counted = uow.orders.counted_of_mandate(m.public_id, day_of(ask.now), order.mode)
+    own = order.counted if order.counted_day == day_of(ask.now) else Usdc(0)
+    _raise(
+        mandate_refuses(
+            load_case(uow, ask, m, events=0),
+            OrderWanted(
+                product=order.product,
+                mode=order.mode,
+                amount=order.notional,
+                reduce_only=order.action.reduce_only,
+                counted=counted - own,
+            ),
+        )
+    )
+
+
+def _raise(refused: Refusal | None) -> None:
+    if refused is not None:
+        raise Refused(refused)

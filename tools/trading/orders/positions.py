@@ -1,0 +1,51 @@
+"""Positions at the venue: read fresh for a close, held for a while for a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from domain.ports import Venue
+from domain.trading.indices import dex_of, text
+from domain.trading.orders import OrderAction
+from domain.trading.own import Link
+from domain.trading.venue import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position, as the venue has just shown it, or as a paper book has it (without a link)."""
+
+    link: Link | None
+    position: Position
+
+    def told(self) -> dict[str, object]:
+        """What a refused close says of it."""
+        held = self.position
+        return {
+            "product": held.coin,
+            "size": format(held.size, "f"),
+            "entry_px": text(held.entry_px),
+        }
+
+
+async def place_of(venue: Venue, link: Link, coin: str) -> Place | None:
+    """A wallet's position in a product, read from the venue now; None where there is none.
+
+    Errors: `venue_unavailable`.
+    """
+    held = await venue.account(link.wallet, dex_of(coin), lane="close", good_for_s=0, fresh=True)
+    found = next((p for p in held.value.positions if p.coin == coin and p.size), None)
+    return None if found is None else Place(link, found)
+
+
+def shrinks(action: OrderAction, position: Position) -> bool:
+    """Whether an action can do nothing but take off from a position: reduce-only, immediate, on the
+    other side, no larger, and paying nobody.
+    """
+    return (
+        action.reduce_only
+        and action.tif == "ioc"
+        and action.builder is None
+        and action.is_buy == (position.size < 0)
+        and action.size <= abs(position.size)
+    )

@@ -1,0 +1,33 @@
+"""A day's part of an order: taken, given back, and turned into what was traded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from domain.money import ZERO, Usdc
+from domain.refusals import Refused
+from domain.times import day_of
+from domain.trading.caps import day_checks
+from domain.trading.orders import Order
+from storage.unit_of_work import UnitOfWork
+from tools.trading.orders.standing import Standing, scopes
+
+
+def reserve(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> Order:
+    """Take an order's part of the day. Errors: `wallet_over_cap`, decided by the statement that
+    takes it."""
+    for counter in stand.counters(order.mode, now):
+        if not uow.order_counters.reserve(counter, order.notional):
+            uses = uow.order_counters.uses([counter])
+            (check,) = day_checks(uses, order.notional, now)
+            raise Refused(check.refused())
+    return replace(order, counted=order.notional, counted_day=day_of(now))
+
+
+def release(uow: UnitOfWork, order: Order, used: Usdc = ZERO) -> Order:
+    """Give an order's part of the day back, but for what was traded."""
+    if order.counted_day is not None:
+        for scope in scopes(order):
+            uow.order_counters.settle(scope, order.counted_day, order.counted, used)
+    return replace(order, counted=used)

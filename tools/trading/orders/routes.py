@@ -1,0 +1,269 @@
+"""The terminal's orders: prepare, open, execute, record, cancel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from domain.refusals import Refused, refusal
+from domain.trading.form import wanted
+from domain.trading.gate import Fault, invalid_order
+from domain.trading.orders import DONE, UNSENT, Order
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import not_found
+from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
+from tools.trading.fields import own_write
+from tools.trading.orders.making import Known, known, prepare
+from tools.trading.orders.sending import Signed, again, fits, send_live, send_paper
+from tools.trading.orders.settling import look, recorded
+from tools.trading.orders.shapes import OrderOut, PreparedOut, shown
+from tools.trading.orders.standing import counted
+from tools.trading.orders.takes import ExecuteIn, OrderIn, RecordIn
+
+CLAIM_AT_MOST: Final = 8_192
+
+# The 13 in their order, as every route of orders can answer with them; a close and the limits are
+# the door's alone.
+ORDER_REFUSALS: Final = (
+    "wallet_rate_limited",
+    "wallet_invalid_order",
+    "wallet_live_off",
+    "wallet_not_allowlisted",
+    "wallet_mode_changed",
+    "wallet_not_ready",
+    "wallet_over_cap",
+    "wallet_no_position",
+    "wallet_signature_invalid",
+    "wallet_venue_unavailable",
+    "wallet_outcome_unknown",
+)
+CITING: Final = (
+    "not_found",
+    "mandate_not_accepted",
+    "mandate_stopped",
+    "wrong_status",
+    "mandate_paused",
+    "mandate_ended",
+    "target_not_allowed",
+    "over_per_tx_cap",
+    "over_daily_cap",
+    "over_budget",
+    "below_stop_line",
+)
+WRITES: Final = (
+    "conflict",
+    "not_configured",
+    "venue_unavailable",
+    "secret_not_accepted",
+    "idempotency_key_reused",
+    "idempotency_in_flight",
+)
+
+
+def seen_order(uow: UnitOfWork, caller: Caller, order_id: str, *, lock: bool = False) -> Order:
+    """An order that the caller may see: the owner's, or one that the calling agent prepared.
+
+    Errors: `not_found`, the same for another's and for none.
+    """
+    order = uow.orders.get(order_id, lock=lock)
+    if order is None or order.owner_id != caller.owner_id:
+        raise not_found("order")
+    if caller.role == "agent" and order.agent_id != caller.user_id:
+        raise not_found("order")
+    return order
+
+
+def named(asked: Mapping[str, object], name: str) -> str:
+    """A text that the route cannot do without. Errors: `wallet_invalid_order`."""
+    told = asked.get(name)
+    if not isinstance(told, str) or not 0 < len(told) <= 64:
+        raise Refused(invalid_order(Fault(field=name, rule="the text that was given out")))
+    return told
+
+
+def signed_of(asked: Mapping[str, object]) -> Signed:
+    """What the owner brings. Errors: `wallet_invalid_order`."""
+    signature = asked.get("signature")
+    if not isinstance(signature, dict) or set(signature) != {"r", "s", "v"}:
+        rule = "an object with r, s and v"
+        raise Refused(invalid_order(Fault(field="signature", rule=rule)))
+    return Signed(confirm_id=named(asked, "confirm_id"), signature=signature)
+
+
+# -- prepare
+
+
+async def gather_order(deps: Deps, caller: Caller, asked: OrderIn) -> Known:
+    """What the venue says before the order is decided about."""
+    return await known(deps, caller, wanted(asked.sent(), seen_required=False), "terminal")
+
+
+def prepare_order(uow: UnitOfWork, ask: Ask[OrderIn, Known]) -> Reply:
+    """Decide, reserve and store."""
+    return prepare(uow, ask, ask.facts, "terminal")
+
+
+# -- execute
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An order that is to be executed, as it stood."""
+
+    order: Order
+    signed: Signed | None
+
+
+def begin_execute(uow: UnitOfWork, ask: Ask[ExecuteIn, None]) -> Begun:
+    """Find the order; one that was sent before is only shown."""
+    asked = ask.asked.sent()
+    order = seen_order(uow, ask.caller, named(asked, "order_id"))
+    if order.status not in UNSENT or order.mode == "paper":
+        return Begun(order, None)
+    if ask.caller.role == "agent":
+        raise Refused(refusal("forbidden", why="a live order is signed by its owner"))
+    return Begun(order, signed_of(asked))
+
+
+async def execute(deps: Deps, caller: Caller, begun: Begun) -> Order:
+    """Send it, if nobody has; what was sent before is shown as it stands.
+
+    Errors: the 13; `wallet_outcome_unknown` to whoever sent it.
+    """
+    order = begun.order
+    if order.status not in UNSENT:
+        return order
+    if order.mode == "paper":
+        return await send_paper(deps, caller, order)
+    if begun.signed is None:
+        raise TypeError("a live order is sent with a signature")
+    return await send_live(deps, caller, order, begun.signed)
+
+
+def finish(uow: UnitOfWork, ask: Ask[Any, None], begun: Any, done: Order) -> Reply:
+    """The order as it stands; 202 while nobody knows what became of it."""
+    order = uow.orders.get(done.order_id) or done
+    waits = order.status in ("unknown", "executing")
+    return Reply(202 if waits else 200, shown(order, ask.now))
+
+
+# -- record
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """An order that somebody says was sent, and whether that is news."""
+
+    order: Order
+    news: bool
+
+
+def begin_record(uow: UnitOfWork, ask: Ask[RecordIn, None]) -> Claimed:
+    """Keep what is claimed; the truth is asked of the venue.
+
+    An owner names the confirm id; an agent's word is only a reason to look.
+    """
+    asked = ask.asked.sent()
+    order = seen_order(uow, ask.caller, named(asked, "order_id"), lock=True)
+    if ask.caller.role == "agent":
+        return Claimed(order, news=False)
+    if order.status != "awaiting_signature":
+        return Claimed(order, news=False)
+    if not fits(order, named(asked, "confirm_id")):
+        why = "the confirm_id is not this order's"
+        raise Refused(refusal("wallet_signature_invalid", why=why))
+    claim = _claim(asked)
+    order = recorded(uow, order, ask.now)
+    kept = replace(order, claimed=claim) if claim else order
+    return Claimed(uow.orders.save(kept, order) if claim else order, news=True)
+
+
+def _claim(asked: Mapping[str, object]) -> dict[str, object]:
+    """What the venue is said to have answered; it moves no figure."""
+    told = asked.get("venue_response")
+    if told is not None and not isinstance(told, dict):
+        raise Refused(invalid_order(Fault(field="venue_response", rule="an object")))
+    if told is not None and len(json.dumps(told)) > CLAIM_AT_MOST:
+        raise Refused(invalid_order(Fault(field="venue_response", rule="at most 8 kB")))
+    oid = asked.get("oid")
+    if oid is not None and (type(oid) is not int or not 0 < oid < 2**63):
+        raise Refused(invalid_order(Fault(field="oid", rule="the venue's whole number")))
+    return {n: v for n, v in (("venue_response", told), ("oid", oid)) if v is not None}
+
+
+async def reconcile(deps: Deps, caller: Caller, begun: Claimed) -> Order:
+    """Ask the venue; where it says nothing the order stays as it was."""
+    order = begun.order
+    if order.mode == "paper" or order.status in DONE or order.envelope is None:
+        return order
+    try:
+        return await look(deps, order)
+    except Refused:
+        return await again(deps, order)
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="order_prepare",
+        title="Prepare an order",
+        summary="Prepare an order: paper, or live for its owner to sign. Nothing is sent yet.",
+        auth="owner_or_agent",
+        route=("POST", "/wallet/order"),
+        takes=OrderIn,
+        gives=PreparedOut,
+        handler=prepare_order,
+        gather=gather_order,
+        counts=counted,
+        writes=True,
+        on_mcp=True,
+        open_world=True,
+        family="orders",
+        statuses={201: "Prepared"},
+        idempotency=own_write("/wallet/order"),
+        refusals=(*ORDER_REFUSALS, *CITING, *WRITES),
+    ),
+    Operation(
+        name="order_execute",
+        title="Execute a prepared order",
+        summary="Execute a prepared order once: paper at once, live with its owner's signature.",
+        auth="owner_or_agent",
+        route=("POST", "/wallet/order/execute"),
+        takes=ExecuteIn,
+        gives=OrderOut,
+        effect=Effect(begin=begin_execute, act=execute, finish=finish),
+        counts=counted,
+        writes=True,
+        idempotent=True,
+        on_mcp=True,
+        open_world=True,
+        family="orders",
+        statuses={200: "How it stands", 202: "Sent; nobody knows yet what became of it"},
+        idempotency=own_write("/wallet/order/execute"),
+        refusals=(*ORDER_REFUSALS, *CITING, *WRITES, "outcome_unknown"),
+    ),
+    Operation(
+        name="order_record",
+        title="Record an order that the browser sent",
+        summary="Tell that the browser sent the order itself; the venue is asked what is true.",
+        auth="owner_or_agent",
+        route=("POST", "/wallet/order/record"),
+        takes=RecordIn,
+        gives=OrderOut,
+        effect=Effect(begin=begin_record, act=reconcile, finish=finish),
+        writes=True,
+        idempotent=True,
+        open_world=True,
+        family="orders",
+        statuses={200: "How it stands", 202: "Sent; nobody knows yet what became of it"},
+        idempotency=own_write("/wallet/order/record"),
+        refusals=(
+            "wallet_invalid_order",
+            "wallet_signature_invalid",
+            "not_found",
+            *WRITES,
+            "outcome_unknown",
+        ),
+    ),
+)

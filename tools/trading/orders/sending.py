@@ -1,0 +1,392 @@
+"""Sending an order: checked once more, marked, sent once, and asked after in the same breath."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import anyio
+
+from domain.money import Usdc
+from domain.ports import Venue
+from domain.refusals import Refused, refusal
+from domain.times import day_of
+from domain.trading.caps import CapCheck, day_checks
+from domain.trading.gate import Attempt, Fault, Missing, PositionSeen, VenueSaid, rejected
+from domain.trading.orders import Order, becomes
+from domain.trading.own import AgentKey, Link, usable
+from domain.trading.pricing import (
+    NoPrice,
+    out_of_band,
+    quote_of,
+    within_slippage,
+)
+from domain.trading.venue import ApprovedAgent, Lane
+from storage.unit_of_work import UnitOfWork
+from tools.call.asking import ask_of
+from tools.call.operation import Caller, Deps
+from tools.call.paper import PaperOutcome
+from tools.trading.fields import desk_of, venue_of
+from tools.trading.orders.confirming import confirm_hash
+from tools.trading.orders.market import agents_of, product, why_silent
+from tools.trading.orders.policies import still_allowed
+from tools.trading.orders.positions import Place, place_of, shrinks
+from tools.trading.orders.reserving import release, reserve
+from tools.trading.orders.settling import End, end_of, end_order, fees_of, look
+from tools.trading.orders.shapes import shown
+from tools.trading.orders.standing import (
+    Standing,
+    passed,
+    per_close,
+    per_order,
+    standing_of,
+    surface_of,
+)
+
+log = logging.getLogger("wallet.orders")
+# An order that is marked as being sent for longer was left behind by a process that died.
+LEFT_BEHIND: Final = timedelta(seconds=10)
+LOOK_AGAIN_S: Final = 1
+PAPER_TAKES: Final = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """What the owner brings: the id that was shown to him once, and his signature."""
+
+    confirm_id: str
+    signature: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was found out right before sending."""
+
+    link: Link | None
+    signer: str | None = None
+    bad: str | None = None
+    agents: tuple[ApprovedAgent, ...] | None = None
+    fault: Fault | None = None
+    position: PositionSeen = "unasked"
+    position_now: Mapping[str, object] | None = None
+    silent: str | None = None
+
+
+def fits(order: Order, told: str) -> bool:
+    """Whether a confirm id is the order's; compared in constant time."""
+    return order.confirm_hash is not None and hmac.compare_digest(
+        order.confirm_hash, confirm_hash(told)
+    )
+
+
+async def send_live(deps: Deps, caller: Caller, order: Order, signed: Signed) -> Order:
+    """Send a signed order once; the order as it stands after at most a few seconds.
+
+    Errors: the 13, all of them before anything is sent but for `wallet_outcome_unknown`.
+    """
+    venue = venue_of(deps, order.network)
+    checked = await _checked(deps, venue, order, signed)
+
+    def mark(uow: UnitOfWork) -> Order | None:
+        return _marked(uow, deps, caller, order, checked)
+
+    marked = await deps.store.write(mark)
+    if marked is None:
+        return await again(deps, order)
+    return answered(await _sent(deps, venue, marked, signed.signature), deps)
+
+
+def answered(order: Order, deps: Deps) -> Order:
+    """The order that was sent, if it is known what became of it. Errors:
+    `wallet_outcome_unknown`."""
+    if order.status not in ("unknown", "executing"):
+        return order
+    told = {
+        "order_id": order.order_id,
+        "cloid": order.action.cloid,
+        "order": shown(order, deps.clock.now()),
+    }
+    raise Refused(refusal("wallet_outcome_unknown", detail=told, order_id=order.order_id))
+
+
+async def again(deps: Deps, order: Order) -> Order:
+    """An order as it stands now."""
+    found = await deps.store.read(lambda uow: uow.orders.get(order.order_id))
+    if found is None:
+        raise Refused(refusal("not_found", what="order"))
+    return found
+
+
+async def _checked(deps: Deps, venue: Venue, order: Order, signed: Signed) -> Checked:
+    """The signature, the account and the market, as they are now."""
+    link = await deps.store.read(lambda uow: uow.venue.link_of(order.owner_id, order.network))
+    if order.envelope is None or not fits(order, signed.confirm_id):
+        return Checked(link=link, bad="the confirm_id is not this order's")
+    try:
+        signer = venue.action_signer(order.action, order.envelope, signed.signature)
+    except Refused as refused:
+        return Checked(link=link, bad=why_silent(refused))
+    if link is None:
+        return Checked(link=None)
+    found = Checked(link=link, signer=signer)
+    try:
+        if signer != link.wallet:
+            found = replace(found, agents=(await agents_of(venue, link)).value)
+    except Refused as refused:
+        return replace(found, silent=why_silent(refused))
+    if order.closing:
+        return await _position(deps, venue, order, link, found)
+    seen = await product(venue, deps, order.product)
+    fault = seen.fault
+    if seen.perp is not None and out_of_band(order.action.limit_px, seen.perp):
+        fault = Fault(field="limit_px", rule="the market moved away; prepare it again")
+    if seen.perp is not None and seen.perp.delisted:
+        fault = Fault(field="product", rule="it is delisted; the venue has settled its positions")
+    return replace(found, fault=fault, silent=seen.silent)
+
+
+async def _position(deps: Deps, venue: Venue, order: Order, link: Link, found: Checked) -> Checked:
+    """Whether the venue shows now what the close takes off, at a price that is near."""
+    try:
+        place: Place | None = await place_of(venue, link, order.product)
+        book = await venue.book(order.product, lane="close", good_for_s=1)
+    except Refused as refused:
+        return replace(found, position="unreadable", silent=why_silent(refused))
+    if place is None or not shrinks(order.action, place.position):
+        now = place.told() if place is not None else None
+        return replace(found, position="none", position_now=now)
+    quote = quote_of(book.value, deps.clock.now())
+    if isinstance(quote, NoPrice):
+        return replace(found, position="open", silent=quote.why)
+    bps = order.slippage_bps or 0
+    is_buy = order.action.is_buy
+    touch = quote.touch(order.side)
+    if not within_slippage(order.action.limit_px, touch, bps, is_buy=is_buy):
+        fault = Fault(field="limit_px", rule="the market moved beyond the slippage; prepare again")
+        return replace(found, position="open", fault=fault)
+    return replace(found, position="open")
+
+
+def _marked(
+    uow: UnitOfWork, deps: Deps, caller: Caller, read: Order, checked: Checked
+) -> Order | None:
+    """Decide once more and mark the order as being sent; its confirm id is used up with that.
+
+    None where somebody else has sent it. Errors: the 13.
+    """
+    now = deps.clock.now()
+    ask = ask_of(uow, deps, caller, now)
+    order = uow.orders.get(read.order_id, lock=True)
+    if order is None or order.status != "awaiting_signature":
+        return None
+    stand = standing_of(uow, ask.switches, ask.config.trading, caller, surface_of(order.source))
+    link = uow.venue.link_of(order.owner_id, order.network)
+    key = uow.venue.key_in_use(link.link_id, "order") if link else None
+    passed(_attempt(uow, stand, order, checked, link, key, now))
+    if not order.closing and order.network != stand.network:
+        raise Refused(refusal("wallet_mode_changed", seen="live", mode=f"live on {stand.network}"))
+    still_allowed(uow, ask, order)
+    after = _today(uow, stand, order, now)
+    after = replace(
+        after,
+        status=becomes(order.status, "execute"),
+        sent_at=now,
+        next_check_at=now + LEFT_BEHIND,
+        tries=0,
+    )
+    return uow.orders.save(after, order)
+
+
+def _attempt(
+    uow: UnitOfWork,
+    stand: Standing,
+    order: Order,
+    checked: Checked,
+    link: Link | None,
+    key: AgentKey | None,
+    now: datetime,
+) -> Attempt:
+    bad, missing = checked.bad, None
+    if link is None or link.wallet != order.wallet:
+        missing = Missing(step="link")
+    elif bad is None and checked.signer != link.wallet:
+        if key is None or (checked.signer or "").lower() != key.agent:
+            bad = "neither the linked wallet nor its order key signed these bytes"
+        elif not key.alive(now) or (
+            checked.agents is not None and not usable(key, checked.agents, now)
+        ):
+            missing = Missing(step="enable")
+    if bad is None and now >= order.expires_at:
+        bad = "its time is up"
+    return stand.attempt(
+        mode_seen=order.mode_seen or order.mode,
+        closing=order.closing,
+        prepared=None if order.closing else order.mode,
+        product=order.product,
+        fault=checked.fault,
+        missing=missing,
+        caps=() if order.closing else _caps(uow, stand, order, now),
+        position=checked.position,
+        position_now=checked.position_now,
+        bad_signature=bad,
+        silent=checked.silent,
+        retry_at=now + timedelta(seconds=2),
+        action=unsigned(order),
+    )
+
+
+def unsigned(order: Order) -> dict[str, object]:
+    """The order's figures, for an owner who acts at the venue by himself."""
+    action = order.action
+    return {
+        "product": order.product,
+        "side": order.side,
+        "size": format(action.size, "f"),
+        "limit_px": format(action.limit_px, "f"),
+        "reduce_only": action.reduce_only,
+        "tif": action.tif,
+        "cloid": action.cloid,
+    }
+
+
+def _caps(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> tuple[CapCheck, ...]:
+    """The limits as they are now, without what the order itself has taken of them."""
+    if order.counted_day is None:
+        return (per_close(stand, order.notional),)
+    uses = uow.order_counters.uses(stand.counters(order.mode, now))
+    own = order.counted if order.counted_day == day_of(now) else Usdc(0)
+    checks = day_checks(uses, order.notional, now)
+    return (
+        per_order(stand, order.notional),
+        *(replace(c, used=max(Usdc(0), c.used - own)) for c in checks),
+    )
+
+
+def _today(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> Order:
+    """An order of yesterday that is sent today counts today. Errors: `wallet_over_cap`."""
+    if order.counted_day is None or order.counted_day == day_of(now):
+        return order
+    return reserve(uow, stand, release(uow, order), now)
+
+
+async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, object]) -> Order:
+    """Post the bytes once, and know within a few seconds what became of them, or say so."""
+    with anyio.move_on_after(deps.config.trading.result_s):
+        await _carried(deps, venue, order, signature)
+    found = await again(deps, order)
+    if found.status == "executing":
+        found = await _ended(deps, found, End(happening="lose", verified=False))
+    return found
+
+
+async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, object]) -> None:
+    """Post, write the answer down, and ask where there was none."""
+    lane: Lane = "close" if order.closing else "house"
+    if order.envelope is None:
+        raise TypeError("an order that was marked has bytes")
+    try:
+        placed = await venue.place(order.action, order.envelope, signature, lane=lane)
+    except Refused as refused:
+        why, soon = why_silent(refused), deps.clock.now() + timedelta(seconds=2)
+        nothing = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
+        await _ended(deps, order, End(happening="refuse", refusal=nothing, whole=True))
+        raise Refused(nothing) from None
+    ended = await _ended(deps, order, end_of(placed))
+    if placed.outcome == "filled":
+        await fees_of(deps, ended)
+    while ended.status == "unknown":
+        try:
+            ended = await look(deps, ended)
+        except Refused as refused:
+            log.info("order %s: %s", ended.order_id, refused.refusal.reason)
+        if ended.status == "unknown":
+            await anyio.sleep(LOOK_AGAIN_S)
+
+
+async def _ended(deps: Deps, order: Order, end: End) -> Order:
+    """Write the end down; where the tick was first, its word stands."""
+    now = deps.clock.now()
+
+    def work(uow: UnitOfWork) -> Order:
+        was = uow.orders.get(order.order_id, lock=True)
+        if was is None or was.version != order.version:
+            return was or order
+        return end_order(uow, was, end, now)
+
+    return await deps.store.write(work)
+
+
+# -- paper
+# ------------------------------------------------------------------------------------------------
+
+
+async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
+    """Fill a paper order on the market's own book. Errors: the 13."""
+    desk = desk_of(deps)
+
+    def mark(uow: UnitOfWork) -> Order | None:
+        return _marked_paper(uow, deps, caller, order)
+
+    marked = await deps.store.write(mark)
+    if marked is None:
+        return await again(deps, order)
+    try:
+        sight = await desk.sight(venue_of(deps, order.network), marked)
+    except Refused as refused:
+        await _ended(deps, marked, End(happening="refuse", refusal=refused.refusal, whole=True))
+        raise
+    now = deps.clock.now()
+
+    def book(uow: UnitOfWork) -> Order:
+        was = uow.orders.get(marked.order_id, lock=True)
+        if was is None or was.version != marked.version:
+            return was or marked
+        return end_order(uow, was, _met(desk.fill(uow, was, sight, now)), now)
+
+    return await deps.store.write(book)
+
+
+def _met(met: PaperOutcome) -> End:
+    if met.refused is not None:
+        return End(happening="refuse", refusal=met.refused, whole=True)
+    if met.rests:
+        return End(happening="rest", fills=met.fills, word=met.word)
+    if met.fills:
+        return End(happening="fill", fills=met.fills, whole=True, word="filled")
+    nobody = VenueSaid(words="nobody stands within the limit", kind="no_liquidity")
+    return End(happening="refuse", refusal=rejected(nobody), whole=True)
+
+
+def _marked_paper(uow: UnitOfWork, deps: Deps, caller: Caller, read: Order) -> Order | None:
+    now = deps.clock.now()
+    ask = ask_of(uow, deps, caller, now)
+    order = uow.orders.get(read.order_id, lock=True)
+    if order is None or order.status != "prepared":
+        return None
+    stand = standing_of(uow, ask.switches, ask.config.trading, caller, surface_of(order.source))
+    late = Fault(field="order_id", rule="its time is up; prepare it again")
+    passed(
+        stand.attempt(
+            mode_seen=order.mode_seen,
+            prepared=None if order.closing else order.mode,
+            closing=order.closing,
+            names_book="book" in order.asked,
+            product=order.product,
+            fault=late if now >= order.expires_at else None,
+            caps=() if order.closing else _caps(uow, stand, order, now),
+            position="open" if order.closing else "unasked",
+        )
+    )
+    still_allowed(uow, ask, order)
+    after = replace(
+        _today(uow, stand, order, now),
+        status=becomes(order.status, "execute"),
+        sent_at=now,
+        # Where this process ends before the fill, the tick gives the order up.
+        next_check_at=now + PAPER_TAKES,
+    )
+    return uow.orders.save(after, order)

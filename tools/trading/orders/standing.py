@@ -1,0 +1,208 @@
+"""Who orders, on which surface, and how he stands: read in one go, before and inside a write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from domain.money import Usdc
+from domain.refusals import Refusal, Refused, refusal
+from domain.settings import Switches, Trading
+from domain.times import day_of
+from domain.trading.caps import CapCheck, Counter, OrderLimits, surface_scope, wallet_scope
+from domain.trading.gate import Attempt, gate
+from domain.trading.modes import (
+    MARKET_NETWORK,
+    Mode,
+    Surface,
+    allowlisted,
+    effective_mode,
+    live_network,
+)
+from domain.trading.orders import Order, Source
+from domain.trading.own import AgentKey, Link
+from domain.trading.venue import Network
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Caller, Deps
+from tools.call.switches import switches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A person on one surface, and the agent that acts for him where one does.
+
+    `network` is that of live orders; `own` are his limits here, `operator` those of everybody.
+    """
+
+    owner_id: str
+    agent_id: str | None
+    surface: Surface
+    switches: Switches
+    trading: Trading
+    network: Network
+    link: Link | None
+    allowed: bool
+    key: AgentKey | None
+    own: OrderLimits
+    operator: OrderLimits
+
+    @property
+    def mode(self) -> Mode:
+        """Live or paper, as orders go now."""
+        return effective_mode(self.switches, self.surface, allowed=self.allowed)
+
+    @property
+    def limits(self) -> OrderLimits:
+        """The stricter of both limits."""
+        return self.own.within(self.operator)
+
+    def network_of(self, mode: Mode) -> Network:
+        """Paper is on the market's own prices, live on the network that is switched on."""
+        return self.network if mode == "live" else MARKET_NETWORK
+
+    def wallet_of(self, mode: Mode) -> str | None:
+        """The linked wallet that a mode's counters are kept for."""
+        return self.link.wallet if mode == "live" and self.link is not None else None
+
+    def counters(self, mode: Mode, now: datetime) -> tuple[Counter, ...]:
+        """The day's counters that an order has to fit into, always in this order."""
+        day, wallet = day_of(now), self.wallet_of(mode)
+        return (
+            Counter(
+                scope=wallet_scope(mode, self.network_of(mode), wallet, self.owner_id),
+                day=day,
+                limit=self.operator.per_day,
+            ),
+            Counter(
+                scope=surface_scope(mode, self.surface, self.owner_id),
+                day=day,
+                limit=self.own.per_day,
+            ),
+        )
+
+    def attempt(self, **known: object) -> Attempt:
+        """What the gate is told of this person, with what else is known."""
+        made = partial(
+            Attempt,
+            surface=self.surface,
+            switches=self.switches,
+            allowed=self.allowed,
+            closes_need_allowlist=self.trading.close_needs_allowlist,
+        )
+        return made(**({"mode_seen": None} | known))  # type: ignore[arg-type]  # Attempt's own fields
+
+
+def operator_limits(trading: Trading) -> OrderLimits:
+    """The operator's caps."""
+    return OrderLimits(
+        per_order=Usdc(trading.cap_per_order_micros), per_day=Usdc(trading.cap_per_day_micros)
+    )
+
+
+def first_limits(trading: Trading) -> OrderLimits:
+    """Where everybody's own limits start."""
+    return OrderLimits(
+        per_order=Usdc(trading.signed_in_per_order_micros),
+        per_day=Usdc(trading.signed_in_per_day_micros),
+    )
+
+
+def owner_of(caller: Caller) -> str:
+    """The person whose account it is: the caller, or who registered the calling agent."""
+    if caller.owner_id is None:
+        raise Refused(refusal("unauthenticated", needs="an owner session or an agent key"))
+    return caller.owner_id
+
+
+def standing_of(
+    uow: UnitOfWork, now_on: Switches, trading: Trading, caller: Caller, surface: Surface
+) -> Standing:
+    """Read how a caller stands, in this transaction."""
+    owner, network = owner_of(caller), live_network(now_on)
+    link = uow.venue.link_of(owner, network)
+    wallet = link.wallet if link else None
+    return Standing(
+        owner_id=owner,
+        agent_id=caller.user_id if caller.role == "agent" else None,
+        surface=surface,
+        switches=now_on,
+        trading=trading,
+        network=network,
+        link=link,
+        allowed=allowlisted(uow.allowlist.all(), owner, wallet),
+        key=uow.venue.key_in_use(link.link_id, "order") if link else None,
+        own=uow.own_limits.get(owner, surface) or first_limits(trading),
+        operator=operator_limits(trading),
+    )
+
+
+async def standing(deps: Deps, caller: Caller, surface: Surface) -> Standing:
+    """The same, in a read of its own."""
+    return await deps.store.read(
+        lambda uow: standing_of(
+            uow, switches(uow, deps.defaults), deps.config.trading, caller, surface
+        )
+    )
+
+
+def throttle_key(stand: Standing) -> str:
+    """Whose calls are counted together: the linked wallet's, else the person's."""
+    return stand.link.wallet.lower() if stand.link is not None else stand.owner_id
+
+
+async def counted(deps: Deps, caller: Caller) -> None:
+    """Count an order of the terminal. Errors: `wallet_rate_limited`."""
+    await _counted(deps, caller, "terminal", closing=False)
+
+
+async def counted_at_door(deps: Deps, caller: Caller) -> None:
+    """Count an order of the door. Errors: `wallet_rate_limited`."""
+    await _counted(deps, caller, "door", closing=False)
+
+
+async def counted_close(deps: Deps, caller: Caller) -> None:
+    """Count a close. Errors: `wallet_rate_limited`."""
+    await _counted(deps, caller, "door", closing=True)
+
+
+async def _counted(deps: Deps, caller: Caller, surface: Surface, *, closing: bool) -> None:
+    stand = await standing(deps, caller, surface)
+    kept = 0 if closing else deps.config.trading.throttle_close_reserve
+    full = deps.throttle.take(throttle_key(stand), deps.clock.now(), kept=kept)
+    if full is not None:
+        passed(stand.attempt(throttled=full))
+
+
+def passed(attempt: Attempt) -> Mode:
+    """The mode in which it goes through. Errors: the first of the 13 refusals that holds."""
+    verdict = gate(attempt)
+    if isinstance(verdict, Refusal):
+        raise Refused(verdict)
+    return verdict
+
+
+def per_order(stand: Standing, amount: Usdc) -> CapCheck:
+    """The limit on one order."""
+    limit = stand.limits.per_order
+    return CapCheck(name="per_order", limit=limit, used=Usdc(0), attempted=amount)
+
+
+def per_close(stand: Standing, amount: Usdc) -> CapCheck:
+    """The limit on a reduce-only order that nobody verified."""
+    limit = Usdc(stand.trading.cap_per_close_micros)
+    return CapCheck(name="per_close", limit=limit, used=Usdc(0), attempted=amount)
+
+
+def surface_of(source: Source) -> Surface:
+    """The surface whose switch and limits an order is under."""
+    return "door" if source == "door" else "terminal"
+
+
+def scopes(order: Order) -> tuple[str, str]:
+    """The counters that an order was reserved in, in the order in which they are taken."""
+    wallet = order.wallet if order.mode == "live" else None
+    return (
+        wallet_scope(order.mode, order.network, wallet, order.owner_id),
+        surface_scope(order.mode, surface_of(order.source), order.owner_id),
+    )

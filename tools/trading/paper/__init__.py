@@ -1,0 +1,1 @@
+"""Paper: the desk that fills orders on the market's own books, its round, and the books' routes."""

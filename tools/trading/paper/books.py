@@ -1,0 +1,352 @@
+"""Paper books: opened once, never edited, shown as the replay of their entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from domain.money import Usdc
+from domain.refusals import Refused, invalid, refusal
+from domain.times import timestamp
+from domain.trading.indices import text
+from domain.trading.modes import MARKET_NETWORK
+from domain.trading.paper.entries import (
+    LEAST_START_MICROS,
+    MOST_BOOKS,
+    MOST_START_MICROS,
+    USUAL_START_MICROS,
+    Entry,
+    Model,
+    PaperBook,
+)
+from domain.trading.paper.margin import liquidation_px
+from domain.trading.paper.meeting import marks_of
+from domain.trading.paper.replay import Account, Holding, at_equity, curve, replayed
+from storage.paging import cursor_of, keys_of
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import not_found
+from tools.call.fields import AgentId, Cursor, Line, Nothing, Page
+from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.trading.door.desk import PositionOut
+from tools.trading.fields import MaybeMoment, Moment, NetworkName, own_write, signed_in, venue_of
+from tools.trading.orders.shapes import OrderOut, shown
+from tools.trading.paper.market import FIRST_DEX, figures
+
+ORDERS_A_PAGE: Final = 100
+MOST_POINTS: Final = 500
+MOST_GAPS: Final = 100
+BookId = Annotated[
+    str, Field(max_length=64, description="the book's id", examples=["b_abcdefgh23"])
+]
+Money = Annotated[Usdc | None, Field(description="null while a mark price is missing")]
+
+
+class BookIn(Takes):
+    """What a paper book is opened with; nothing of it changes later."""
+
+    name: Annotated[Line, Field(min_length=1, max_length=40)] = Field(
+        description="no other book of yours has it", examples=["Trial"]
+    )
+    start_usdc: Usdc | None = Field(default=None, description="10 to 100000; 10000 where absent")
+    agent_id: AgentId | None = Field(default=None, description="an agent of yours that may use it")
+
+
+class BookRef(Takes):
+    """Which book."""
+
+    book: BookId
+    cursor: Cursor = None
+
+
+class ModelOut(Gives):
+    """How its orders are filled."""
+
+    depth_share: str = Field(description="the part of each level shown that can be had")
+    latency_ms: int = Field(description="from acceptance to the snapshot that fills")
+    fee_tier: Literal["base"]
+    version: int
+
+
+class GapOut(Gives):
+    """Nobody looked at the book then; nothing is made up for it."""
+
+    since: Moment
+    until: Moment
+
+
+class BookOut(Gives):
+    """A paper book. Every figure is an estimate: nobody traded."""
+
+    book: str
+    name: str
+    agent_id: str | None
+    network: NetworkName
+    start_usdc: Usdc
+    cash_usdc: Usdc
+    equity_usdc: Money
+    realized_usdc: Usdc = Field(description="of what was closed, before fees and funding")
+    unrealized_usdc: Money
+    fees_usdc: Usdc = Field(description="all fees, the builder's among them")
+    builder_fees_usdc: Usdc
+    funding_usdc: Usdc = Field(description="paid; negative where more was received")
+    trades: int = Field(description="orders that filled, whole or in part")
+    max_drawdown_bps: int
+    created_at: Moment
+    first_fill_at: MaybeMoment
+    gaps: list[GapOut] = Field(description="the newest 100")
+    model: ModelOut
+    est: Literal[True]
+    liquidated_at: MaybeMoment
+    as_of: Moment
+    stale: bool = Field(description="true where the venue gives no mark price of what it holds")
+
+
+class BooksOut(Gives):
+    """A person's paper books, oldest first, and how many were ever opened."""
+
+    books: list[BookOut]
+    opened_total: int
+
+
+class PointOut(Gives):
+    """What a book was worth."""
+
+    at: Moment
+    equity_usdc: Usdc
+    est: Literal[True]
+
+
+class BookWhole(BookOut):
+    """A paper book with its positions, its newest orders and its equity at its newest entries."""
+
+    positions: list[PositionOut]
+    orders: Page[OrderOut]
+    equity: list[PointOut]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A book with what it comes to, and the mark prices of the moment."""
+
+    book: PaperBook
+    account: Account
+    marks: Mapping[str, Decimal]
+    now: datetime
+
+
+def open_book(uow: UnitOfWork, ask: Ask[BookIn, None]) -> Reply:
+    """Open a paper book; it cannot be edited, reset or closed.
+
+    Errors: `conflict` for a name that another book has, and beyond ten books; `not_found` for an
+    agent that is not the caller's.
+    """
+    asked, owner_id, trading = ask.asked, signed_in(ask.caller), ask.config.trading
+    name = asked.name.strip()
+    if not name:
+        raise invalid("name", "1 to 40 characters")
+    start = USUAL_START_MICROS if asked.start_usdc is None else asked.start_usdc.micros
+    if not LEAST_START_MICROS <= start <= MOST_START_MICROS:
+        raise invalid("start_usdc", "10 to 100000 USDC")
+    if asked.agent_id is not None:
+        agent = uow.identities.agent(asked.agent_id)
+        if agent is None or agent.owner_id != owner_id:
+            raise not_found("agent")
+    if len(uow.paper.of_owner(owner_id)) >= MOST_BOOKS:
+        why = f"{MOST_BOOKS} paper books are open, and none is ever closed."
+        raise Refused(refusal("conflict", why=why))
+    book = PaperBook(
+        book=ask.ids.short("b_"),
+        owner_id=owner_id,
+        agent_id=asked.agent_id,
+        name=name,
+        start_micros=start,
+        model=Model(depth_share=trading.paper_depth_share, latency_ms=trading.paper_latency_ms),
+        created_at=ask.now,
+    )
+    if not uow.paper.open(book):
+        raise Refused(refusal("conflict", why="Another paper book of yours has this name."))
+    account = replayed(start, ())
+    return Reply(201, _shown(Seen(book=book, account=account, marks={}, now=ask.now)))
+
+
+async def list_books(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+    """Every book of the caller."""
+    owner_id, marks, now = signed_in(caller), await _marks(deps), deps.clock.now()
+
+    def read(uow: UnitOfWork) -> list[dict[str, object]]:
+        return [_shown(_seen(uow, book, marks, now)[0]) for book in uow.paper.of_owner(owner_id)]
+
+    books = await deps.store.read(read)
+    return Reply(200, {"books": books, "opened_total": len(books)})
+
+
+async def get_book(deps: Deps, caller: Caller, asked: BookRef) -> Reply:
+    """One book whole. Errors: `not_found`."""
+    owner_id, marks, now = signed_in(caller), await _marks(deps), deps.clock.now()
+
+    def read(uow: UnitOfWork) -> dict[str, object]:
+        book = uow.paper.get(asked.book)
+        if book is None or book.owner_id != owner_id:
+            raise not_found("paper book")
+        seen, entries = _seen(uow, book, marks, now)
+        points = curve(book.start_micros, entries)[-MOST_POINTS:]
+        return _shown(seen) | {
+            "positions": [_position(seen, coin) for coin in sorted(seen.account.holdings)],
+            "orders": _orders(uow, book, asked.cursor, now),
+            "equity": [
+                {"at": timestamp(at), "equity_usdc": Usdc(equity), "est": True}
+                for at, equity in points
+            ],
+        }
+
+    return Reply(200, await deps.store.read(read))
+
+
+async def _marks(deps: Deps) -> Mapping[str, Decimal]:
+    """The market's mark prices; none while the venue is silent."""
+    try:
+        venue = venue_of(deps, MARKET_NETWORK)
+        return marks_of(await figures(venue, (FIRST_DEX, *deps.config.trading.dexes)))
+    except Refused:
+        return {}
+
+
+def _seen(
+    uow: UnitOfWork, book: PaperBook, marks: Mapping[str, Decimal], now: datetime
+) -> tuple[Seen, list[Entry]]:
+    entries = uow.paper.entries(book.book)
+    account = replayed(book.start_micros, entries)
+    return Seen(book=book, account=account, marks=marks, now=now), entries
+
+
+def _orders(
+    uow: UnitOfWork, book: PaperBook, cursor: str | None, now: datetime
+) -> dict[str, object]:
+    before = keys_of(cursor, (int, str)) if cursor else None
+    found = uow.orders.of_book(book.owner_id, book.book, before, ORDERS_A_PAGE + 1)
+    page = [order for _, order in found[:ORDERS_A_PAGE]]
+    more = None
+    if len(found) > ORDERS_A_PAGE:
+        created, last = found[ORDERS_A_PAGE - 1]
+        more = cursor_of(created, last.order_id)
+    return {"items": [shown(order, now) for order in page], "next_cursor": more}
+
+
+def _shown(seen: Seen) -> dict[str, object]:
+    book, account = seen.book, seen.account
+    equity, open_result = account.equity(seen.marks), account.unrealized(seen.marks)
+    fallen = account if equity is None else at_equity(account, equity)
+    gaps = account.gaps[-MOST_GAPS:]
+    return {
+        "book": book.book,
+        "name": book.name,
+        "agent_id": book.agent_id,
+        "network": MARKET_NETWORK,
+        "start_usdc": Usdc(book.start_micros),
+        "cash_usdc": Usdc(account.cash),
+        "equity_usdc": None if equity is None else Usdc(equity),
+        "realized_usdc": Usdc(account.realized),
+        "unrealized_usdc": None if open_result is None else Usdc(open_result),
+        "fees_usdc": Usdc(account.fees),
+        "builder_fees_usdc": Usdc(account.builder_fees),
+        "funding_usdc": Usdc(account.funding),
+        "trades": account.trades,
+        "max_drawdown_bps": fallen.drawdown_bps,
+        "created_at": timestamp(book.created_at),
+        "first_fill_at": _maybe(account.first_fill_at),
+        "gaps": [{"since": timestamp(g.since), "until": timestamp(g.until)} for g in gaps],
+        "model": {
+            "depth_share": format(book.model.depth_share, "f"),
+            "latency_ms": book.model.latency_ms,
+            "fee_tier": book.model.fee_tier,
+            "version": book.model.version,
+        },
+        "est": True,
+        "liquidated_at": _maybe(account.liquidated_at),
+        "as_of": timestamp(seen.now),
+        "stale": equity is None,
+    }
+
+
+def _maybe(at: datetime | None) -> str | None:
+    return None if at is None else timestamp(at)
+
+
+def _position(seen: Seen, coin: str) -> dict[str, object]:
+    held: Holding = seen.account.holdings[coin]
+    mark = seen.marks.get(coin)
+    end = liquidation_px(seen.account, coin, seen.marks)
+    return {
+        "product": coin,
+        "mode": "paper",
+        "network": MARKET_NETWORK,
+        "book": seen.book.book,
+        "side": "long" if held.size > 0 else "short",
+        "size": format(abs(held.size), "f"),
+        "entry_px": text(held.entry_px),
+        "mark_px": text(mark),
+        "value_usdc": None if mark is None else str(Usdc(held.notional(mark))),
+        "unrealized_usdc": None if mark is None else str(Usdc(held.result(mark))),
+        "liquidation_px": text(end),
+        "margin_mode": "cross",
+        "leverage": held.leverage,
+        "can_close": True,
+        "est": True,
+    }
+
+
+_READS: Final = ("not_found",)
+
+OPERATIONS: Final = (
+    Operation(
+        name="own_paper_book_open",
+        title="Open a paper book",
+        summary="Open a book for paper orders; it is never edited, reset or closed.",
+        auth="owner",
+        route=("POST", "/wallet/own/paper/books"),
+        takes=BookIn,
+        gives=BookOut,
+        handler=open_book,
+        writes=True,
+        family="own account",
+        statuses={201: "Opened"},
+        idempotency=own_write("/wallet/own/paper/books"),
+        refusals=(
+            "conflict",
+            "not_found",
+            "invalid_number",
+            "secret_not_accepted",
+            "idempotency_key_reused",
+            "idempotency_in_flight",
+        ),
+    ),
+    Operation(
+        name="own_paper_books",
+        title="List your paper books",
+        summary="Every paper book with its result, and how many were opened.",
+        auth="owner",
+        route=("GET", "/wallet/own/paper/books"),
+        takes=Nothing,
+        gives=BooksOut,
+        passes=list_books,
+        family="own account",
+        refusals=_READS,
+    ),
+    Operation(
+        name="own_paper_book",
+        title="Read a paper book",
+        summary="One paper book with its positions, orders and equity.",
+        auth="owner",
+        route=("GET", "/wallet/own/paper/books/{book}"),
+        takes=BookRef,
+        gives=BookWhole,
+        passes=get_book,
+        family="own account",
+        refusals=_READS,
+    ),
+)

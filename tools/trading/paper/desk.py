@@ -1,0 +1,312 @@
+"""The desk behind paper orders: it fills them on the market's own books, and on nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from domain.ports import Clock, Ids, Venue
+from domain.refusals import Refusal, Refused, refusal
+from domain.settings import Trading
+from domain.trading.gate import Fault, invalid_order
+from domain.trading.orders import Order, OrderFill
+from domain.trading.paper.entries import (
+    FIRST_NAME,
+    USUAL_START_MICROS,
+    Filled,
+    Model,
+    PaperBook,
+)
+from domain.trading.paper.filling import Taken
+from domain.trading.paper.margin import Waiting
+from domain.trading.paper.meeting import Asked, Met, Sight, arrived, came_through
+from domain.trading.paper.replay import Account, after, closes, replayed
+from domain.trading.venue import Book, Lane, Perp, Position
+from storage.store import Store
+from storage.unit_of_work import UnitOfWork
+from tools.call.paper import PaperOutcome, PaperPosition
+from tools.trading.orders.settling import RESTING_S, End, average, end_order
+from tools.trading.paper.market import (
+    Pause,
+    dexes_of,
+    figures,
+    pause,
+    second_snapshot,
+    snapshot,
+)
+from tools.trading.paper.round import LOOK_S, watch_books
+
+CROSSED: Final = "crossed"
+
+
+class Desk:
+    """The `PaperDesk`. What it fills, it fills in one transaction with the order's own end."""
+
+    def __init__(self, *, store: Store, clock: Clock, trading: Trading, wait: Pause = pause):
+        self._store, self._clock, self._trading, self._wait = store, clock, trading, wait
+
+    # -- books
+
+    def model(self) -> Model:
+        """How books that are opened now are filled."""
+        return Model(
+            depth_share=self._trading.paper_depth_share, latency_ms=self._trading.paper_latency_ms
+        )
+
+    def book_for(
+        self,
+        uow: UnitOfWork,
+        ids: Ids,
+        now: datetime,
+        *,
+        owner_id: str,
+        agent_id: str | None,
+        named: str | None,
+    ) -> str:
+        """The book that an order goes to."""
+        if named is not None:
+            book = uow.paper.get(named)
+            if book is None or not _may_use(book, owner_id, agent_id):
+                raise Refused(invalid_order(Fault(field="book", rule="it is none of yours")))
+            return book.book
+        if agent_id is not None:
+            rule = "an agent names a book that its owner opened for it"
+            raise Refused(invalid_order(Fault(field="book", rule=rule)))
+        for book in uow.paper.of_owner(owner_id):
+            return book.book
+        made = PaperBook(
+            book=ids.short("b_"),
+            owner_id=owner_id,
+            agent_id=None,
+            name=FIRST_NAME,
+            start_micros=USUAL_START_MICROS,
+            model=self.model(),
+            created_at=now,
+        )
+        if uow.paper.open(made):
+            return made.book
+        return uow.paper.of_owner(owner_id)[0].book
+
+    def books(self, uow: UnitOfWork, owner_id: str) -> Sequence[str]:
+        """A person's books, oldest first."""
+        return [b.book for b in uow.paper.of_owner(owner_id)]
+
+    def positions(self, uow: UnitOfWork, owner_id: str) -> Sequence[PaperPosition]:
+        """The open positions of a person's books; no figure of the market stands in them."""
+        found = []
+        for book in uow.paper.of_owner(owner_id):
+            account = replayed(book.start_micros, uow.paper.entries(book.book))
+            for coin, held in sorted(account.holdings.items()):
+                position = Position(
+                    coin=coin,
+                    size=held.size,
+                    entry_px=held.entry_px,
+                    value=None,
+                    unrealized=None,
+                    liquidation_px=None,
+                    leverage=held.leverage,
+                    cross=True,
+                )
+                found.append(PaperPosition(book=book.book, position=position))
+        return found
+
+    # -- an order that arrives
+
+    async def sight(self, venue: Venue, order: Order) -> Sight:
+        """The snapshot that fills an order, with the figures of its product."""
+        book = await self._store.read(lambda uow: uow.paper.get(order.book or ""))
+        if book is None:
+            raise LookupError(order.book)
+        lane = _lane(order)
+        second = await second_snapshot(
+            venue,
+            order.product,
+            self._clock,
+            self._wait,
+            timedelta(milliseconds=book.model.latency_ms),
+            lane,
+        )
+        dexes = dexes_of([order.product], self._trading.dexes)
+        return Sight(snapshot=second, perps=await figures(venue, dexes, lane, needs=order.product))
+
+    def fill(self, uow: UnitOfWork, order: Order, sight: Sight, now: datetime) -> PaperOutcome:
+        """Write into the book what an order met."""
+        book, account, asked = self._ready(uow, order, sight.perp)
+        waiting = self._others(uow, order, sight.perps)
+        met = _on(
+            uow,
+            sight.snapshot,
+            asked,
+            lambda taken: arrived(account, asked, sight, book.model, taken=taken, waiting=waiting),
+        )
+        if met.refused is not None:
+            return PaperOutcome(refused=met.refused)
+        fills = _booked(uow, order, account, met, sight)
+        if fills or met.rests:
+            uow.paper.wake(book.book, now, now + timedelta(seconds=LOOK_S))
+        return PaperOutcome(
+            fills=fills, rests=met.rests, word=CROSSED if met.took and met.rests else "open"
+        )
+
+    def _ready(self, uow: UnitOfWork, order: Order, perp: Perp) -> tuple[PaperBook, Account, Asked]:
+        """The order's book, locked, and what is left of the order."""
+        book = uow.paper.get(order.book or "", lock=True)
+        if book is None:
+            raise LookupError(order.book)
+        account = replayed(book.start_micros, uow.paper.entries(book.book))
+        return book, account, self._asked(order, perp)
+
+    def _asked(self, order: Order, perp: Perp) -> Asked:
+        action, trading = order.action, self._trading
+        pays = trading.builder_address is not None and not (action.reduce_only or order.closing)
+        filled = order.filled_size or Decimal(0)
+        return Asked(
+            order_id=order.order_id,
+            coin=order.product,
+            is_buy=action.is_buy,
+            limit_px=action.limit_px,
+            size=action.size - filled,
+            reduce_only=action.reduce_only,
+            tif=action.tif,
+            leverage=order.leverage or min(trading.max_leverage, perp.max_leverage),
+            builder_tenths_bps=trading.builder_fee_tenths_bps if pays else 0,
+            took=order.seen is not None and order.seen.status == CROSSED,
+            begun=bool(filled),
+        )
+
+    def _others(
+        self, uow: UnitOfWork, order: Order, perps: Mapping[str, Perp]
+    ) -> tuple[Waiting, ...]:
+        """The orders of the same book that wait."""
+        return tuple(
+            self._asked(other, perps[other.product]).waiting()
+            for other in uow.orders.waiting_on_paper(order.owner_id)
+            if other.book == order.book and other.product in perps
+        )
+
+    # -- an order that waits
+
+    async def settle(self, venue: Venue, order: Order) -> None:
+        """Look once at an order that waits, and write down what became of it."""
+        if order.status != "resting":
+            await self._store.write(lambda uow: _given_up(uow, order, self._clock.now()))
+            return
+        seen = await snapshot(venue, order.product, self._clock, _lane(order), 1)
+        dexes = dexes_of([order.product], self._trading.dexes)
+        sight = Sight(snapshot=seen, perps=await figures(venue, dexes, needs=order.product))
+        now = self._clock.now()
+        await self._store.write(lambda uow: self._looked(uow, order, sight, now))
+
+    def _looked(self, uow: UnitOfWork, read: Order, sight: Sight, now: datetime) -> None:
+        order = uow.orders.get(read.order_id, lock=True)
+        if order is None or order.version != read.version:
+            return
+        book, account, asked = self._ready(uow, order, sight.perp)
+        met = _on(
+            uow,
+            sight.snapshot,
+            asked,
+            lambda taken: came_through(account, asked, sight, book.model, taken=taken),
+        )
+        if met.refused is not None:
+            _taken_back(uow, order, met.refused, now)
+            return
+        fills = _booked(uow, order, account, met, sight)
+        all_fills = (*order.fills, *fills)
+        if not met.rests:
+            end_order(uow, order, End(happening="fill", fills=all_fills, whole=True), now)
+            return
+        if fills:
+            uow.orders.add_fills(order.order_id, fills)
+        size = sum((f.size for f in all_fills), Decimal(0))
+        still = replace(
+            order,
+            filled_size=size if fills else order.filled_size,
+            avg_px=average(all_fills),
+            next_check_at=now + timedelta(seconds=RESTING_S),
+            tries=0,
+        )
+        uow.orders.save(still, order)
+
+    # -- the round
+
+    async def watch(self, venue: Venue) -> int:
+        """One round over books with something open."""
+        return await watch_books(self._store, self._clock, self._trading, venue)
+
+
+def _may_use(book: PaperBook, owner_id: str, agent_id: str | None) -> bool:
+    return book.owner_id == owner_id and (agent_id is None or book.agent_id == agent_id)
+
+
+def _lane(order: Order) -> Lane:
+    return "close" if order.closing or order.action.reduce_only else "house"
+
+
+def _on(uow: UnitOfWork, seen: Book, asked: Asked, meet: Callable[[Taken], Met]) -> Met:
+    """What an order meets on a snapshot. One that fills something is stored, and met once more
+    while nobody else can take of it.
+    """
+    met = meet(uow.paper.taken(seen.hash, is_buy=asked.is_buy))
+    if not met.fills:
+        return met
+    uow.paper.keep(seen)
+    return meet(uow.paper.taken(seen.hash, is_buy=asked.is_buy))
+
+
+def _booked(
+    uow: UnitOfWork, order: Order, account: Account, met: Met, sight: Sight
+) -> tuple[OrderFill, ...]:
+    """Append fills to the order's book."""
+    made, marks, at = [], sight.marks, sight.snapshot.at
+    for n, fill in enumerate(met.fills, start=len(order.fills)):
+        realized, held = closes(account, fill), {*account.holdings, fill.coin}
+        known = {coin: px for coin, px in marks.items() if coin in held}
+        entry = uow.paper.append(order.book or "", f"{fill.order_id}:{n}", at, known, fill)
+        if entry is None:
+            raise LookupError(f"{fill.order_id} has a fill {n} already")
+        account = after(account, entry)
+        made.append(_order_fill(fill, entry.n, at, realized))
+    return tuple(made)
+
+
+def _order_fill(fill: Filled, n: int, at: datetime, realized: int | None) -> OrderFill:
+    """The same as an order shows it; its trade is named by its entry in the book."""
+    paid = fill.fee + fill.builder_fee
+    return OrderFill(
+        px=fill.px,
+        size=fill.size,
+        fee=_usdc(paid),
+        builder_fee=_usdc(fill.builder_fee),
+        closed_pnl=_usdc(0 if realized is None else realized - paid),
+        at=at,
+        tid=n,
+        snapshot=fill.snapshot,
+    )
+
+
+def _usdc(micros: int) -> Decimal:
+    return Decimal(micros).scaleb(-6)
+
+
+def _taken_back(uow: UnitOfWork, order: Order, refused: Refusal, now: datetime) -> None:
+    """As the venue does with what an account cannot bear, or what has nothing to reduce."""
+    if refused.kind.code == "wallet_venue_unavailable":
+        raise Refused(refused)
+    reduces = refused.kind.code == "wallet_no_position"
+    word = "reduceOnlyCanceled" if reduces else "marginCanceled"
+    end_order(uow, order, End(happening="cancel", word=word, whole=True), now)
+
+
+def _given_up(uow: UnitOfWork, read: Order, now: datetime) -> None:
+    """Reject an order whose fill never came: what it met is written in one transaction with its
+    end, so that nothing is filled.
+    """
+    order = uow.orders.get(read.order_id, lock=True)
+    if order is None or order.version != read.version or order.status != "executing":
+        return
+    lost = refusal("wallet_venue_unavailable", why="the process ended before it was filled")
+    end_order(uow, order, End(happening="refuse", refusal=lost, whole=True), now)

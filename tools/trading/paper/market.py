@@ -1,0 +1,112 @@
+"""What the market shows to paper: snapshots that are fresh, mark prices, published funding."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+import anyio
+
+from domain.ports import Clock, Venue
+from domain.refusals import Refused, refusal
+from domain.trading.indices import dex_of
+from domain.trading.own import milliseconds
+from domain.trading.paper.filling import later
+from domain.trading.pricing import NoPrice, quote_of
+from domain.trading.venue import Book, Lane, Perp, Relay
+
+PERPS_S: Final = 20
+RATES_S: Final = 60
+FIRST_DEX: Final = ""
+_LOOKS: Final = 3
+_AGAIN: Final = timedelta(milliseconds=100)
+# The venue publishes an hour's rate some moments around the hour.
+_AROUND: Final = timedelta(minutes=5)
+Pause = Callable[[timedelta], Awaitable[None]]
+
+
+async def pause(span: timedelta) -> None:
+    """Wait."""
+    await anyio.sleep(span.total_seconds())
+
+
+def unavailable(why: str) -> Refused:
+    """Nothing fresh to fill on."""
+    return Refused(refusal("wallet_venue_unavailable", why=why))
+
+
+async def snapshot(venue: Venue, coin: str, clock: Clock, lane: Lane, good_for_s: int) -> Book:
+    """A fresh, two-sided book; never a mid, a mark or a last price in its place.
+
+    Errors: `wallet_venue_unavailable`.
+    """
+    try:
+        held = await venue.book(coin, lane=lane, good_for_s=good_for_s)
+    except Refused as refused:
+        raise unavailable(refused.refusal.reason.rstrip(".")) from None
+    quote = quote_of(held.value, clock.now())
+    if isinstance(quote, NoPrice) or held.value is None:
+        raise unavailable(quote.why if isinstance(quote, NoPrice) else "it has no book")
+    return held.value
+
+
+async def second_snapshot(
+    venue: Venue, coin: str, clock: Clock, wait: Pause, latency: timedelta, lane: Lane
+) -> Book:
+    """The snapshot `latency` after the one at acceptance, by the venue's own clock.
+
+    Without a latency it is the one at acceptance, for measurements. Errors:
+    `wallet_venue_unavailable`, also where the venue shows none so young.
+    """
+    if not latency:
+        return await snapshot(venue, coin, clock, lane, 1)
+    at_acceptance = await snapshot(venue, coin, clock, lane, 0)
+    await wait(latency)
+    for _ in range(_LOOKS):
+        second = await snapshot(venue, coin, clock, lane, 0)
+        if later(second, at_acceptance, latency):
+            return second
+        await wait(_AGAIN)
+    raise unavailable("it shows no second book")
+
+
+async def figures(
+    venue: Venue, dexes: Sequence[str], lane: Lane = "house", *, needs: str | None = None
+) -> Mapping[str, Perp]:
+    """Every product of the dexes with its figures. Errors: `wallet_venue_unavailable`; a stale
+    answer is none, nor is one without the product that it `needs`.
+    """
+    found: dict[str, Perp] = {}
+    for dex in dexes:
+        try:
+            held = await venue.perps(dex, lane=lane, good_for_s=PERPS_S)
+        except Refused as refused:
+            if dex == FIRST_DEX:
+                raise unavailable(refused.refusal.reason.rstrip(".")) from None
+            continue
+        if held.stale:
+            raise unavailable("its prices are stale")
+        found |= {perp.coin: perp for perp in held.value}
+    if needs is not None and needs not in found:
+        raise unavailable(f"it names no {needs}")
+    return found
+
+
+async def rate_of(venue: Venue, coin: str, hour: datetime) -> Decimal | None:
+    """The rate that the venue published for an hour, None where it has not."""
+    start = milliseconds(hour - _AROUND)
+    call = Relay("fundingHistory", (("coin", coin), ("startTime", start)))
+    held = await venue.relay(call, RATES_S)
+    for row in held.value:
+        at = datetime.fromtimestamp(row["time"] // 1_000, UTC)
+        if abs(at - hour) <= _AROUND:
+            return Decimal(row["fundingRate"])
+    return None
+
+
+def dexes_of(coins: Sequence[str], configured: Sequence[str]) -> tuple[str, ...]:
+    """The dexes that hold these coins and those that are traded here, each once."""
+    named = (FIRST_DEX, *configured, *(dex_of(coin) for coin in coins))
+    return tuple(dict.fromkeys(named))

@@ -1,0 +1,140 @@
+"""Orders and cancellations: their actions, their bytes, and what the venue answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+import msgpack
+import orjson
+
+from domain.trading.orders import CancelAction, Envelope, OrderAction, Tif
+from domain.trading.venue import Network, Placed, ToSign
+from venue import actions, signing
+from venue.words import kind_of
+
+_TIFS: Final[Mapping[Tif, actions.Tif]] = {"ioc": "Ioc", "gtc": "Gtc", "alo": "Alo"}
+_UNKNOWN: Final = Placed(outcome="unknown")
+
+
+def action_of(wanted: OrderAction | CancelAction) -> actions.Action:
+    """The action in the venue's own form and key order. Errors: ValueError for a figure beyond 8
+    decimals."""
+    if isinstance(wanted, CancelAction):
+        return actions.cancel_by_cloid([(wanted.asset_id, wanted.cloid)])
+    order = actions.Order(
+        asset=wanted.asset_id,
+        is_buy=wanted.is_buy,
+        price=wanted.limit_px,
+        size=wanted.size,
+        reduce_only=wanted.reduce_only,
+        kind=actions.Limit(tif=_TIFS[wanted.tif]),
+        cloid=wanted.cloid,
+    )
+    paid = wanted.builder
+    builder = None if paid is None else actions.Builder(
+        address=paid.address, fee_tenths_bps=paid.fee_tenths_bps
+    )  # fmt: skip
+    return actions.place([order], builder=builder)
+
+
+def hash_of(wanted: OrderAction | CancelAction, envelope: Envelope) -> bytes:
+    """The hash that is signed for."""
+    return signing.action_hash(
+        action_of(wanted), envelope.nonce, expires_after=envelope.expires_after
+    )
+
+
+def to_sign(network: Network, wanted: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
+    """An action in every form in which a signer may want to see it."""
+    action, hashed = action_of(wanted), hash_of(wanted, envelope)
+    return ToSign(
+        action_json=orjson.dumps(action).decode(),
+        action_msgpack="0x" + msgpack.packb(action).hex(),
+        action_hash="0x" + hashed.hex(),
+        typed_data=signing.l1_typed_data(network, hashed),
+    )
+
+
+def enveloped(
+    wanted: OrderAction | CancelAction, envelope: Envelope, signature: signing.Signature
+) -> dict[str, object]:
+    """The body of `/exchange`."""
+    return {
+        "action": action_of(wanted),
+        "nonce": envelope.nonce,
+        "signature": signature.as_json(),
+        "expiresAfter": envelope.expires_after,
+    }
+
+
+def placed(raw: bytes | None) -> Placed:
+    """What the venue answered; an answer of another form is unknown, never a success.
+
+    A nonce that was used before says that these very bytes, or others of this signer, arrived
+    already: what became of the order is then asked by its own id.
+    """
+    if raw is None:
+        return _UNKNOWN
+    try:
+        told = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return _UNKNOWN
+    if not isinstance(told, dict):
+        return _UNKNOWN
+    if told.get("status") == "err" and isinstance(told.get("response"), str):
+        return _refused(told["response"])
+    response = told.get("response")
+    if told.get("status") != "ok" or not isinstance(response, dict):
+        return _UNKNOWN
+    data = response.get("data")
+    statuses = data.get("statuses") if isinstance(data, dict) else None
+    if not isinstance(statuses, list) or len(statuses) != 1:
+        return _UNKNOWN
+    if response.get("type") == "cancel":
+        return _cancelled(statuses[0])
+    return _status(statuses[0]) if response.get("type") == "order" else _UNKNOWN
+
+
+def _refused(words: str) -> Placed:
+    kind = kind_of(words)
+    if kind == "duplicate_nonce":
+        return _UNKNOWN
+    return Placed(outcome="refused", words=words[:500], kind=kind)
+
+
+def _cancelled(status: Any) -> Placed:
+    if status == "success":
+        return Placed(outcome="done")
+    error = status.get("error") if isinstance(status, dict) else None
+    return _refused(error) if isinstance(error, str) else _UNKNOWN
+
+
+def _status(status: Any) -> Placed:
+    if not isinstance(status, dict) or len(status) != 1:
+        return _UNKNOWN
+    ((name, told),) = status.items()
+    if name == "error" and isinstance(told, str):
+        return _refused(told)
+    if not isinstance(told, dict) or type(told.get("oid")) is not int:
+        return _UNKNOWN
+    if name == "resting":
+        return Placed(outcome="resting", oid=told["oid"])
+    if name != "filled":
+        return _UNKNOWN
+    size, px = _figure(told.get("totalSz")), _figure(told.get("avgPx"))
+    if size is None or px is None:
+        return _UNKNOWN
+    return Placed(outcome="filled", oid=told["oid"], size=size, avg_px=px)
+
+
+def _figure(told: Any) -> Decimal | None:
+    """A figure above zero."""
+    if not isinstance(told, str) or len(told) > 40:
+        return None
+    try:
+        read = Decimal(told)
+    except InvalidOperation:
+        return None
+    return read if read.is_finite() and read > 0 else None
