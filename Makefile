@@ -7,7 +7,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean
+.PHONY: setup check test demo bench lives chain-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean
 
 setup: $(STAMP)
 
@@ -40,6 +40,11 @@ bench: setup
 # Random lives against the real vault; LIVES_SEED=n plays the same ones again.
 lives: setup
 	$(BIN)/pytest -q -x -s tests/lives
+
+# Lives that are reorganised deeper than the confirmations, on both chains: CHAIN_RUNS a chain, from CHAIN_SEED on;
+# CHAIN_OMITS=1 puts them behind nodes that leave logs out.
+chain-campaign: setup
+	$(BIN)/pytest -q -s -n 0 -m campaign tests/chain_campaign
 
 # A bundle for hosts that install MCP servers from one file; its own tool validates and packs it.
 mcpb: setup

@@ -27,6 +27,7 @@ from domain.facts import (
     Sent,
     SignerCheck,
     Simulation,
+    VaultLog,
     VaultState,
 )
 from domain.mandates.targets import Target
@@ -143,6 +144,10 @@ class EvmChain(Blocks):
             raise self.node().unavailable(
                 f"the factory does not answer ({type(error).__name__})"
             ) from None
+
+    async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
+        """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""
+        return await receipts.creation(self, public_id, digest, by)
 
     async def approvals_on_chain(self, factory: str) -> bool:
         """Ask a factory whether its vaults keep approvals, once."""

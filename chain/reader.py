@@ -53,11 +53,14 @@ def plan(cursor: Cursor, head: BlockStamp, *, window: int, confirmations: int) -
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Blocks read: logs in chain order, the header facts to remember, and the next resume point."""
+    """Blocks read: logs in chain order, the header facts to remember, the resume point that they
+    were read from, and the next one.
+    """
 
     logs: tuple[VaultLog, ...]
     vaults: tuple[str, ...]
     blocks: tuple[BlockStamp, ...]
+    since: Cursor
     cursor: Cursor
     head: BlockStamp
 
@@ -113,6 +116,23 @@ class Reader:
         await self.chain.node().prove()
         return told
 
+    async def logs_of(self, vaults: Iterable[str], low: int, high: int) -> list[VaultLog]:
+        """The logs of some vaults in some blocks, both inclusive, in chain order.
+
+        Errors: `chain_unavailable`.
+        """
+        asked = {
+            "address": sorted(vaults),
+            "topics": [list(codec.event_topics("MandateVault"))],
+        }
+        try:
+            raws = await self._logs(asked, low, high)
+            stamps = await self._stamps({int(raw["blockNumber"], 16) for raw in raws})
+            logs = list(self._decoded(raws, stamps))
+        except answers.NONSENSE as error:
+            raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
+        return sorted(logs, key=lambda g: (g.block.number, g.log_index))
+
     async def still_there(self, blocks: Sequence[tuple[int, str]]) -> Cursor:
         """The newest of the remembered blocks (newest first) that the chain still has."""
         for number, hashed in blocks:
@@ -132,7 +152,7 @@ class Reader:
         stamps = await self._stamps({high, *(int(raw["blockNumber"], 16) for raw in logs)})
         if any(not cursor.block < number <= high for number in stamps):
             raise self._unavailable("logs of other blocks than those asked for")
-        return self._read(logs, stamps, vaults, stamps[high], head)
+        return self._read(logs, stamps, vaults, cursor, stamps[high], head)
 
     async def _stamps(self, numbers: Iterable[int]) -> dict[int, BlockStamp]:
         """Headers of these blocks, lowest first."""
@@ -159,13 +179,14 @@ class Reader:
         deep = head.number - self.chain.confirmations
         logs = await self._run_logs([s for n, s in stamps.items() if n <= deep])
         logs += await self._block_logs([s.hash for n, s in stamps.items() if n > deep])
-        return self._read(logs, stamps, vaults, stamps[high], head)
+        return self._read(logs, stamps, vaults, cursor, stamps[high], head)
 
     def _read(
         self,
         raws: Sequence[Mapping[str, Any]],
         stamps: Mapping[int, BlockStamp],
         vaults: set[str],
+        since: Cursor,
         end: BlockStamp,
         head: BlockStamp,
     ) -> Read:
@@ -173,7 +194,7 @@ class Reader:
         made = tuple(str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
         ours = vaults.union(v.lower() for v in made)
         kept = tuple(g for g in logs if g.name == "MandateCreated" or g.address.lower() in ours)
-        return Read(kept, made, tuple(stamps.values()), Cursor(end.number, end.hash), head)
+        return Read(kept, made, tuple(stamps.values()), since, Cursor(end.number, end.hash), head)
 
     def _decoded(
         self, raws: Sequence[Mapping[str, Any]], stamps: Mapping[int, BlockStamp]

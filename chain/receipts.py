@@ -1,16 +1,18 @@
-"""Mined transactions: what they did, and why they reverted."""
+"""Mined transactions: what they did, why they reverted, and which one made a vault."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from eth_utils import to_checksum_address
+from eth_utils import keccak, to_checksum_address
 
 from chain import answers, codec
 from chain.blocks import Blocks
 from chain.faults import RpcFault
-from domain.facts import BlockStamp, Receipt, Revert
+from domain.facts import BlockStamp, Receipt, Revert, VaultLog
+
+LOOK_BACK: Final = 1_000
 
 
 async def receipt(chain: Blocks, tx_hash: str) -> Receipt | None:
@@ -89,3 +91,29 @@ def revert_of(fault: RpcFault) -> Revert:
         if fault.data
         else Revert("Unknown", {"message": str(fault)}, None)
     )
+
+
+async def creation(chain: Blocks, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
+    """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""
+    asked = {
+        "address": chain.configured("the vault factory", chain.factory),
+        "topics": [
+            list(codec.event_topics("MandateVaultFactory")),
+            "0x" + keccak(text=public_id).hex(),
+        ],
+        "fromBlock": hex(max(chain.facts.start_block, by.number - LOOK_BACK, 0)),
+        "toBlock": hex(by.number),
+    }
+    try:
+        for raw in await chain.node().ask("eth_getLogs", asked):
+            block = await chain.block(int(raw["blockNumber"], 16))
+            if block is None or answers.block_hash(raw["blockHash"]) != block.hash:
+                continue
+            log = chain.vault_log(raw, block)
+            if log is not None and log.args["digest"] == digest:
+                return log
+    except (RpcFault, *answers.NONSENSE) as error:
+        raise chain.node().unavailable(
+            f"the vault's creation cannot be looked for ({type(error).__name__})"
+        ) from None
+    return None

@@ -15,6 +15,7 @@ from domain.facts import (
     SignerCheck,
     Simulation,
     VaultFunction,
+    VaultLog,
     VaultState,
 )
 from domain.mandates.actions import Actions
@@ -124,6 +125,10 @@ class Chain(Actions, Approves, Protocol):
         """Calldata of the factory's create; `message` is the signed typed data's message."""
         ...
 
+    async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
+        """The factory's log of the vault of these terms, in `by` or in the blocks before it."""
+        ...
+
     def vault_call(self, vault: str, function: VaultFunction, *args: Any) -> Call:
         """Calldata of a vault function; amounts as `Usdc`, addresses and bytes as 0x text."""
         ...
@@ -137,9 +142,7 @@ class Chain(Actions, Approves, Protocol):
         ...
 
     async def check_signature(self, digest: str, signature: str, signer: str) -> SignerCheck | None:
-        """Say how `signature` proves `signer`, or None when it does not (EOA, EIP-2098, ERC-1271,
-        ERC-6492).
-        """
+        """Say how `signature` proves `signer` (EOA, EIP-2098, ERC-1271, ERC-6492), if it does."""
         ...
 
     async def latest(self) -> BlockStamp:

@@ -108,14 +108,14 @@ class Keeping:
                 await self._once("settle", m, self._settle)
 
     async def _compare(self, mandates: Sequence[Mandate]) -> None:
-        """Hold the vaults' own totals against the sums of their rows, where the reader stands; what
-        differs is read again another way, and by another node.
+        """Hold the vaults' own totals against the sums of their rows, up to where the reader has
+        compared them; what differs is read again another way, and by another node.
         """
         chain = self.chain
         kept = await self.deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
         if kept is None or kept.head is None:
             return
-        at = await chain.block(max(0, min(kept.head - chain.confirmations, kept.block)))
+        at = await chain.block(max(0, kept.deep))
         if at is None:
             return
         vaults = [m.vault_address for m in mandates if m.vault_address]

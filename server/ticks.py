@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -12,26 +11,19 @@ import anyio
 
 from chain.evm import EvmChain
 from chain.inbound import BLOCKS_A_CALL, inbound
-from chain.reader import Cursor, Read, Reader, Reorged
-from domain.facts import BlockStamp, VaultLog
+from chain.reader import Reader
 from domain.refusals import Refused
-from domain.times import timestamp
 from domain.trading.modes import MARKET_NETWORK
 from server.keeping import Keeping
+from server.reading import Reading
 from server.wiring import Wired
-from storage.rows.chainlog import Cursor as KeptCursor
-from storage.rows.chainlog import Staged
 from storage.unit_of_work import UnitOfWork
-from tools.call.switches import switches
-from tools.keeper.intake import Desk, ingest
-from tools.keeper.reorgs import compensate
 from tools.keeper.rollup import refresh_stale
 from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
 from tools.trading.keys import check_due
 from tools.trading.orders.settling import settle_due
 
 log = logging.getLogger("wallet.ticks")
-STEPS_A_ROUND: Final = 200
 ORDERS_S: Final = 1
 LONGEST_PAUSE_S: Final = 300
 
@@ -159,81 +151,7 @@ class Ticks:
 
     async def read_chain(self, reader: Reader) -> None:
         """Read on until there is nothing new."""
-        for _ in range(STEPS_A_ROUND):
-            if not await self.read_step(reader):
-                return
-
-    async def read_step(self, reader: Reader) -> bool:
-        """One step of one chain; the resume point moves in the transaction that stores what was
-        read.
-        """
-        chain_id = reader.chain.chain_id
-        kept, vaults = await self.deps.store.read(
-            lambda uow: (uow.chainlog.cursor(chain_id), uow.chainlog.vaults(chain_id))
-        )
-        cursor = Cursor(kept.block, kept.hash) if kept else None
-        told = await reader.step(cursor, vaults)
-        if told is None:
-            return False
-        if isinstance(told, Reorged):
-            await self._rewind(reader, told)
-            return True
-        now = self.deps.clock.now()
-        await self.deps.store.write(lambda uow: self._store(uow, reader, told, now))
-        return True
-
-    async def _rewind(self, reader: Reader, told: Reorged) -> None:
-        """Go back to the newest remembered block that still stands; rows above it are compared
-        when it is read again.
-        """
-        chain_id = reader.chain.chain_id
-        remembered = await self.deps.store.read(lambda uow: uow.chainlog.blocks(chain_id))
-        ground = await reader.still_there(remembered)
-        now = self.deps.clock.now()
-
-        def work(uow: UnitOfWork) -> None:
-            was = uow.chainlog.cursor(chain_id)
-            recheck = max((was.block if was else 0), (was.recheck_to or 0) if was else 0)
-            uow.chainlog.forget_above(chain_id, ground.block)
-            uow.chainlog.set_cursor(
-                chain_id, ground.block, ground.hash, told.head.number, recheck, now
-            )
-
-        log.warning("chain %s was reorganised above block %s", chain_id, ground.block)
-        await self.deps.store.write(work)
-
-    def _store(self, uow: UnitOfWork, reader: Reader, told: Read, now: datetime) -> None:
-        chain = reader.chain
-        kept = uow.chainlog.cursor(chain.chain_id)
-        if kept is not None and kept.block >= told.cursor.block:
-            return  # another process read it first
-        for g in told.logs:
-            if g.name == "MandateCreated":
-                uow.chainlog.add_vault(
-                    chain.chain_id, str(g.args["vault"]), str(g.args["digest"]), g.block.number
-                )
-            else:
-                uow.chainlog.stage(chain.chain_id, _staged(g))
-        blocks = [(b.number, b.hash) for b in told.blocks]
-        uow.chainlog.remember_blocks(chain.chain_id, blocks, told.head.number - reader.window)
-        desk = self._desk(uow, now)
-        high = min(told.head.number - chain.confirmations, told.cursor.block)
-        logs = [_log_of(s) for s in uow.chainlog.take_staged(chain.chain_id, high)]
-        low = 0 if kept is None else min(_deep(kept, chain), kept.block) + 1
-        recheck = kept.recheck_to if kept else None
-        known = {v.lower() for v in uow.chainlog.vaults(chain.chain_id)}
-        compensate(
-            uow, desk, chain.chain_id, range(low, high + 1), logs, None if recheck else known
-        )
-        if recheck is not None and told.cursor.block >= recheck:
-            recheck = None
-        ingest(uow, desk, chain.chain_id, logs)
-        uow.chainlog.set_cursor(
-            chain.chain_id, told.cursor.block, told.cursor.hash, told.head.number, recheck, now
-        )
-
-    def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
-        return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
+        await Reading(self.deps, reader).on()
 
     # -- the keeper
 
@@ -242,25 +160,3 @@ class Ticks:
         async with anyio.create_task_group() as group:
             for keeping in self._keepings:
                 group.start_soon(self._once, keeping.name, keeping.round)
-
-
-def _deep(kept: KeptCursor, chain: EvmChain) -> int:
-    """The last block whose logs were deep enough at the last step."""
-    return kept.block if kept.head is None else kept.head - chain.confirmations
-
-
-def _staged(g: VaultLog) -> Staged:
-    body = {
-        "name": g.name,
-        "address": g.address,
-        "mandate": g.mandate,
-        "args": dict(g.args),
-        "at": timestamp(g.block.at),
-    }
-    return Staged(g.block.number, g.block.hash, g.tx_hash, g.log_index, g.address, body)
-
-
-def _log_of(s: Staged) -> VaultLog:
-    b = s.body
-    stamp = BlockStamp(s.block_number, s.block_hash, datetime.fromisoformat(b["at"]))
-    return VaultLog(b["name"], b["address"], b["mandate"], b["args"], s.tx_hash, s.log_index, stamp)

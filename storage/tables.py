@@ -32,9 +32,15 @@ _HALL_SORTS: Final = ("days_live", "trades_total", "net_30d", "twr_30d", "drawdo
 ON_POSTGRES: Final = {"only_on": "postgresql"}
 TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
 
-_ENDS: Final = text("ended_at IS NULL")
-_ASKED: Final = text("next_check_at IS NOT NULL")
-_WHILE_IT_LASTS: Final[dict[str, Any]] = {"sqlite_where": _ENDS, "postgresql_where": _ENDS}
+
+def _where(condition: str) -> dict[str, Any]:
+    """Which rows an index holds."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
+_WHILE_TO_ASK: Final = _where("next_check_at IS NOT NULL")
+_WHILE_IT_LASTS: Final = _where("ended_at IS NULL")
+_WHILE_TO_READ: Final = _where("replay_from IS NOT NULL")
 _LATE: Final = (
     "(occurred_at + 259200000000) / 604800000000 < (created_at + 259200000000) / 604800000000"
 )
@@ -217,7 +223,7 @@ Table(
 Table(
     "chain_cursors", metadata,
     Column("chain_id", BIG, primary_key=True), _need("block", BIG), _may("hash", Text), _may("head", BIG),
-    _may("recheck_to", BIG), _may("read_at", BIG),
+    _may("read_at", BIG), Column("deep", BIG, nullable=False, server_default=text("0")),
 )  # fmt: skip
 Table(
     "chain_blocks", metadata,
@@ -235,7 +241,11 @@ Table(
 Table(
     "chain_vaults", metadata,
     _need("chain_id", BIG), _need("address_lower", Text), _need("digest", Text), _need("block_number", BIG),
+    Column("deep", SmallInteger, nullable=False, server_default=text("0")), _may("replay_from", BIG),
     PrimaryKeyConstraint("chain_id", "address_lower"),
+    Index("chain_vaults_digest", "chain_id", "digest"),
+    Index("chain_vaults_block", "chain_id", "block_number"),
+    Index("chain_vaults_replay", "chain_id", "replay_from", **_WHILE_TO_READ),
 )  # fmt: skip
 Table(
     "chain_inbound", metadata,
@@ -327,7 +337,7 @@ Table(
     UniqueConstraint("cloid", name="one_order_a_cloid"), UniqueConstraint("confirm_hash", name="one_order_a_confirm"),
     Index("orders_owner", "owner_id", "status", "created_at"), Index("orders_agent", "agent_id", "status"),
     Index("orders_mandate", "mandate_id", "counted_day"), Index("orders_ends", "status", "expires_at"),
-    Index("orders_to_ask", "next_check_at", sqlite_where=_ASKED, postgresql_where=_ASKED),
+    Index("orders_to_ask", "next_check_at", **_WHILE_TO_ASK),
 )  # fmt: skip
 Table(
     "order_fills", metadata,

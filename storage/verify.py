@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event
+from domain.ledger.journal import counts
 from domain.ledger.pairing import can_pair, partner
 from storage.reader import LongReader, long_reader
 from storage.rows.books import checkpointed
@@ -69,6 +71,7 @@ class Walk:
         self.state: Books | None = EMPTY
         self.findings: list[Finding] = []
         self._open: dict[str, dict[int, Event]] = {}
+        self._house: list[Event] = []
 
     def find(self, what: str, seq: int | None = None) -> None:
         """Note a finding."""
@@ -99,7 +102,9 @@ class Walk:
         if event.pairs_with != (pair.seq if pair else None):
             self.find("the row does not name the partner that it must", event.seq)
         if self.state is not None:
-            self.state = after(self.state, event, pair)
+            self.state = after(self.state, event, pair, partial(tuple, self._house))
+        if counts(event):
+            self._house.append(event)
 
     def _partner(self, event: Event) -> Event | None:
         """The pairing rule once more, from memory: the earliest row of the other side that has no

@@ -10,10 +10,10 @@ from typing import Final
 from domain.ledger import claimed, journal
 from domain.ledger.claimed import Claimed
 from domain.ledger.events import Event
-from domain.ledger.journal import Journal
+from domain.ledger.journal import Journal, Past
 from domain.ledger.kinds import Kind, Reporter
 from domain.ledger.measured import Measured
-from domain.ledger.payloads import RefusedAttempt, Stopped
+from domain.ledger.payloads import RefusedAttempt, Reverses, Stopped
 from domain.times import day_of, timestamp
 from domain.wire import JsonObject
 
@@ -57,22 +57,27 @@ class Books:
 EMPTY: Final = Books()
 
 
-def after(books: Books, event: Event, pair: Event | None = None) -> Books:
+def after(books: Books, event: Event, pair: Event | None = None, past: Past | None = None) -> Books:
     """The books after one more row. Pure and total.
 
-    Shapes: `pair` is the earlier row that `event.pairs_with` names.
+    Shapes: `pair` is the earlier row that `event.pairs_with` names; `past` gives the rows before
+    this one, which a reorganisation asks for that reaches further back than the journal keeps.
     Source: contract 5.
     """
+    what, again = event.told.what, event.told.restates
+    if event.reported_by is Reporter.CHAIN and isinstance(what, Reverses):
+        books = _unbroken(books, what.event_id)
+    elif event.reported_by is Reporter.CHAIN and again is not None:
+        books = _unbroken(books, again.event_id)
     books = replace(
         books,
         seq=event.seq,
-        journal=journal.after(books.journal, event),
+        journal=journal.after(books.journal, event, past),
         claimed=claimed.after(books.claimed, event, pair),
         bad=books.bad or bool(event.told.unusable) or _negative(event),
     )
     if event.violation_codes:
         books = _broken(books, event, pair)
-    what = event.told.what
     if isinstance(what, RefusedAttempt):
         day = day_of(event.created_at)
         count = books.refusals_count + 1 if books.refusals_day == day else 1
@@ -98,13 +103,27 @@ def _broken(books: Books, event: Event, pair: Event | None) -> Books:
     counts = dict(books.violations)
     for code in codes:
         counts[code] = counts.get(code, 0) + 1
+    again = event.told.restates
     row = Breached(
         codes=tuple(codes),
-        event_id=event.event_id,
+        event_id=event.event_id if again is None else again.event_id,
         at=timestamp(event.created_at),
         detail=told.detail,
     )
     return replace(books, violations=counts, breaches=(row, *books.breaches)[:BREACHES_KEPT])
+
+
+def _unbroken(books: Books, event_id: str) -> Books:
+    """A call that never happened broke no rule; one that moved is judged where it stands now."""
+    row = next((b for b in books.breaches if b.event_id == event_id), None)
+    if row is None:
+        return books
+    counts = {k: n - (k in row.codes) for k, n in books.violations.items()}
+    return replace(
+        books,
+        violations={k: n for k, n in counts.items() if n},
+        breaches=tuple(b for b in books.breaches if b is not row),
+    )
 
 
 _PLAIN: Final = ("seq", "violations", "refusals_day", "refusals_count", "bad")

@@ -27,6 +27,7 @@ from domain.wire import JsonObject
 
 PARTS_KEPT: Final = 256
 PENDING_KEPT: Final = 256
+ANSWERED_KEPT: Final = 64
 DAYS_KEPT: Final = 16
 KEY_CHARS: Final = 128
 CREDIT_MICROS: Final = 10_000
@@ -82,7 +83,8 @@ class Claimed:
 
     Units: micro-USDC; `credits` are paid-read credits by UTC day, `notional` the spend at venues
     and paid hosts by UTC day, of which no vault's log will tell.
-    Shapes: `pending` by event id, `parts` by the agent's id, `marks` by position.
+    Shapes: `pending` by event id, and `answered` those that a chain row tells of, which a
+    reorganisation may take back; `parts` by the agent's id, `marks` by position.
     """
 
     trades: int = 0
@@ -95,6 +97,7 @@ class Claimed:
     credits: Mapping[str, int] = field(default_factory=dict)
     notional: Mapping[str, int] = field(default_factory=dict)
     pending: Mapping[str, Claim] = field(default_factory=dict)
+    answered: Mapping[str, Claim] = field(default_factory=dict)
     parts: Mapping[str, Part] = field(default_factory=dict)
     marks: Mapping[str, Estimate] = field(default_factory=dict)
     next_at: str | None = None
@@ -112,7 +115,8 @@ def after(c: Claimed, event: Event, pair: Event | None = None) -> Claimed:
     """The book after one more row.
 
     Shapes: `pair` is the row of the other side, where the ledger holds it.
-    A row by the house ends the claim that it measures. A second report of one transaction, and an
+    A row by the house ends the claim that it measures; taken back, it leaves the claim pending as
+    it was. A second report of one transaction, and an
     action at a contract that names no transaction, count for nothing (contract 5).
     """
     what = event.told.what
@@ -123,10 +127,16 @@ def after(c: Claimed, event: Event, pair: Event | None = None) -> Claimed:
             return _looks(c, what)
         return _said(_looks(c, what), event, what, pair)
     if isinstance(what, ClaimEnded):
-        return _ended(c, event_id=what.event_id)
-    if event.reported_by is Reporter.CHAIN and event.tx_hash and not isinstance(what, Reverses):
-        return _named(_ended(c, tx_hash=event.tx_hash), what, pair)
-    return c
+        rest = {k: p for k, p in c.pending.items() if k != what.event_id}
+        return replace(c, pending=rest)
+    if event.reported_by is not Reporter.CHAIN or not event.tx_hash:
+        return c
+    if isinstance(what, Reverses):
+        pending, answered = _crossed(c.answered, c.pending, event.tx_hash)
+        return replace(c, pending=_largest_claims(dict(pending)), answered=answered)
+    answered, pending = _crossed(c.pending, c.answered, event.tx_hash)
+    known = replace(c, pending=pending, answered=_newest_claims(dict(answered)))
+    return _named(known, what, pair)
 
 
 def unproven(event: Event) -> bool:
@@ -198,7 +208,7 @@ def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> Clai
     c = replace(c, trades=c.trades + 1)
     if what.notional:
         return replace(c, notional=_on(c.notional, event.occurred_at, out))
-    if pair is not None or event.tx_hash is None:
+    if event.tx_hash is None:
         return c
     claim = Claim(
         tx_hash=event.tx_hash,
@@ -208,15 +218,33 @@ def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> Clai
         address=what.place.address,
         selector=what.place.selector,
     )
-    pending = {**c.pending, event.event_id: claim}
-    if len(pending) > PENDING_KEPT:  # the least of them hides the least
+    if pair is not None:
+        return replace(c, answered=_newest_claims({**c.answered, event.event_id: claim}))
+    return replace(c, pending=_largest_claims({**c.pending, event.event_id: claim}))
+
+
+def _largest_claims(pending: dict[str, Claim]) -> dict[str, Claim]:
+    """At most PENDING_KEPT; the least of them hides the least."""
+    while len(pending) > PENDING_KEPT:
         del pending[min(pending, key=lambda k: pending[k].out)]
-    return replace(c, pending=pending)
+    return pending
 
 
-def _ended(c: Claimed, *, event_id: str | None = None, tx_hash: str | None = None) -> Claimed:
-    rest = {k: p for k, p in c.pending.items() if k != event_id and p.tx_hash != tx_hash}
-    return c if len(rest) == len(c.pending) else replace(c, pending=rest)
+def _newest_claims(answered: dict[str, Claim]) -> dict[str, Claim]:
+    """At most ANSWERED_KEPT; what a reorganisation takes back is never old."""
+    while len(answered) > ANSWERED_KEPT:
+        del answered[next(iter(answered))]
+    return answered
+
+
+def _crossed(
+    source: Mapping[str, Claim], to: Mapping[str, Claim], tx_hash: str
+) -> tuple[Mapping[str, Claim], Mapping[str, Claim]]:
+    """(to, source) after the claims of a transaction went over."""
+    moved = {k: p for k, p in source.items() if p.tx_hash == tx_hash}
+    if not moved:
+        return to, source
+    return {**to, **moved}, {k: p for k, p in source.items() if k not in moved}
 
 
 # -- parts of positions
@@ -284,7 +312,12 @@ def _least(kept: dict[str, T]) -> dict[str, T]:
 # -- JSON
 
 
-_DATED: Final[Mapping[str, type[Any]]] = {"pending": Claim, "parts": Part, "marks": Estimate}
+_DATED: Final[Mapping[str, type[Any]]] = {
+    "pending": Claim,
+    "answered": Claim,
+    "parts": Part,
+    "marks": Estimate,
+}
 
 
 def to_json(c: Claimed) -> dict[str, object]:

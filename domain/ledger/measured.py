@@ -185,36 +185,15 @@ def step(m: Measured, row: Row) -> Measured:
     return m if acts is None else acts(m, row, row.what)
 
 
-def undone(m: Measured, row: Row) -> Measured:
-    """The book without a row that is no longer at hand with its neighbours: sums are taken back
-    exactly, and what the row had set is as if nothing had set it.
-    """
-    what = row.what
-    match what:
-        case Executed() | Unwound():
-            return _called(m, row, what, sign=-1)
-        case Deposited() | Withdrawn() | AgentPaid():
-            return _flowed(m, row, sign=-1)
-        case Stopped():
-            return replace(m, stopped=None)
-        case Settled():
-            return replace(m, settled=None)
-        case Control():
-            return replace(m, paused=what.what != "paused", paused_at=None)
-        case Marked():
-            return replace(m, mark=m.earlier, earlier=None)
-    return m
-
-
-def _flowed(m: Measured, row: Row, *, sign: int = 1) -> Measured:
-    amount, rows = sign * row.amount, m.rows + sign
+def _flowed(m: Measured, row: Row) -> Measured:
+    rows = m.rows + 1
     match row.what:
         case Deposited():
-            return replace(m, rows=rows, deposits=m.deposits + amount)
+            return replace(m, rows=rows, deposits=m.deposits + row.amount)
         case Withdrawn():
-            return replace(m, rows=rows, withdrawals=m.withdrawals + amount)
+            return replace(m, rows=rows, withdrawals=m.withdrawals + row.amount)
         case _:
-            return replace(m, rows=rows, payouts=m.payouts + amount)
+            return replace(m, rows=rows, payouts=m.payouts + row.amount)
 
 
 def _withdrawn(m: Measured, row: Row, what: Withdrawn) -> Measured:
@@ -223,22 +202,22 @@ def _withdrawn(m: Measured, row: Row, what: Withdrawn) -> Measured:
     return replace(_flowed(m, row), donated=m.donated + max(0, row.amount - booked))
 
 
-def _called(m: Measured, row: Row, what: Executed | Unwound, *, sign: int = 1) -> Measured:
+def _called(m: Measured, row: Row, what: Executed | Unwound) -> Measured:
     spent = what.spent.micros if isinstance(what, Executed) else 0
     approved = what.approved.micros if isinstance(what, Executed) else 0
     received = what.received.micros
     changed = replace(
         m,
-        rows=m.rows + sign,
-        spent=m.spent + sign * spent,
-        received=m.received + sign * received,
-        trades=m.trades + (sign if isinstance(what, Executed) else 0),
-        positions=_traded(m.positions, what.place, sign * spent, sign * received),
+        rows=m.rows + 1,
+        spent=m.spent + spent,
+        received=m.received + received,
+        trades=m.trades + isinstance(what, Executed),
+        positions=_traded(m.positions, what.place, spent, received),
     )
     if not spent:
         return changed
     # Per action the larger of what was approved and what left counts (contract 5).
-    return _spent_on(changed, row.at, sign * spent, max(spent, approved) if sign > 0 else 0)
+    return _spent_on(changed, row.at, spent, max(spent, approved))
 
 
 def _traded(
@@ -252,10 +231,8 @@ def _traded(
     if old is None and spent <= 0:
         return positions
     p = old or Position(place=place)
-    value, cost = max(0, p.value + spent), max(0, p.cost + spent)
-    if received < 0:
-        value, cost = value - received, cost - received
-    elif received:
+    value, cost = p.value + spent, p.cost + spent
+    if received:
         rest = max(0, value - received)
         cost, value = (cost * rest // value if value else cost), rest
     if not value and (not cost or received > 0):
@@ -276,8 +253,6 @@ def _spent_on(m: Measured, at: datetime, spent: int, action: int) -> Measured:
         largest = max(largest, (gone.largest, first), key=lambda o: o[0])
     minute = _minute(at)
     minutes[minute] = minutes.get(minute, 0) + spent
-    if not minutes[minute]:
-        del minutes[minute]
     if len(minutes) > MINUTES_MOST:
         oldest = _minute(datetime.fromisoformat(max(minutes) + "+00:00") - MINUTES_KEPT)
         minutes = {k: v for k, v in minutes.items() if k >= oldest}

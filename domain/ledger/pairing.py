@@ -1,12 +1,17 @@
-"""Which rows are two tellings of one action."""
+"""Which rows are two tellings of one action, or of one log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
 
+from domain.ledger.chain_events import CHAIN_EVENTS
 from domain.ledger.events import Event, NewEvent
 from domain.ledger.kinds import ACTION_KINDS, Kind, Reporter
-from domain.ledger.payloads import Executed, Reverses, Unwound
+from domain.ledger.payloads import Control, Executed, Marked, Reverses, Settled, Unwound
+
+LOGGED: Final = frozenset(e.what for e in CHAIN_EVENTS)
 
 
 def can_pair(row: Event | NewEvent) -> bool:
@@ -45,18 +50,40 @@ def partner(row: Event | NewEvent, same_tx: Iterable[Event]) -> Event | None:
     )
 
 
-def log_of(row: Event, rows: Iterable[Event]) -> tuple[str, int | None]:
-    """(event id, log index) of the log that a chain row tells of, by the row that told it first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldLog:
+    """A log as the ledger tells of it.
 
-    Shapes: `rows` are those of its transaction.
+    Shapes: `first` told it first, and its event id names the log for good; `now` is the newest row
+    that tells it; `stands` is false where a reorganisation took it away.
     """
-    again = row.told.restates
-    if again is None:
-        return row.event_id, row.log_index
-    if again.log_index is not None:
-        return again.event_id, again.log_index
-    first = next((e for e in rows if e.event_id == again.event_id), None)
-    return again.event_id, first.log_index if first is not None else None
+
+    first: Event
+    now: Event
+    stands: bool
+
+
+def told_logs(rows: Iterable[Event]) -> tuple[ToldLog, ...]:
+    """Every log that the chain's rows tell of, in the order of its place.
+
+    Shapes: `rows` are those of one transaction, oldest first.
+    """
+    first: dict[str, Event] = {}
+    now: dict[str, Event] = {}
+    gone: set[str] = set()
+    for e in rows:
+        what, again = e.told.what, e.told.restates
+        if e.reported_by is not Reporter.CHAIN:
+            continue
+        if isinstance(what, Reverses):
+            gone.add(what.event_id)
+        elif type(what) in LOGGED:
+            of = e.event_id if again is None else again.event_id
+            first.setdefault(of, e)
+            now[of] = e
+            gone.discard(of)
+    found = [ToldLog(first=first[k], now=now[k], stands=k not in gone) for k in first]
+    return tuple(sorted(found, key=lambda t: place_of(t.now)))
 
 
 def stands(rows: Iterable[Event], of: str) -> Event | None:
@@ -65,11 +92,35 @@ def stands(rows: Iterable[Event], of: str) -> Event | None:
     Shapes: `rows` are those of its transaction, oldest first; `of` is the event id of the row that
     told it first.
     """
-    now: Event | None = None
-    for e in rows:
-        what, again = e.told.what, e.told.restates
-        if isinstance(what, Reverses):
-            now = None if what.event_id == of else now
-        elif e.event_id == of or (again is not None and again.event_id == of):
-            now = e
-    return now
+    known = (t for t in told_logs(rows) if t.first.event_id == of and t.stands)
+    return next((t.now for t in known), None)
+
+
+def place_of(row: Event) -> tuple[int, int]:
+    """(block, log index) of a chain's row; one that a reorganisation moved stands where it is
+    restated.
+    """
+    told = row.told
+    named = told.restates.log_index if told.restates is not None else row.log_index
+    index = told.log_index if named is None else named
+    return row.block_number or 0, index or 0
+
+
+def tells_same(old: Event, new: NewEvent) -> bool:
+    """True where two rows of one transaction tell of one log, wherever it stands."""
+    return _content(old) == _content(new)
+
+
+def _content(row: Event | NewEvent) -> tuple[object, ...]:
+    what = row.told.what
+    more: tuple[object, ...] = ()
+    if isinstance(what, (Executed, Unwound)):
+        place = what.place
+        more = ((place.address or "").lower(), (place.selector or "").lower(), what.received)
+    if isinstance(what, Executed):
+        more = (*more, what.spent, what.approved)
+    if isinstance(what, Control):
+        more = (what.what,)
+    if isinstance(what, (Settled, Marked)):
+        more = (what,)
+    return (row.kind, row.amount_usdc, type(what), *more)

@@ -255,10 +255,14 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restates:
-    """The row whose log this is, told anew at another place in the chain."""
+    """The row whose log this is, told anew at another place in the chain.
+
+    `moved`: it stood in the ledger until now, so that no sum changes; else it had been taken back.
+    """
 
     event_id: str
     log_index: int | None = None
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,9 @@ def _measured(r: Record, event: Event) -> Record:
     by_chain = event.reported_by is Reporter.CHAIN
     if by_chain and isinstance(told.get("reverses"), Mapping):
         return _reversed(r, told["reverses"])
+    again = told.get("restates")
+    if by_chain and isinstance(again, Mapping) and again.get("moved") is True:
+        return r  # it stood before, and stands elsewhere in the chain: no sum changes
     if isinstance(told.get("marked"), Mapping):
         return replace(
             r,

@@ -53,7 +53,11 @@ def read(kind: Kind, stored: object) -> Told:
         named = Restates(event_id=restates)
     elif restates is not None:
         again = s.sub("restates")
-        named = Restates(event_id=again.text("event_id") or "", log_index=again.number("log_index"))
+        named = Restates(
+            event_id=again.text("event_id") or "",
+            log_index=again.number("log_index"),
+            moved=again.flag("moved"),
+        )
     told = Told(
         what=_what(kind, s),
         violation=_violation(beside) if beside.there else None,

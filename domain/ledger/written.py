@@ -38,7 +38,9 @@ def write(told: Told) -> dict[str, object]:
     stored = _WRITERS[type(told.what)](told.what)
     again, broken = told.restates, told.violation
     if again is not None:
-        stored["restates"] = _there(event_id=again.event_id, log_index=again.log_index)
+        stored["restates"] = _there(
+            event_id=again.event_id, log_index=again.log_index, moved=again.moved or None
+        )
     if told.log_index is not None:
         stored["log_index"] = told.log_index
     if broken is not None:

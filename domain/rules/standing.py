@@ -8,7 +8,7 @@ from typing import Final
 
 from domain.facts import StagedLog, VaultState
 from domain.ledger.books import Books
-from domain.mandates.mandate import Mandate, Status
+from domain.mandates.mandate import OPEN_AGENT, Mandate, Status
 
 OPEN: Final = frozenset({Status.SIGNED, Status.WORKING})
 FOLLOWS: Final = frozenset({Status.SIGNED, Status.WORKING, Status.STOPPED, Status.SETTLED})
@@ -33,13 +33,14 @@ def standing(m: Mandate, books: Books) -> Mandate:
         status = Status.STOPPED
     else:
         status = Status.WORKING if told.deposits else Status.SIGNED
+    # Before the first row that says who is agent, a vault made for nobody stays without one.
+    nobody = m.signed is not None and m.signed.message.get("agent") == OPEN_AGENT
     return replace(
         m,
         status=status,
         stopped_at=min(stops, default=None),
         settled_at=told.settled.at if told.settled is not None else None,
-        # Before the first row that says who is agent, a vault made for nobody stays without one.
-        paused_at=m.paused_at if told.paused is None else told.paused_at,
+        paused_at=told.paused_at if told.paused is not None or not nobody else m.paused_at,
     )
 
 

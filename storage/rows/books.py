@@ -76,7 +76,7 @@ class StateCache:
                 self._states.popitem(last=False)
 
 
-FOLD: Final = 2  # which fold made a checkpoint: a number more with every change of what it comes to
+FOLD: Final = 3  # which fold made a checkpoint: a number more with every change of what it comes to
 
 
 def checkpoint_text(state: Books, row_hash: str) -> str:

@@ -10,20 +10,30 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from storage.sql import Sql, canonical, first, maybe_moment, micros
+from storage.sql import Row, Sql, canonical, first, maybe_moment, micros
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Resume point of a chain; below or at `recheck_to` ledger rows must be compared after a deep
-    reorganisation.
+    """Resume point of a chain: `block` was read whole, and up to `deep` the ledger's rows are what
+    the chain has; `head` was the newest block then.
     """
 
     block: int
     hash: str | None
     head: int | None
-    recheck_to: int | None
+    deep: int
     read_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownVault:
+    """A vault of the factory, lower case; `deep` once its creation is as deep as it must be."""
+
+    address: str
+    digest: str
+    block: int
+    deep: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +67,7 @@ class ChainLog:
             int(row["block"]),
             row["hash"],
             row["head"],
-            row["recheck_to"],
+            int(row["deep"]),
             maybe_moment(row["read_at"]),
         )
 
@@ -67,22 +77,20 @@ class ChainLog:
         block: int,
         block_hash: str | None,
         head: int,
-        recheck_to: int | None,
+        deep: int,
         now: datetime,
     ) -> None:
         """Move the resume point."""
         self._sql.run(
-            "INSERT INTO chain_cursors (chain_id, block, hash, head, recheck_to, read_at) "
-            "VALUES (:chain, :block, :hash, :head, :recheck, :at) ON CONFLICT (chain_id) DO UPDATE "
-            "SET "
-            "block = excluded.block, hash = excluded.hash, head = excluded.head, recheck_to = "
-            "excluded.recheck_to, "
-            "read_at = excluded.read_at",
+            "INSERT INTO chain_cursors (chain_id, block, hash, head, deep, read_at) "
+            "VALUES (:chain, :block, :hash, :head, :deep, :at) ON CONFLICT (chain_id) DO UPDATE "
+            "SET block = excluded.block, hash = excluded.hash, head = excluded.head, "
+            "deep = excluded.deep, read_at = excluded.read_at",
             chain=chain_id,
             block=block,
             hash=block_hash,
             head=head,
-            recheck=recheck_to,
+            deep=deep,
             at=micros(now),
         )
 
@@ -112,8 +120,18 @@ class ChainLog:
         )
         return [(int(r["number"]), r["hash"]) for r in rows]
 
+    def block_hash(self, chain_id: int, number: int) -> str | None:
+        """The hash of a block as the reader read it; None where it does not remember it."""
+        row = first(
+            self._sql,
+            "SELECT hash FROM chain_blocks WHERE chain_id = :chain AND number = :number",
+            chain=chain_id,
+            number=number,
+        )
+        return row["hash"] if row else None
+
     def forget_above(self, chain_id: int, block: int) -> None:
-        """Drop what was read above a block: blocks, staged logs, vaults."""
+        """Drop what was read above a block: blocks, staged logs, and that vaults are deep."""
         self._sql.run(
             "DELETE FROM chain_blocks WHERE chain_id = :chain AND number > :block",
             chain=chain_id,
@@ -125,7 +143,7 @@ class ChainLog:
             block=block,
         )
         self._sql.run(
-            "DELETE FROM chain_vaults WHERE chain_id = :chain AND block_number > :block",
+            "UPDATE chain_vaults SET deep = 0 WHERE chain_id = :chain AND block_number > :block",
             chain=chain_id,
             block=block,
         )
@@ -180,16 +198,92 @@ class ChainLog:
         return [_staged(r) for r in rows]
 
     def add_vault(self, chain_id: int, address: str, digest: str, block: int) -> None:
-        """Note a vault that the factory made."""
+        """Note a vault that the factory made, and in which block; the newest word holds."""
         self._sql.run(
-            "INSERT INTO chain_vaults (chain_id, address_lower, digest, block_number) "
-            "VALUES (:chain, :address, :digest, :block) "
-            "ON CONFLICT (chain_id, address_lower) DO NOTHING",
+            "INSERT INTO chain_vaults (chain_id, address_lower, digest, block_number, deep) "
+            "VALUES (:chain, :address, :digest, :block, 0) "
+            "ON CONFLICT (chain_id, address_lower) DO UPDATE SET deep = CASE WHEN "
+            "chain_vaults.block_number = excluded.block_number THEN chain_vaults.deep ELSE 0 END, "
+            "block_number = excluded.block_number",
             chain=chain_id,
             address=address.lower(),
             digest=digest,
             block=block,
         )
+
+    def vault_is_deep(self, chain_id: int, address: str) -> None:
+        """Its creation is deep enough to stand."""
+        self._sql.run(
+            "UPDATE chain_vaults SET deep = 1 WHERE chain_id = :chain AND address_lower = :address",
+            chain=chain_id,
+            address=address.lower(),
+        )
+
+    def vault(self, chain_id: int, address: str) -> KnownVault | None:
+        """What is known of a vault."""
+        return self._vault("address_lower = :it", chain_id, address.lower())
+
+    def vault_of(self, chain_id: int, digest: str) -> KnownVault | None:
+        """The vault that was made of terms with this digest."""
+        return self._vault("digest = :it", chain_id, digest)
+
+    def _vault(self, where: str, chain_id: int, it: str) -> KnownVault | None:
+        row = first(
+            self._sql,
+            f"SELECT * FROM chain_vaults WHERE chain_id = :chain AND {where} "
+            "ORDER BY address_lower LIMIT 1",
+            chain=chain_id,
+            it=it,
+        )
+        return None if row is None else _known(row)
+
+    def vaults_in(self, chain_id: int, low: int, high: int) -> list[KnownVault]:
+        """The vaults that were made in some blocks, both inclusive."""
+        rows = self._sql.rows(
+            "SELECT * FROM chain_vaults WHERE chain_id = :chain AND block_number >= :low "
+            "AND block_number <= :high ORDER BY block_number, address_lower",
+            chain=chain_id,
+            low=low,
+            high=high,
+        )
+        return [_known(r) for r in rows]
+
+    def move_vault(self, chain_id: int, address: str, block: int) -> None:
+        """The vault stands, and its creation is looked for from this block on."""
+        self._sql.run(
+            "UPDATE chain_vaults SET block_number = :block, deep = 0 "
+            "WHERE chain_id = :chain AND address_lower = :address",
+            chain=chain_id,
+            address=address.lower(),
+            block=block,
+        )
+
+    def forget_vault(self, chain_id: int, address: str) -> None:
+        """The chain has no such vault."""
+        self._sql.run(
+            "DELETE FROM chain_vaults WHERE chain_id = :chain AND address_lower = :address",
+            chain=chain_id,
+            address=address.lower(),
+        )
+
+    def read_again(self, chain_id: int, address: str, block: int | None) -> None:
+        """Ask for a vault's logs from a block on to be read once more; None: they were."""
+        self._sql.run(
+            "UPDATE chain_vaults SET replay_from = :block "
+            "WHERE chain_id = :chain AND address_lower = :address",
+            chain=chain_id,
+            address=address.lower(),
+            block=block,
+        )
+
+    def to_read_again(self, chain_id: int) -> list[tuple[str, int]]:
+        """(address, first block) of vaults whose logs are to be read once more."""
+        rows = self._sql.rows(
+            "SELECT address_lower, replay_from FROM chain_vaults WHERE chain_id = :chain "
+            "AND replay_from IS NOT NULL ORDER BY replay_from, address_lower LIMIT 50",
+            chain=chain_id,
+        )
+        return [(r["address_lower"], int(r["replay_from"])) for r in rows]
 
     def inbound_read(self, chain_id: int) -> int | None:
         """The last block whose transfers into deposit addresses were read."""
@@ -218,7 +312,13 @@ class ChainLog:
         ]
 
 
-def _staged(row: Mapping[str, Any]) -> Staged:
+def _known(row: Row) -> KnownVault:
+    return KnownVault(
+        row["address_lower"], row["digest"], int(row["block_number"]), bool(row["deep"])
+    )
+
+
+def _staged(row: Row) -> Staged:
     return Staged(
         int(row["block_number"]),
         row["block_hash"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from domain.ledger.books import EMPTY, Books, after
@@ -11,6 +12,7 @@ from domain.ledger.events import Event, NewEvent, Reporter
 from domain.ledger.kinds import ACTION_KINDS
 from domain.ledger.pairing import can_pair, other_side, partner
 from storage.rows.books import StateCache, checkpoint_text, checkpointed
+from storage.rows.house import HouseRows
 from storage.rows.row import COLUMNS, event_of, row_values
 from storage.sql import Row, Sql, columns, first, micros, moment
 
@@ -50,11 +52,12 @@ CHECKPOINTS_OF: Final = "SELECT seq, state FROM ledger_checkpoints WHERE public_
 _INSERT: Final = "INSERT INTO ledger_events " + columns(COLUMNS)
 
 
-class Ledger:
+class Ledger(HouseRows):
     """Rows are only ever added; triggers refuse the rest."""
 
     def __init__(self, sql: Sql, cache: StateCache):
-        self._sql, self._cache = sql, cache
+        super().__init__(sql)
+        self._cache = cache
         self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
         self._heads: dict[str, Row | None] = {}
 
@@ -126,7 +129,7 @@ class Ledger:
             row_hash=row["row_hash"],
             created_at=created,
         )
-        folded = after(state, event, pair)
+        folded = after(state, event, pair, partial(self.house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and _week(last_at) != _week(created):
             self._checkpoint(public_id, seq, last_at, state, prev_hash)
@@ -226,7 +229,7 @@ class Ledger:
             before=micros(moment_),
             seq=state.seq,
         )
-        return self._after(public_id, state, [event_of(r) for r in late])
+        return self._after(public_id, state, [event_of(r) for r in late], micros(moment_))
 
     def _folded(self, public_id: str, last: int) -> Books:
         """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
@@ -256,10 +259,14 @@ class Ledger:
             if len(rows) < PAGE:
                 return state
 
-    def _after(self, public_id: str, state: Books, events: Sequence[Event]) -> Books:
+    def _after(
+        self, public_id: str, state: Books, events: Sequence[Event], before: int = 2**62
+    ) -> Books:
         pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
         for event in events:
-            state = after(state, event, pairs.get(event.pairs_with) if event.pairs_with else None)
+            past = partial(self.house_rows, public_id, event.seq, before)
+            pair = pairs.get(event.pairs_with) if event.pairs_with else None
+            state = after(state, event, pair, past)
         return state
 
     def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
@@ -335,19 +342,6 @@ class Ledger:
             tx_hash=tx_hash.lower(),
         )
         return [event_of(r) for r in rows]
-
-    def chain_rows_in(self, chain_id: int, low: int, high: int) -> list[tuple[str, Event]]:
-        """Rows by the chain from some blocks, both inclusive: what a reorganisation may have taken
-        away.
-        """
-        rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE chain_id = :chain_id AND block_number >= :low "
-            "AND block_number <= :high AND reported_by = 'chain' ORDER BY public_id, seq",
-            chain_id=chain_id,
-            low=low,
-            high=high,
-        )
-        return [(r["public_id"], event_of(r)) for r in rows]
 
 
 def _week(created: int) -> tuple[int, int]:

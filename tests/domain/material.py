@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.ledger.kinds import HOUSE
-from domain.ledger.pairing import partner
-from domain.ledger.written import written
+from domain.ledger.pairing import ToldLog, partner
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
@@ -106,8 +106,7 @@ def row(
 
 def gone(event: Event) -> NewEvent:
     """The row that takes back what a reorganisation took away."""
-    told = written(reversal(event, event.event_id))
-    return NewEvent(kind=Kind.NOTE, reported_by=Reporter.CHAIN, occurred_at=START, payload=told)
+    return replace(reversal(ToldLog(first=event, now=event, stands=True), START, 1), chain_id=None)
 
 
 def marked(cash: str | int, positions: str | int, floor: str | int = 0, *, by: str = "keeper", place: tuple[int, int] | None = None,
@@ -174,7 +173,7 @@ class Ledger:
             pair = partner(event, same)
             event = replace(event, pairs_with=pair.seq if pair else None)
             self.events.append(event)
-            self.state = after(self.state, event, pair)
+            self.state = after(self.state, event, pair, partial(tuple, self.events[:-1]))
         return self
 
     def newest(self, limit: int = 50) -> tuple[Event, ...]:
@@ -194,7 +193,9 @@ def refold(
     """Fold rows one by one, each with its pair."""
     by_seq = {e.seq: e for e in (all_events if all_events is not None else events)}
     for event in events:
-        state = after(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
+        past = [e for e in by_seq.values() if e.seq < event.seq]
+        pair = by_seq.get(event.pairs_with) if event.pairs_with else None
+        state = after(state, event, pair, partial(tuple, past))
     return state
 
 
@@ -206,7 +207,7 @@ def totals(state: Books) -> Mapping[str, Any]:
         "worth": (told.worth, told.cash, told.source),
         "positions": {k: replace(h, marked_at=None) for k, h in told.positions.items()},
         "realized": realized_micros(state),
-        "claimed": replace(state.claimed, parts={}, marks={}, pending={}),
+        "claimed": replace(state.claimed, parts={}, marks={}, pending={}, answered={}),
         "parts": {k: replace(p, marked_at=None) for k, p in state.claimed.parts.items()},
         "pending": [replace(c, at=START) for c in state.claimed.pending.values()],
         "violations": dict(state.violations),

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from chain.evm import EvmChains
+from chain.evm import ChainFacts, EvmChain, EvmChains
 from chain.sign_in import SiweSignIn
 from domain.facts import Receipt
 from domain.ledger.books import EMPTY, after
@@ -37,9 +37,8 @@ from tests.world import CountedIds
 from tools.acting.reports import EventIn, report_event
 from tools.call.operation import Ask, Caller
 from tools.keeper.claims import Waiting, end_claim, outcome_of
-from tools.keeper.intake import Desk, ingest, take_log
+from tools.keeper.intake import Desk, ingest, take_tx, vanished
 from tools.keeper.marks import mark_vaults
-from tools.keeper.reorgs import compensate
 
 pytestmark = pytest.mark.anyio
 
@@ -54,10 +53,10 @@ class Life:
     def __init__(self, uow: UnitOfWork, history: History, stage: Stage, seed: int):
         self.uow, self.h, self.chance = uow, history, random.Random(seed)  # noqa: S311
         self.id, self.chain_id, self.ids = f"m_{seed}", 1_000_000 + seed, CountedIds()
+        self.chain = EvmChain(ChainFacts(self.chain_id))
         self.config, self.switches = Config(), Switches(stop_line_dry_run=False)
         self.now = history.trunk[0].stamp.at - timedelta(seconds=30)
         self.at = -1  # the index of the newest block that was read
-        self.recheck = 0  # the block up to which all rows are compared after a reorganisation
         self.high = 0  # the highest block that any row came from
         self.branch = list(history.trunk + history.lost)
         market, vault = stage.world.market.address, history.vault
@@ -112,8 +111,6 @@ class Life:
 
     def turn_back(self) -> None:
         """The chain was reorganised: the reader goes back to the fork."""
-        if self.at >= 0:
-            self.recheck = self.branch[self.at].stamp.number
         self.branch = list(self.h.chain)
         self.at = min(self.at, len(self.h.trunk) - 1)
 
@@ -128,9 +125,10 @@ class Life:
         self.later(new[-1])
         logs = [g for b in new for g in b.logs]
         blocks = range(new[0].stamp.number, new[-1].stamp.number + 1)
-        known = None if blocks.start <= self.recheck else {self.h.vault.lower()}
-        compensate(self.uow, self.desk(), self.chain_id, blocks, logs, known)
-        ingest(self.uow, self.desk(), self.chain_id, logs)
+        named = {e.tx_hash or "" for _, e in self.uow.ledger.chain_rows_in(self.chain_id, 0, 10**9)}
+        sure = named | {g.tx_hash for g in logs}
+        vanished(self.uow, self.desk(), self.chain_id, blocks, logs, sure)
+        ingest(self.uow, self.desk(), self.chain, logs, sure)
         self.at += len(new)
         self.high = max([self.high, *(b.stamp.number for b in new if b.logs)])
 
@@ -141,10 +139,10 @@ class Life:
             return
         block = self.chance.choice(coming)
         self.later(block)
-        for log in block.logs:
-            m = self.uow.mandates.get(self.id)
-            assert m is not None
-            take_log(self.uow, self.desk(), m, log)
+        m = self.uow.mandates.get(self.id)
+        assert m is not None
+        assert block.tx is not None
+        take_tx(self.uow, self.desk(), m, block.tx, block.logs)
         self.high = max(self.high, block.stamp.number)
 
     def report(self) -> None:

@@ -111,7 +111,8 @@ async def test_a_database_of_the_first_revision_upgrades_and_reads(tmp_path: Any
     migrate.upgrade(url)
     report = await verify(url)
     assert report.as_json() == {
-        "ok": True, "ledgers": 1, "rows": len(ROWS), "checkpoints": 0, "balances": 0, "findings": []
+        "ok": True, "ledgers": 1, "rows": len(ROWS), "checkpoints": 0, "balances": 0,
+        "paper_books": 0, "paper_entries": 0, "findings": [],
     }  # fmt: skip
     state = await _state(url)
     m, c = state.measured, state.claimed

@@ -627,16 +627,16 @@ async def test_the_readers_tables_forget_what_a_reorganisation_took(store: Store
             log.stage(1, staged(block))
             log.add_vault(1, f"0x{block}", "digest", block)
         log.remember_blocks(1, [(b, f"h{b}") for b in (9, 10, 11, 12)], keep_above=9)
-        log.set_cursor(1, 12, "h12", 20, None, m.NOW)
+        log.set_cursor(1, 12, "h12", 20, 10, m.NOW)
         log.forget_above(1, 11)
         log.set_cursor(1, 11, "h11", 21, 5, m.later(1))
 
     await store.write(work)
     assert await store.read(lambda uow: uow.chainlog.blocks(1)) == [(11, "h11"), (10, "h10")]
-    assert sorted(await store.read(lambda uow: uow.chainlog.vaults(1))) == ["0x10", "0x11"]
+    assert sorted(await store.read(lambda uow: uow.chainlog.vaults(1))) == ["0x10", "0x11", "0x12"]
     cursor = await store.read(lambda uow: uow.chainlog.cursor(1))
     assert cursor is not None
-    assert (cursor.block, cursor.hash, cursor.head, cursor.recheck_to, cursor.read_at) == (
+    assert (cursor.block, cursor.hash, cursor.head, cursor.deep, cursor.read_at) == (
         11,
         "h11",
         21,

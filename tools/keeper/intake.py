@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from typing import Any, Final
 
 from domain.facts import Receipt, VaultLog
 from domain.ledger.chain_events import BY_LOG
-from domain.ledger.events import Event, NewEvent, Reporter
-from domain.ledger.pairing import stands
-from domain.ledger.payloads import Executed, Place, Restates, Told, Unwound
-from domain.ledger.written import write
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.pairing import ToldLog, place_of, tells_same, told_logs
+from domain.ledger.payloads import Executed, Noted, Place, Restates, Told, Unwound
+from domain.ledger.written import write, written
 from domain.mandates.approvals import Reservation
 from domain.mandates.mandate import Mandate
 from domain.ports import Chain, Ids
@@ -22,7 +23,9 @@ from domain.rules.violations import flagged, violations
 from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask
+from tools.keeper.attach import attach_created
 from tools.keeper.handed import executed_of
+from tools.keeper.reorgs import reversal
 
 APPROVAL_MISSING: Final = "approval_missing"
 
@@ -63,43 +66,120 @@ def _named(m: Mandate, place: Place) -> Place:
     return place if entry is None else replace(place, market=entry.market, label=entry.label)
 
 
-def take_log(uow: UnitOfWork, desk: Desk, m: Mandate, log: VaultLog) -> Event | None:
-    """Add a log's row and let the mandate follow; None where it stands there already.
-
-    An executed call that breaks a rule is stored and flagged like a reported one. Both inlets, the
-    reader and a receipt that somebody named, end here.
+class Unsure(Exception):  # no error: a question that the chain has to answer
+    """Rows stand in the ledger of which the logs at hand tell nothing: a reorganisation, or a node
+    that left something out. The chain is asked for these transactions before anything is taken
+    back.
     """
-    new = row_of(log, m)
-    if new is None:
-        return None
-    rows = uow.ledger.by_tx(m.public_id, log.tx_hash)
-    first = next((e for e in rows if _same_log(e, log)), None)
-    held = executed_of(uow, m, log) if log.name == "Executed" and first is None else None
-    if isinstance(new.told.what, Executed):
-        new = _judged(uow, desk, new, rows, first, m, held)
-    if first is not None:
-        now = stands(rows, first.event_id)
-        if now is not None and now.block_number == log.block.number:
-            return None
-        # The log moved, or was gone and came back: one log is one row, so what it says is
-        # restated, at the place where the chain has it now.
-        new = _restated(new, first.event_id, log.log_index)
-    event = uow.ledger.append(m.public_id, new, event_id=desk.ids.short("ev_"), now=desk.now)
-    if event is None:
-        return None
-    if held is not None:
-        _released(uow, m, held, log)
-    follow(uow, m)
-    return event
+
+    def __init__(self, transactions: Collection[str], vaults: Collection[str] = ()):
+        super().__init__(f"{len(transactions)} transactions, {len(vaults)} vaults")
+        self.transactions, self.vaults = frozenset(transactions), frozenset(vaults)
 
 
-def _same_log(event: Event, log: VaultLog) -> bool:
-    return event.reported_by is Reporter.CHAIN and event.log_index == log.log_index
+def take_tx(
+    uow: UnitOfWork,
+    desk: Desk,
+    m: Mandate,
+    tx_hash: str,
+    logs: Sequence[VaultLog],
+    *,
+    sure: bool = True,
+) -> int:
+    """Bring the ledger to what the chain says of one transaction; how many rows it took.
+
+    Shapes: `logs` are all that the vault left in it, in their order; none where it is in no block.
+    A log that moved is the same log, and is restated where it stands now; what is gone is taken
+    back, what is new is added, and the mandate follows. Every inlet ends here.
+    Errors: `Unsure` where something had to be taken back and the caller is not `sure`.
+    """
+    told = told_logs(uow.ledger.by_tx(m.public_id, tx_hash))
+    news = [(log, new) for log in logs if (new := row_of(log, m)) is not None]
+    gone = [t for t in told if t.stands]
+    same: list[ToldLog | None] = []
+    for _, new in news:
+        same.append(next((t for t in gone if tells_same(t.now, new)), None))
+        gone = [t for t in gone if t is not same[-1]]
+    if gone and not sure:
+        raise Unsure([tx_hash])
+    rows = 0
+    for lost in gone:
+        rows += _append(uow, desk, m, reversal(lost, desk.now, m.chain_id)) is not None
+    dead = [t for t in told if not t.stands] + gone
+    for (log, new), known in zip(news, same, strict=True):
+        if known is None:
+            again = _again(dead, new, log)
+            dead = [t for t in dead if t is not again]
+            rows += _taken(uow, desk, m, log, new, told, again)
+        # With a part of the transaction gone, what is left of it is told anew: it was mined again.
+        elif gone or _moved(known.now, log):
+            rows += _append(uow, desk, m, _restated(new, known, log)) is not None
+    if rows:
+        follow(uow, m)
+    return rows
 
 
-def _restated(new: NewEvent, of: str, log_index: int) -> NewEvent:
-    told = replace(new.told, log_index=None, restates=Restates(event_id=of, log_index=log_index))
+def _again(dead: Sequence[ToldLog], new: NewEvent, log: VaultLog) -> ToldLog | None:
+    """The log that was taken back and is here again; one index names one log of a transaction."""
+    alike = [t for t in dead if tells_same(t.now, new)]
+    there = [t for t in dead if t.first.log_index == log.log_index]
+    return next(iter(alike or there), None)
+
+
+def _moved(now: Event, log: VaultLog) -> bool:
+    return (place_of(now), now.occurred_at) != (
+        (log.block.number, log.log_index),
+        log.block.at,
+    )
+
+
+def _restated(new: NewEvent, of: ToldLog, log: VaultLog) -> NewEvent:
+    """The row that tells a log anew; what it was judged to be does not change with its place."""
+    again = Restates(event_id=of.first.event_id, log_index=log.log_index, moved=of.stands)
+    told = replace(new.told, log_index=None, restates=again)
+    if tells_same(of.now, new):
+        told = replace(told, violation=of.now.told.violation)
     return replace(new, log_index=None, payload=write(told))
+
+
+def _taken(
+    uow: UnitOfWork,
+    desk: Desk,
+    m: Mandate,
+    log: VaultLog,
+    new: NewEvent,
+    told: Sequence[ToldLog],
+    again: ToldLog | None,
+) -> bool:
+    """Add the row of a log that does not stand in the ledger."""
+    held = None
+    if isinstance(new.told.what, Executed) and not (again and tells_same(again.now, new)):
+        same = again.now if again is not None and _same_call(again.now, new) else None
+        # What was handed out for this very call was used up when the call was told first.
+        held = executed_of(uow, m, log) if same is None else None
+        new = _judged(uow, desk, m, new, held, same)
+    if again is not None:
+        new = _restated(new, replace(again, stands=False), log)
+    elif any(t.first.log_index == log.log_index for t in told):
+        # A log that moved had this index before, and a ledger names a log by the index it had
+        # first.
+        new = replace(new, log_index=None)
+    event = _append(uow, desk, m, new)
+    if event is not None and held is not None:
+        _released(uow, m, held, log)
+    return event is not None
+
+
+def _same_call(old: Event, new: NewEvent) -> bool:
+    a, b = old.told.what, new.told.what
+    if not isinstance(a, Executed) or not isinstance(b, Executed):
+        return False
+    calls = {(w.place.address, w.place.selector, w.data_hash, w.approved) for w in (a, b)}
+    return len(calls) == 1
+
+
+def _append(uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent) -> Event | None:
+    return uow.ledger.append(m.public_id, new, event_id=desk.ids.short("ev_"), now=desk.now)
 
 
 def follow(uow: UnitOfWork, m: Mandate) -> None:
@@ -112,20 +192,21 @@ def follow(uow: UnitOfWork, m: Mandate) -> None:
     # The agent is paid whenever it is owed, also after the owner has left with withdrawAll.
     if books.measured.fee_owed:
         uow.work.owe_fee(m.public_id)
-    elif changed.settled_at is not None:
+    elif changed.settled_at is not None or current.settled_at is not None:
         uow.work.fee_paid(m.public_id)
 
 
 def _judged(
     uow: UnitOfWork,
     desk: Desk,
-    new: NewEvent,
-    rows: Sequence[Event],
-    first: Event | None,
     m: Mandate,
+    new: NewEvent,
     held: Reservation | None,
+    before: Event | None,
 ) -> NewEvent:
-    """The row with the rules that it breaks; a log that only moved keeps the item that it used."""
+    """The row with the rules that it breaks; a call that was told `before` keeps the item that it
+    used.
+    """
     item = uow.approvals.get(m.public_id, held.approval_id) if held and held.approval_id else None
     case = Case(
         m,
@@ -136,8 +217,8 @@ def _judged(
         approvals=() if item is None else (item,),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
     )
-    broken = violations(case, new, rows)
-    if first is not None and APPROVAL_MISSING not in first.violation_codes:
+    broken = violations(case, new, uow.ledger.by_tx(m.public_id, new.tx_hash or ""))
+    if before is not None and APPROVAL_MISSING not in before.violation_codes:
         broken = [b for b in broken if b.code != APPROVAL_MISSING]
     return replace(new, payload=flagged(new, broken))
 
@@ -155,15 +236,89 @@ def _use(uow: UnitOfWork, m: Mandate, approval_id: str) -> None:
         uow.approvals.save(replace(item, status="used"))
 
 
-def ingest(uow: UnitOfWork, desk: Desk, chain_id: int, logs: Iterable[VaultLog]) -> int:
-    """Take logs of many vaults in, in chain order; returns how many rows were added."""
+def ingest(
+    uow: UnitOfWork,
+    desk: Desk,
+    chain: Chain,
+    logs: Sequence[VaultLog],
+    sure: Collection[str] = (),
+) -> int:
+    """Take logs of many vaults in, in chain order; how many rows they took.
+
+    Shapes: `logs` hold every log that a vault left in a transaction, or none of them; `sure` names
+    the transactions that the chain was asked for.
+    Errors: `Unsure`.
+    """
     added = 0
-    for log in logs:
-        m = uow.mandates.by_vault(chain_id, log.address, lock=True)
-        if m is None:
+    for (tx_hash, address), group in groupby(_by_tx(logs), key=lambda g: (g.tx_hash, g.address)):
+        told = tuple(group)
+        if told[0].name == "MandateCreated":
+            for made in told:
+                attach_created(uow, desk.now, chain, made)
             continue
-        added += take_log(uow, desk, m, log) is not None
+        m = uow.mandates.by_vault(chain.chain_id, address, lock=True)
+        if m is not None:
+            added += take_tx(uow, desk, m, tx_hash, told, sure=tx_hash in sure)
     return added
+
+
+def _by_tx(logs: Iterable[VaultLog]) -> Iterator[VaultLog]:
+    """The logs of each transaction together, those of one vault in it together, in chain order;
+    the factory's come first, for a vault may be made and used at once.
+    """
+    there = {(g.block.number, g.log_index, g.address): g for g in logs}
+    ordered = [there[k] for k in sorted(there)]
+    first = {g.tx_hash: n for n, g in reversed(list(enumerate(ordered)))}
+    made = {True: 0, False: 1}
+    yield from sorted(
+        ordered,
+        key=lambda g: (first[g.tx_hash], made[g.name == "MandateCreated"], g.address, g.log_index),
+    )
+
+
+def vanished(
+    uow: UnitOfWork,
+    desk: Desk,
+    chain_id: int,
+    blocks: range,
+    logs: Sequence[VaultLog],
+    sure: Collection[str],
+) -> int:
+    """Take back what stands in the ledger of some blocks and is not in them; how many rows.
+
+    Shapes: `logs` are all that the chain has there, and `blocks` are deep enough to stand. Rows
+    that a receipt brought early are looked at like all others, when the reader comes by.
+    Errors: `Unsure`.
+    """
+    lost = unexplained(uow, chain_id, blocks, logs)
+    doubt = {tx_hash for _, tx_hash in lost} - set(sure)
+    if doubt:
+        raise Unsure(doubt)
+    return sum(take_tx(uow, desk, m, tx_hash, ()) for (_, tx_hash), m in lost.items())
+
+
+def unexplained(
+    uow: UnitOfWork,
+    chain_id: int,
+    blocks: range,
+    logs: Iterable[VaultLog],
+    only: str | None = None,
+) -> dict[tuple[str, str], Mandate]:
+    """The transactions that stand in the ledger of some blocks and left none of these logs: by
+    mandate and hash; those of one mandate where it is named.
+    """
+    there = {(g.address.lower(), g.tx_hash) for g in logs}
+    lost: dict[tuple[str, str], Mandate] = {}
+    for public_id, event in uow.ledger.chain_rows_in(chain_id, blocks.start, blocks.stop - 1):
+        if only not in (None, public_id):
+            continue
+        m, tx_hash = uow.mandates.get(public_id), event.tx_hash or ""
+        if m is None or ((m.vault_address or "").lower(), tx_hash) in there:
+            continue
+        told = told_logs(uow.ledger.by_tx(public_id, tx_hash))
+        if any(t.stands and t.now == event for t in told):
+            lost[public_id, tx_hash] = m
+    return lost
 
 
 def take_receipt(
@@ -171,12 +326,34 @@ def take_receipt(
 ) -> Mandate:
     """Take the vault's logs of one transaction in at once, if they are deep enough; the reader
     brings them otherwise.
+
+    A node may still tell of a block that the reader knows to be gone: nothing is taken from there.
     """
     if m.vault_address is None or receipt.depth < chain.confirmations:
         return m
+    known = uow.chainlog.block_hash(m.chain_id, receipt.block.number)
+    if known is not None and known != receipt.block.hash:
+        return m
     desk = Desk(ask.now, ask.ids, ask.config, ask.switches)
-    for log in receipt.logs:
-        if log.address.lower() == m.vault_address.lower():
-            take_log(uow, desk, m, log)
-            m = uow.mandates.get(m.public_id) or m
-    return m
+    logs = [g for g in receipt.logs if g.address.lower() == m.vault_address.lower()]
+    take_tx(uow, desk, m, receipt.tx_hash, sorted(logs, key=lambda g: g.log_index))
+    return uow.mandates.get(m.public_id) or m
+
+
+def detach(uow: UnitOfWork, desk: Desk, m: Mandate) -> None:
+    """A reorganisation took the vault's creation away, and with it all that happened in it: the
+    terms stand signed, and their vault can be made again.
+    """
+    for tx_hash in uow.ledger.chain_transactions(m.public_id):
+        take_tx(uow, desk, m, tx_hash, ())
+    current = uow.mandates.get(m.public_id, lock=True) or m
+    uow.mandates.save(replace(current, vault_address=None, paused_at=None))
+    note = NewEvent(
+        kind=Kind.NOTE,
+        reported_by=Reporter.CHAIN,
+        occurred_at=desk.now,
+        chain_id=m.chain_id,
+        payload=written(Noted(text="The chain was reorganised; the vault's creation is gone.")),
+    )
+    _append(uow, desk, m, note)
+    follow(uow, m)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from domain.facts import VaultLog, VaultState
 from domain.mandates.mandate import Mandate
 from domain.rules.sums import agree, ahead
 from storage.unit_of_work import UnitOfWork
-from tools.keeper.intake import Desk, ingest
-from tools.keeper.reorgs import compensate
+from tools.keeper.intake import Desk, take_tx, unexplained
 
 BACK: Final = 128
 """Blocks before the last agreement that are read again too: perhaps a reorganisation was there."""
@@ -66,14 +66,18 @@ def compared(
 def brought(uow: UnitOfWork, desk: Desk, one: Differing, logs: Sequence[VaultLog]) -> None:
     """Take in what was read another way, if it makes the sums agree.
 
-    Shapes: `logs` are all that the vault left in `one.blocks`, by this reading.
+    Shapes: `logs` are all that the vault left in `one.blocks`, by this reading, in chain order.
     Errors: StillDiffers, and then nothing is written: a reading that does not explain the vault's
     totals is no better than the one before.
     """
-    m = one.mandate
-    address = (m.vault_address or "").lower()
-    compensate(uow, desk, m.chain_id, one.blocks, logs, {address})
-    ingest(uow, desk, m.chain_id, logs)
+    vault, chain_id = one.mandate.vault_address or "", one.mandate.chain_id
+    m = uow.mandates.by_vault(chain_id, vault, lock=True)
+    if m is None:
+        raise StillDiffers
+    for _, tx_hash in unexplained(uow, chain_id, one.blocks, logs, m.public_id):
+        take_tx(uow, desk, m, tx_hash, ())
+    for tx_hash, told in groupby(logs, key=lambda g: g.tx_hash):
+        take_tx(uow, desk, m, tx_hash, tuple(told))
     if not agree(uow.ledger.state(m.public_id).measured, one.vault):
         raise StillDiffers
     uow.sums.agree(m.public_id, one.vault.block.number)

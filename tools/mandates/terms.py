@@ -33,6 +33,7 @@ from tools.call.approving import approvals_kept, approvals_kept_if_readable, lea
 from tools.call.case import load_case, named_chain
 from tools.call.fields import OneMandate, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.keeper.attach import attach_known
 from tools.mandates.typed_fields import address_on_file
 
 MAX_FEE_BPS_ON_CHAIN: Final = 3000
@@ -253,6 +254,8 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
         payload=written(payloads.Signed(digest=digest, signer_type=proof.signer_type)),
     )
     uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
+    # Somebody who was given the signature may have made the vault already.
+    m = attach_known(uow, ask.now, ask.chains, m, digest)
     return Reply(200, {"mandate": m.attributes()})
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from domain.facts import Call, Receipt, Simulation
-from domain.mandates.mandate import OPEN_AGENT, Mandate, Signed, Status
-from domain.mandates.states import Action, moved
-from domain.mandates.terms import typed_data
+from domain.facts import Call, Receipt, Simulation, VaultLog, VaultState
+from domain.mandates.mandate import Mandate, Signed, Status
 from domain.money import ZERO, Usdc
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
@@ -17,13 +15,22 @@ from domain.rules.reverts import reverts
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
-from tools.call.case import Facts, chain_if_named, gather_mandate, named_chain
+from tools.call.case import (
+    Facts,
+    chain_if_named,
+    gather_mandate,
+    named_chain,
+    signed_digest,
+)
 from tools.call.fields import OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.call.shapes import Simulated, simulated
+from tools.keeper.attach import attach
 from tools.keeper.intake import take_receipt
 from tools.mandates.sponsorship import Capabilities, capabilities
 from tools.mandates.terms import MandateOnly, signed_terms
+
+YOUNG: Final = "The vault is new and the chain may still take it back: wait till it is deep. "
 
 
 class CallOut(Gives):
@@ -65,9 +72,12 @@ class FundCall(Call):
 
 
 class FundOut(Gives):
-    """How USDC gets into the vault; `room` is what may still be deposited."""
+    """How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
+    vault's creation is not deep enough in the chain, and may still be reorganised away.
+    """
 
     vault_address: str
+    provisional: bool
     chain_id: int
     usdc: str
     room: Usdc
@@ -162,37 +172,60 @@ def mined(receipt: Receipt | None) -> Receipt:
     return receipt
 
 
-def attach(uow: UnitOfWork, ask: Ask[ByTx, Facts]) -> Reply:
-    """Attach the vault out of the creation's own log."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Creation:
+    """The transaction that was named, and the factory's log of the vault of these terms."""
+
+    receipt: Receipt | None = None
+    made: VaultLog | None = None
+
+
+async def gather_creation(deps: Deps, caller: Caller, asked: ByTx) -> Creation:
+    """Read the receipt; where somebody else's transaction made the vault, look for it."""
+    m = await peek(deps, caller, asked.public_id)
+    chain = deps.chains.get(m.chain_id)
+    receipt, digest = await chain.receipt(asked.tx_hash.lower()), signed_digest(chain, m)
+    if receipt is None or not receipt.ok or digest is None:
+        return Creation(receipt=receipt)
+    own = (g for g in receipt.logs if g.name == "MandateCreated" and g.address == chain.factory)
+    made = next((g for g in own if g.args["digest"] == digest), None)
+    if made is None and chain.factory is not None:
+        made = await chain.creation(m.public_id, digest, receipt.block)
+    return Creation(receipt=receipt, made=made)
+
+
+def look(uow: UnitOfWork, ask: Ask[ByTx, Creation]) -> Reply:
+    """Attach the vault now, where the chain has it; the reader attaches it too, in time."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    signed = signed_terms(m, "attaching a vault")
+    signed_terms(m, "attaching a vault")
     chain = named_chain(ask, m)
-    receipt = mined(ask.facts.receipt)
-    digest = chain.digest(
-        typed_data(signed.message, signed.version, signed.chain_id, signed.verifying_contract)
-    )
-    made = [
-        g
-        for g in receipt.logs
-        if g.name == "MandateCreated" and g.address == chain.factory and g.args["digest"] == digest
-    ]
-    if not made:
+    receipt, made = mined(ask.facts.receipt), ask.facts.made
+    if made is None or made.args["digest"] != signed_digest(chain, m):
         raise Refused(
             refusal("vault_mismatch", why="it did not create this mandate's vault at our factory")
         )
-    vault = str(made[0].args["vault"])
+    vault, block = str(made.args["vault"]), made.block.number
     if m.vault_address is not None:
         if m.vault_address.lower() != vault.lower():
             raise Refused(refusal("vault_mismatch", why="another vault is attached"))
         return Reply(200, {"mandate": m.attributes()})
-    m = replace(m, status=moved(m, Action.ATTACH), vault_address=vault)
-    # Terms that name nobody leave the vault without an agent until the owner sets the one that
-    # accepted.
-    if signed.message.get("agent") == OPEN_AGENT:
-        m = replace(m, paused_at=ask.now)
-    uow.mandates.save(m)
-    uow.chainlog.add_vault(m.chain_id, vault, digest, receipt.block.number)
+    m = attach(uow, ask.now, m, vault)
+    uow.chainlog.add_vault(m.chain_id, vault, str(made.args["digest"]), block)
+    if receipt.depth + receipt.block.number - block >= chain.confirmations:
+        uow.chainlog.vault_is_deep(m.chain_id, vault)
+    read = uow.chainlog.cursor(m.chain_id)
+    if read is not None and block <= read.block:
+        uow.chainlog.read_again(m.chain_id, vault, block)
     return Reply(200, {"mandate": take_receipt(uow, ask, chain, m, receipt).attributes()})
+
+
+def provisional(uow: UnitOfWork, chain: Chain, m: Mandate, vault: VaultState | None) -> bool:
+    """True while a reorganisation within the confirmations could still take the vault away."""
+    known = uow.chainlog.vault(m.chain_id, m.vault_address or "")
+    if known is None or (vault is not None and not vault.exists):
+        return True
+    aged = vault is not None and vault.block.number - known.block >= chain.confirmations
+    return not known.deep and not aged
 
 
 def _fund_call(step: Literal["approve", "deposit"], c: Call) -> FundCall:
@@ -231,14 +264,16 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
             chain.vault_call(m.vault_address, "deposit", amount), sender=m.owner_address
         )
         calls = [_fund_call("approve", approve), _fund_call("deposit", deposit)]
+    young = provisional(uow, chain, m, vault)
     best = {
         "way": "deposit",
-        "text": "Send both calls from the owner's wallet. USDC that reaches the vault by a plain "
-        "transfer is booked by sync().",
+        "text": (YOUNG if young else "") + "Send both calls from the owner's wallet. USDC that "
+        "reaches the vault by a plain transfer is booked by sync().",
         "sync_call": replace(chain.vault_call(m.vault_address, "sync"), sender=m.owner_address),
     }
     told = {
         "vault_address": m.vault_address,
+        "provisional": young,
         "chain_id": m.chain_id,
         "usdc": chain.usdc,
         "room": room,
@@ -272,13 +307,13 @@ OPERATIONS: Final = (
     Operation(
         name="owner_vault_attach",
         title="Attach the vault",
-        summary="Attach the vault from the creation transaction's chain log.",
+        summary="Look for the vault now, and attach it from the factory's own log.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/vault"),
         takes=ByTx,
         gives=MandateOnly,
-        handler=attach,
-        gather=gather_receipt,
+        handler=look,
+        gather=gather_creation,
         writes=True,
         idempotent=True,
         refusals=(

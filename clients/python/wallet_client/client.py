@@ -789,7 +789,7 @@ class WalletClient(Transport):
         )
 
     async def owner_vault_attach(self, *, public_id: str, tx_hash: str) -> models.MandateOnly:
-        """Attach the vault from the creation transaction's chain log."""
+        """Look for the vault now, and attach it from the factory's own log."""
         return await self.ask(
             "POST",
             f"/wallet/mandates/{public_id}/vault",

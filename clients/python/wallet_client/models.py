@@ -3309,13 +3309,15 @@ class Flows(BaseModel):
 
 class FundOut(BaseModel):
     """
-    How USDC gets into the vault; `room` is what may still be deposited.
+    How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
+    vault's creation is not deep enough in the chain, and may still be reorganised away.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
     vault_address: str
+    provisional: bool
     chain_id: int
     usdc: str
     room: Annotated[

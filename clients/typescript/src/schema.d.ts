@@ -1487,7 +1487,7 @@ export interface paths {
         put?: never;
         /**
          * Attach the vault
-         * @description Attach the vault from the creation transaction's chain log.
+         * @description Look for the vault now, and attach it from the factory's own log.
          */
         post: operations["owner_vault_attach"];
         delete?: never;
@@ -3184,9 +3184,13 @@ export interface components {
             /** @enum {string} */
             step: "approve" | "deposit";
         };
-        /** @description How USDC gets into the vault; `room` is what may still be deposited. */
+        /**
+         * @description How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
+         *     vault's creation is not deep enough in the chain, and may still be reorganised away.
+         */
         FundOut: {
             vault_address: string;
+            provisional: boolean;
             chain_id: number;
             usdc: string;
             room: components["schemas"]["Usdc"];

@@ -1,0 +1,228 @@
+"""Reading one chain into the ledger: what the reader brings, what a reorganisation takes back, and
+what has to be read again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from chain.reader import Cursor, Read, Reader, Reorged
+from domain.facts import BlockStamp, VaultLog
+from domain.times import timestamp
+from storage.rows.chainlog import Cursor as KeptCursor
+from storage.rows.chainlog import Staged
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Deps
+from tools.call.switches import switches
+from tools.keeper.intake import Desk, Unsure, detach, ingest, vanished
+
+log = logging.getLogger("wallet.reading")
+_Work = Callable[["Asked", datetime, UnitOfWork], None]
+STEPS_A_ROUND: Final = 200
+
+
+@dataclass(slots=True)
+class Asked:
+    """What the chain itself said of transactions and vaults that the logs at hand leave in doubt.
+
+    Shapes: `transactions` hold the logs of each, none where it is in no block that stands;
+    `vaults` whether each is there.
+    """
+
+    transactions: dict[str, tuple[VaultLog, ...]] = field(default_factory=dict)
+    vaults: dict[str, bool] = field(default_factory=dict)
+
+    def told(self, logs: Sequence[VaultLog], high: int) -> list[VaultLog]:
+        """The logs up to a block, those of the transactions asked for as the chain says."""
+        found = [g for g in logs if g.tx_hash not in self.transactions]
+        for own in self.transactions.values():
+            found += [g for g in own if g.block.number <= high]
+        return sorted(found, key=lambda g: (g.block.number, g.log_index))
+
+
+class Reading:
+    """One chain's reading; the resume point moves in the transaction that stores what was read."""
+
+    def __init__(self, deps: Deps, reader: Reader):
+        self.deps, self.reader, self.chain = deps, reader, reader.chain
+
+    async def on(self) -> None:
+        """Read on until there is nothing new."""
+        for _ in range(STEPS_A_ROUND):
+            if not await self.step():
+                return
+
+    async def step(self) -> bool:
+        """One step; False where there was nothing to do.
+
+        Errors: `chain_unavailable`.
+        """
+        chain_id = self.chain.chain_id
+        kept, vaults, again = await self.deps.store.read(
+            lambda uow: (
+                uow.chainlog.cursor(chain_id),
+                uow.chainlog.vaults(chain_id),
+                uow.chainlog.to_read_again(chain_id),
+            )
+        )
+        told = await self.reader.step(Cursor(kept.block, kept.hash) if kept else None, vaults)
+        if isinstance(told, Reorged):
+            await self._rewind(told)
+            return True
+        if told is not None:
+            await self._surely(partial(self._store, told))
+        elif kept is not None and again:
+            await self._again(kept, dict(again))
+        return told is not None
+
+    async def _surely(self, work: _Work) -> None:
+        """Do a piece of work in one transaction; where it is not sure what the chain has, the chain
+        is asked, and it begins again.
+        """
+        asked = Asked()
+        while True:
+            now = self.deps.clock.now()
+            try:
+                return await self.deps.store.write(partial(work, asked, now))
+            except Unsure as doubt:
+                open_ = doubt.transactions - asked.transactions.keys()
+                vaults = doubt.vaults - asked.vaults.keys()
+                if not open_ and not vaults:
+                    raise
+                for tx_hash in sorted(open_):
+                    asked.transactions[tx_hash] = await self._logs_of(tx_hash)
+                if vaults:
+                    asked.vaults |= await self._are_there(vaults)
+
+    async def _are_there(self, vaults: Collection[str]) -> dict[str, bool]:
+        """Whether vaults are there, by what most of the nodes say."""
+        states = await self.chain.vault_states(sorted(vaults), agreed=True)
+        if any(v not in states for v in vaults):
+            raise self.chain.node().unavailable("a vault does not answer")
+        return {v: states[v].exists for v in vaults}
+
+    async def _logs_of(self, tx_hash: str) -> tuple[VaultLog, ...]:
+        receipt = await self.chain.receipt(tx_hash)
+        if receipt is None or not receipt.ok:
+            return ()
+        here = await self.chain.block(receipt.block.number)
+        return receipt.logs if here is not None and here.hash == receipt.block.hash else ()
+
+    async def _rewind(self, told: Reorged) -> None:
+        """Go back to the newest remembered block that still stands; what is above it is compared
+        when it is read again.
+        """
+        chain_id = self.chain.chain_id
+        remembered = await self.deps.store.read(lambda uow: uow.chainlog.blocks(chain_id))
+        ground = await self.reader.still_there(remembered)
+        now = self.deps.clock.now()
+
+        def work(uow: UnitOfWork) -> None:
+            was = uow.chainlog.cursor(chain_id)
+            deep = min(was.deep if was else ground.block, ground.block)
+            uow.chainlog.forget_above(chain_id, ground.block)
+            uow.chainlog.set_cursor(
+                chain_id, ground.block, ground.hash, told.head.number, deep, now
+            )
+
+        log.warning("chain %s was reorganised above block %s", chain_id, ground.block)
+        await self.deps.store.write(work)
+
+    def _store(self, told: Read, asked: Asked, now: datetime, uow: UnitOfWork) -> None:
+        chain_id, chainlog = self.chain.chain_id, uow.chainlog
+        kept = chainlog.cursor(chain_id)
+        if kept is not None and (kept.block, kept.hash) != (told.since.block, told.since.hash):
+            return  # another process read on, or went back
+        made = [g for g in told.logs if g.name == "MandateCreated"]
+        for g in told.logs:
+            chainlog.stage(chain_id, staged(g))
+        for g in made:
+            chainlog.add_vault(
+                chain_id, str(g.args["vault"]), str(g.args["digest"]), g.block.number
+            )
+        self._unmade(uow, now, told, {str(g.args["vault"]).lower() for g in made}, asked)
+        blocks = [(b.number, b.hash) for b in told.blocks]
+        chainlog.remember_blocks(chain_id, blocks, told.head.number - self.reader.window)
+        was = kept.deep if kept is not None else told.since.block
+        high = max(min(told.head.number - self.chain.confirmations, told.cursor.block), was)
+        logs = asked.told([log_of(s) for s in chainlog.take_staged(chain_id, high)], high)
+        desk, sure = self._desk(uow, now), asked.transactions.keys()
+        vanished(uow, desk, chain_id, range(was + 1, high + 1), logs, sure)
+        ingest(uow, desk, self.chain, logs, sure)
+        chainlog.set_cursor(
+            chain_id, told.cursor.block, told.cursor.hash, told.head.number, high, now
+        )
+
+    def _unmade(
+        self, uow: UnitOfWork, now: datetime, told: Read, made: Collection[str], asked: Asked
+    ) -> None:
+        """Let go of vaults that were made in the blocks just read, and are not any more."""
+        chain_id, last = self.chain.chain_id, told.cursor.block
+        there = uow.chainlog.vaults_in(chain_id, told.since.block + 1, last)
+        doubt = [v for v in there if v.address not in made]
+        held = {v.address: uow.mandates.by_vault(chain_id, v.address, lock=True) for v in doubt}
+        unknown = {a for a, m in held.items() if m is not None and a not in asked.vaults}
+        if unknown:
+            raise Unsure((), unknown)
+        for address, m in held.items():
+            if m is not None and asked.vaults[address]:
+                uow.chainlog.move_vault(chain_id, address, last + 1)
+                continue
+            uow.chainlog.forget_vault(chain_id, address)
+            if m is not None:
+                log.warning("the vault of %s was reorganised away", m.public_id)
+                detach(uow, self._desk(uow, now), m)
+
+    async def _again(self, kept: KeptCursor, vaults: Mapping[str, int]) -> None:
+        """Read the logs of some vaults once more, up to where the ledger was compared."""
+        low = min(vaults.values())
+        logs = await self.reader.logs_of(vaults, low, kept.block) if low <= kept.block else []
+        await self._surely(partial(self._told_again, kept, vaults, logs))
+
+    def _told_again(
+        self,
+        kept: KeptCursor,
+        vaults: Mapping[str, int],
+        logs: Sequence[VaultLog],
+        asked: Asked,
+        now: datetime,
+        uow: UnitOfWork,
+    ) -> None:
+        chain_id = self.chain.chain_id
+        if uow.chainlog.cursor(chain_id) != kept:
+            return  # the reader moved: what was read may not be what it stands on
+        for g in logs:
+            if g.block.number > kept.deep:
+                uow.chainlog.stage(chain_id, staged(g))
+        deep = [g for g in logs if g.block.number <= kept.deep]
+        known = asked.told(deep, kept.deep)
+        ingest(uow, self._desk(uow, now), self.chain, known, asked.transactions.keys())
+        for address in vaults:
+            uow.chainlog.read_again(chain_id, address, None)
+
+    def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
+        return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
+
+
+def staged(g: VaultLog) -> Staged:
+    """A log as it waits until its block is deep enough."""
+    body = {
+        "name": g.name,
+        "address": g.address,
+        "mandate": g.mandate,
+        "args": dict(g.args),
+        "at": timestamp(g.block.at),
+    }
+    return Staged(g.block.number, g.block.hash, g.tx_hash, g.log_index, g.address, body)
+
+
+def log_of(s: Staged) -> VaultLog:
+    """The log that waited."""
+    b = s.body
+    stamp = BlockStamp(s.block_number, s.block_hash, datetime.fromisoformat(b["at"]))
+    return VaultLog(b["name"], b["address"], b["mandate"], b["args"], s.tx_hash, s.log_index, stamp)

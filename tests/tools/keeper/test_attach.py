@@ -1,0 +1,197 @@
+"""A vault belongs to the mandate whose terms it was made of: whoever sent the creation, whenever it
+is looked for, and as long as the chain has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chain.evm import EvmChains
+from chain.reader import Reader
+from domain.facts import Call
+from server.reading import Reading
+from storage.unit_of_work import UnitOfWork
+from storage.verify import verify
+from tests.world import CHAIN_ID, Mandated, World, drafted, signed, working
+from tools.call.asking import ask_of
+from tools.keeper.intake import take_receipt
+
+pytestmark = pytest.mark.anyio
+
+
+def reading(world: World, confirmations: int = 0) -> Reading:
+    chains = EvmChains([world.evm.facts(confirmations=confirmations)])
+    world.wallets.append(chains)  # type: ignore[arg-type]  # closed with the wallets
+    world.deps = replace(world.deps, chains=chains)
+    return Reading(world.deps, Reader(chains.get(CHAIN_ID)))
+
+
+async def create(world: World, m: Mandated, by: Any = None) -> str:
+    call = (await m.as_owner("owner_create_call")).body["call"]
+    ok, tx = await world.mined(by or m.owner_wallet, call)
+    assert ok
+    return tx
+
+
+async def deposit(world: World, m: Mandated, amount: str) -> str:
+    await world.mint(m.owner_wallet.address, amount)
+    for call in (await m.as_owner("owner_fund", amount=amount)).body["calls"]:
+        ok, tx = await world.mined(m.owner_wallet, call)
+        assert ok
+    return tx
+
+
+async def vault_of(m: Mandated) -> str | None:
+    told: str | None = (await m.read())["mandate"]["vault_address"]
+    return told
+
+
+async def test_the_reader_attaches_a_vault_that_nobody_told_of(world: World) -> None:
+    m, reads = await signed(world), reading(world)
+    await create(world, m, by=world.wallet())
+    await reads.on()
+    assert await vault_of(m)
+    await deposit(world, m, "400")
+    await reads.on()
+    told = await m.read()
+    assert (told["mandate"]["status"], told["progress"]["cash"]) == ("working", "400.000000")
+
+
+async def test_a_front_runners_creation_is_attached_by_the_owners_own_transaction(
+    world: World,
+) -> None:
+    m = await signed(world)
+    call = (await m.as_owner("owner_create_call")).body["call"]
+    await world.mined(world.wallet(), call)
+    ok, second = await world.mined(m.owner_wallet, call)
+    assert ok
+    told = await m.as_owner("owner_vault_attach", tx_hash=second)
+    assert told.status == 200, told.body
+    assert told.body["mandate"]["vault_address"]
+
+
+async def test_another_mandates_creation_attaches_nothing(world: World) -> None:
+    m, other = await signed(world), await signed(world)
+    tx = await create(world, other)
+    told = await m.as_owner("owner_vault_attach", tx_hash=tx)
+    assert told.body["error"] == "vault_mismatch"
+
+
+async def test_what_happened_before_the_owner_looked_is_not_lost(world: World) -> None:
+    """The reader passed a deposit of 100 while nobody had signed the terms here."""
+    m = await drafted(world)
+    told = (await m.as_owner("owner_terms")).body
+    reads = reading(world)
+    signature = m.owner_wallet.sign_typed(told["typed_data"])
+    chain = world.deps.chains.get(CHAIN_ID)
+    mandate = await world.store.read(lambda uow: uow.mandates.get(m.id))
+    assert mandate is not None
+    message = told["typed_data"]["message"]
+    made = chain.create_call(message, mandate.allowed_targets, signature)
+    vault = await chain.predict_vault(message, mandate.allowed_targets)
+    await world.mined(world.wallet(), vars_of(made))
+    await world.mint(vault, "100")
+    await world.mined(m.owner_wallet, vars_of(chain.vault_call(vault, "sync")))
+    await reads.on()
+    assert await vault_of(m) is None
+    assert (await m.as_owner("owner_sign", signature=signature)).status == 200
+    assert await vault_of(m) == vault
+    await reads.on()
+    seen = await m.read()
+    assert (seen["mandate"]["status"], seen["progress"]["cash"]) == ("working", "100.000000")
+    assert (await verify(world.store)).ok
+
+
+def vars_of(call: Call) -> dict[str, Any]:
+    return {"chain_id": call.chain_id, "to": call.to, "data": call.data, "value": call.value}
+
+
+async def test_fund_says_that_a_young_vault_is_provisional(world: World) -> None:
+    m, reads = await signed(world), reading(world, confirmations=3)
+    tx = await create(world, m)
+    assert (await m.as_owner("owner_vault_attach", tx_hash=tx)).status == 200
+    told = (await m.as_owner("owner_fund")).body
+    assert told["provisional"] is True
+    assert told["best_way"]["text"].startswith("The vault is new")
+    for _ in range(4):
+        world.evm.chain.mine()
+    await reads.on()
+    assert (await m.as_owner("owner_fund")).body["provisional"] is False
+
+
+@pytest.mark.parametrize("confirmations", [0, 3])
+async def test_a_reorganised_creation_gives_the_create_call_back(
+    world: World, confirmations: int
+) -> None:
+    m, reads = await signed(world), reading(world, confirmations)
+    tx = await create(world, m)
+    assert (await m.as_owner("owner_vault_attach", tx_hash=tx)).status == 200
+    assert (await m.as_owner("owner_create_call")).body["error"] == "wrong_status"
+    await reads.on()
+    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
+    world.evm.chain.mine()
+    await reads.on()
+    assert await vault_of(m) is None
+    assert (await m.as_owner("owner_create_call")).body["configured"] is True
+    await create(world, m)
+    for _ in range(confirmations + 1):
+        world.evm.chain.mine()
+    await reads.on()
+    assert await vault_of(m)
+
+
+async def test_a_stop_that_never_happened_leaves_a_live_mandate(world: World) -> None:
+    m, reads = await working(world), reading(world)
+    await reads.on()
+    call = (await m.as_owner("owner_stop_call")).body["call"]
+    ok, tx = await world.mined(m.owner_wallet, call)
+    assert ok
+    assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).body["mandate"]["status"] == "stopped"
+    await reads.on()
+    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
+    world.evm.chain.mine()
+    await reads.on()
+    told = (await m.read())["mandate"]
+    assert (told["status"], told["paused"]) == ("working", False)
+    assert (await verify(world.store)).ok
+
+
+async def test_a_claim_waits_again_when_its_row_is_reorganised_away(world: World) -> None:
+    m, reads = await working(world), reading(world)
+    await reads.on()
+    told = await m.execute("10")
+    ok, tx = await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
+    assert ok
+    await m.as_agent("mandate_report_event", kind="buy", amount_usdc="10", tx_hash=tx)
+    await reads.on()
+    assert (await m.read())["progress"]["pending_claims"]["count"] == 0
+    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
+    world.evm.chain.mine()
+    await reads.on()
+    seen = (await m.read())["progress"]
+    assert (seen["pending_claims"]["count"], seen["cash"]) == (1, "500.000000")
+
+
+async def test_a_receipt_of_a_block_that_is_gone_is_not_believed(world: World) -> None:
+    """A node behind still tells of the branch that the reader left."""
+    m, reads = await working(world), reading(world)
+    told = await m.execute("10")
+    ok, tx = await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
+    assert ok
+    chain = world.deps.chains.get(CHAIN_ID)
+    old = await chain.receipt(tx)
+    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
+    await reads.on()
+
+    def late(uow: UnitOfWork) -> None:
+        mandate = uow.mandates.get(m.id, lock=True)
+        assert mandate is not None
+        assert old is not None
+        ask = ask_of(uow, world.deps, m.owner, world.clock.now())
+        take_receipt(uow, ask, chain, mandate, old)
+
+    await world.store.write(late)
+    assert (await m.read())["progress"]["cash"] == "500.000000"
