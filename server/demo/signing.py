@@ -100,6 +100,10 @@ async def _acts(
     ok, tx = await agent.execute(told)
     s.story.hold(f"executeApproved puts 90 USDC into the market: {tx}", truth=ok)
     await _reverts(s, chain, agent, told, "the same once more", "ApprovalUsed")
+    stop = await s.owner.ask("GET", path + "/stop-call")
+    closed = {"tx_hash": await _sends(owner, stop["call"])}
+    now = await s.owner.ask("POST", path + "/vault-tx", closed)
+    s.story.same("the owner stops it; the mandate is", now["mandate"]["status"], "stopped")
 
 
 async def _reverts(
