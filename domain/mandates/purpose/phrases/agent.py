@@ -47,6 +47,23 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i'd | i would | i will | i'll ) pay ( you )? PCT <gain> ( to ( the agent | you ) )?
         charge ( me )? PCT <gain>
         ( i will | i'll | we | we'll | i ) pay PCT <gain> to ( the agent | you )
+        PCT <gain> ( for you | for the agent | to you | to the agent | for the bot | as your fee |
+            as fee | as the agent fee | as your cut | as your share | as your reward | as agent fee
+            | as a fee | as commission | is yours | are yours | is your fee | is your cut | is your
+            share | is your reward | goes to you | will go to you | will be yours | is yours to keep
+            )
+        ( your | the | agent | agent's | the agent's | my agent's | the bot's ) ( fee | cut | share
+            | commission | reward | pay | compensation | payment | performance fee | success fee |
+            incentive ) ( is | : | = | will be | should be | shall be | would be | equals | is going
+            to be | is set at | is fixed at | - ) PCT ( <gain> )?
+        ( <you> | you | the agent ) ( can | may | will | get to | gets to | are allowed to | is
+            allowed to | are entitled to | is entitled to | should ) ( keep | take | have | receive
+            | earn | charge | get )? PCT <gain> ( for itself | for yourself | as ( a | your | its |
+            the )? ( fee | reward | cut | commission | pay | share ) )?
+        ( in return | for your work | for this | as a reward | as payment | as your reward | as your
+            fee | in exchange | as compensation | as a fee | for your trouble | for its work ) ,? (
+            you | the agent | it ) ( get | gets | keep | keeps | receive | receives | earn | earns |
+            take | takes | will get | may keep | can keep ) PCT <gain>
     """,
     "no_fee": """
         ( there is | there's | with | you get | the agent gets | i pay | we pay | pay )? ( no |
@@ -150,6 +167,59 @@ PHRASES: Final[Mapping[str, str]] = {
         <ask> before ( you | it | the agent ) ( spend | spends | pay | pays | trade | trades | use
             | uses ) ( <over> ) <amt> ( at once | in one go | at a time | on anything )?
         ( approvals | approval | permission ) ( above | over ) <amt>
+        ( if | when | whenever ) ( <you> | something | anything | it | a <act> | an <act> | any
+            <act> | one <act> | the <act> | the price | the amount ) ( want | wants | plan | plans |
+            need | needs | wish | wishes | would like | 'd like | intend | intends | have | has )? (
+            to )? ( spend | spends | pay | trade | use | go | buy | be | is | costs | cost | would
+            cost | goes | comes to | exceeds | needs | would be ) ( anything | something )? ( <over>
+            | beyond )? <amt> ( <per_act> | on anything | for something | on something | on one
+            thing )? ,? ( then )? ( please | always | you must | first | just )? ( <ask> )
+        ( i'll | i will | i ) ( approve | sign off on | ok ) ( anything | everything | any <act> |
+            every <act> | all <acts> | <acts> | any <acts> ) ( <over> ) <amt> ( myself | personally
+            | by hand | manually )
+        ( approval | approvals | asking | permission | sign off | confirmation | my approval | owner
+            approval | manual approval ) ( required | needed | necessary )? ( : | - | is | is
+            required | is needed | only | starts | threshold )? ( for )? ( anything | everything |
+            any <act> | <acts> | amounts )? ( <over> ) <amt>
+        ( <acts> | anything | everything | any <acts> | all <acts> | any <act> | every <act> | each
+            <act> | spending | any amount | amounts | any spending | any payment | any expense |
+            expenses ) ( <over> ) <amt> ( <needs> | have to have | has to have | must have | should
+            have | should get | has to get | wants | calls for | call for ) ( <approval> ) ( first |
+            please | from me | from me first | beforehand | before you do it | in advance )?
+        ( <acts> | anything | everything | any <acts> | all <acts> | any <act> | every <act> | each
+            <act> | any amount | amounts | any spending | any expense | expenses ) ( <over> ) <amt>
+            ( must | has to | have to | should | needs to | need to | shall | is to | are to | will
+            have to ) ( first )? ( be approved | be confirmed | be okayed | be signed off | be
+            cleared | be authorised | be authorized | be checked with me | be run past me | come to
+            me | come past me | go past me | go through me | wait for me | be put to me | be green
+            lit ) ( by me | with me | by the owner )? ( first | beforehand | in advance )?
+        ( <acts> | anything | everything | any <acts> | all <acts> | any <act> | every <act> |
+            amounts ) ( <over> ) <amt> ( only )? ( with | after | once i give | if i give | when you
+            have | subject to ) <approval> ( first )?
+        ( <ask> ) ( before | prior to | for | about | when | if | on ) ( <acts> | any <acts> | all
+            <acts> | any <act> | every <act> | each <act> | a <act> | making any <act> | making a
+            <act> | placing any <act> | placing a <act> | placing <acts> | making <acts> ) ( ( of |
+            for | worth | costing | that cost | that costs | that are | that is | which are | larger
+            | bigger ) )? ( <over> ) <amt>
+        ( <ask> ) ( before | prior to | when | if | whenever ) ( spending | paying | using | you
+            spend | you pay | you use | you go | going | committing | you commit | it spends | it
+            pays | something costs | anything costs | it costs | you're spending | you are spending
+            | you want to spend | you'd spend | you would spend ) ( anything | something | amounts |
+            sums )? ( <over> ) <amt> ( <per_act> | on anything | on something | for anything | for
+            one thing | on any one thing )?
+        ( i | we ) ( want | need | would like | 'd like | wish | insist on | must | have ) ( to )? (
+            be asked | be consulted | be contacted | be called | give the ok | give my ok | say yes
+            | see | decide | have a say | give approval | give my approval | green light | be asked
+            for approval | have the final say ) ( about | before | for | on | to | first for )? (
+            anything | everything | any <act> | every <act> | <acts> | any <acts> | all <acts> | you
+            spend | you pay | spending | any spending | anything that costs | anything costing )? (
+            <over> ) <amt>
+        ( you | the agent | it | the bot ) ( needs | need | requires | require | must have | must
+            get | has to get | have to get | must seek | has to ask for | have to ask for | must ask
+            for | should get | should ask for | needs to get | need to get ) <approval> ( for |
+            before | on | above | to spend | to pay | to go | if it is | when )? ( anything |
+            everything | any <act> | every <act> | <acts> | any <acts> | all <acts> | amounts |
+            spending )? ( <over> ) <amt>
     """,
     "ask_from": """
         ( <ask> | always <ask> ) ( <objw> ){0,6} <amt> ( or | and ) ( more | above | up | over |
@@ -181,6 +251,16 @@ PHRASES: Final[Mapping[str, str]] = {
         ( let it | let the agent | let the bot | it can | it may | the agent can | the agent may |
             you can | you may ) ( trade | act | decide | work | operate | run ) on ( its | your )
             own
+        ( no | zero ) ( approvals | approval | sign off | confirmation | permission | check ins ) (
+            needed | required | necessary ) ( from me | at all | please )?
+        ( you | the agent | it ) ( do not | don't | doesn't | does not | needn't | need not | never
+            ) ( need | have to | needs | has to | need to | needs to )? ( ask | ask me | my approval
+            | my permission | approval | permission | ask for approval | ask for permission | check
+            with me | an approval | my ok | my okay ) ( for anything | at all | about anything |
+            ever )
+        ( everything | all of it | all <acts> | all trades ) ( is | are | can be | may be | goes ) (
+            pre approved | done without asking | done without approval | done without my approval |
+            made without asking | made without approval )
     """,
     "ask_always": """
         ( please )? ( always )? ( <ask> ) ( every time | each time | always | for everything |

@@ -69,6 +69,38 @@ PHRASES: Final[Mapping[str, str]] = {
         be careful ( about | with ) ( losses | risk | risks | fees )
         ( low | minimal | little ) risk ( only | please )?
         ( do not | don't ) ( chase | gamble | overtrade )
+        ( otherwise | for the rest | for everything else | apart from that | beyond that | other
+            than that ) ,? ( you | the agent | it )? ( just | simply )? ( go ahead | act freely |
+            you're free | you are free | do as you like | do as you see fit | carry on | do your
+            thing | use your judgement | use your judgment | use your best judgement | use your best
+            judgment | use your own judgement | it's up to you | its up to you | it is up to you |
+            your call | be my guest )
+        ( use | trust ) your ( own | best )? ( judgement | judgment | instincts | head | brain )
+        ( keep | take | run | have ) ( the | a | any )? ( risk | risks | costs | gas | fees | gas
+            costs | risk level | volatility ) ( low | small | minimal | down | to a minimum | as low
+            as possible | very low | reasonable | moderate )
+        ( avoid | stay away from | no | skip ) ( big | large | huge | unnecessary | crazy | needless
+            | silly | risky | shady | high | too much )? ( risks | risk | gambles | bets | memecoins
+            | meme coins | leverage | shitcoins | scams | stuff | coins | things | moves | trades |
+            tokens )
+        ( do not | don't | never ) ( take | do | make | run | touch ) ( any | big | large | huge |
+            unnecessary | crazy | needless | silly | too much | too many | high | too big a )? (
+            risks | risk | gambles | bets | memecoins | meme coins | leverage | shitcoins | scams |
+            risky stuff | crazy stuff | stupid bets | stupid stuff | stupid things | silly things |
+            wild bets )
+        ( capital preservation | safety | preservation | safety first | protecting my capital |
+            protecting capital | low risk | slow and steady ) ( is | comes | matters ) ( key | first
+            | the priority | my priority | important | most important | what matters | everything )
+        ( low | medium | moderate | high | minimal | very low ) risk ( appetite | profile |
+            tolerance | strategy | approach | please | is fine | is ok | only )?
+        ( be | stay | remain | play it ) ( safe | careful | cautious | prudent | frugal | thrifty |
+            sensible | disciplined | reasonable | moderate | conservative )
+        ( nothing | no ) ( fancy | crazy | risky | exotic | wild | silly )
+        ( slow and steady | safety first | better safe than sorry | good luck | have fun | let's go
+            | off you go | get to work | go for it | surprise me | happy hunting | happy trading |
+            do your best | make me proud | make it count | that's all | that is all | that's
+            everything | nothing else | details below | see below | as follows | thanks in advance |
+            many thanks | cheers | thx | ty | best regards | kind regards | regards )
     """,
     "lead": """
         ( please | also | and also | then | make sure to | make sure you | make sure that | make
@@ -103,6 +135,27 @@ PHRASES: Final[Mapping[str, str]] = {
         ( for this job | for this | for that | a mandate | for the job | for this task | in this
             job | my wish | my plan ) ( : )?
         ( trade like a pro | spend it wisely | be smart ) :
+        ( a | my | our | this is a | just a )? ( W ){0,2} ( test | trial | experiment | pilot |
+            project | test run | trial run | mandate | agent | bot | hobby | side project | job |
+            task | brief | mission | plan | request | setup | budget rules ) :
+        ( a | my | our | this is a | just a | just ) ( small | little | short | first | quick | tiny
+            | simple | weekend | weekly | hobby | side )? ( test | trial | experiment | pilot |
+            project | test run | trial run | side project | hobby project )
+        ( hello | hi | hey | dear | morning | good morning | good evening | good day | greetings |
+            yo ) ( there | agent | bot | team | buddy | friend | all | robot | assistant | mate )? (
+            : | ! )?
+        ( let's say | say | basically | essentially | obviously | naturally | as always | as usual |
+            same as always | to be clear | to be safe | for clarity | for safety | importantly |
+            most importantly | above all | also please | one more thing | last thing | one last
+            thing | oh and | ah and | p.s | ps | fyi ) ( : )?
+        ( my | the | your | our )? ( limits | rules | conditions | terms | constraints | boundaries
+            | requirements | wishes | instructions | caps | guardrails | parameters | guidelines |
+            spending rules | spending limits | budget | money | numbers | the numbers | safety |
+            safety rules | risk rules | risk | approvals | the money side | controls | restrictions
+            ) ( are | are as follows | are simple | are these )? :
+        ( i want the | i want a | i'd like a | i would like a | i'd like the | use a | have a | put
+            a | there should be a | there is a | there's a | i set a | apply a | i need a | we want
+            a | we need a | give it a | set | let there be a )
     """,
     "must": """
         ( you must | you have to | the agent must | the agent has to | it must | it has to | you
@@ -124,6 +177,13 @@ PHRASES: Final[Mapping[str, str]] = {
             safely | steadily | well )
         ( , not more | no more | and no more | and not more | not a cent more | for now | to
             begin with | at the start )
+        ( for real | strictly | always | in any case | either way | under all circumstances | no
+            matter what happens | whatever happens | please and thank you | if you can | as best you
+            can | responsibly please | thx | ty | cheers | mate | buddy | and that's it | and that's
+            all | that's it | that's all | and nothing else | and nothing more | nothing more |
+            right away )
+        ( but | and ) ( no more | not more | nothing more | not a dollar more | not a penny more |
+            not one dollar more | not a cent more | no higher | that's it | that's all )
     """,
     "purpose": """
         ( please | i want you to | i would like you to | i'd like you to | your task is to | your
@@ -154,5 +214,8 @@ PHRASES: Final[Mapping[str, str]] = {
     "closing": """
         , ( no more | not more | and no more | nothing else | that is all | that's all | that's it
             | not a cent more | not a penny more )
+        , ( but | and )? ( no more | not more | nothing more | not a dollar more | no higher | no
+            more than that | that's the limit | that's the max | hard limit | hard cap | strictly |
+            strict | period | full stop )
     """,
 }

@@ -166,6 +166,66 @@ PHRASES: Final[Mapping[str, str]] = {
             )? more than MONEY ( in total | altogether | overall )?
         ( i set | set | i put | i fix ) the budget ( at | to ) <amt>
         ( not a penny more than | not a cent more than ) MONEY ( in total )?
+        ( <my> )? ( <totnoun> ) ( for ( this | everything | you | the agent | it | the whole thing |
+            all of it | <what> ) )? ( <bound> | <is> | is going to be | going to be | would be |
+            shall be ) <amt> ( in total | total | overall | max | maximum | altogether | at most |
+            only | or less | tops | and no more )? <for_what>?
+        ( <totnoun> ) <amt> ( max | maximum | at most | only | or less | tops )? <for_what>?
+        ( spending | spend ) ( limit | cap | ceiling | maximum | max ) ( overall | in total |
+            altogether | total | in all | for everything ) <is>? <amt>
+        the ( most | maximum ) ( <you> | i want you to | i'd like you to | i will let you | i'll let
+            you | i let you )? ( <may> | should | will )? ( ever )? <spendv> ( in total | overall |
+            altogether )? is <amt> ( in total | overall | altogether )?
+        <you> ( has | have | gets | get | starts with | start with | works with | work with | begins
+            with | holds | has got | can draw on | may draw on | can draw | runs on | operates with
+            | controls ) ( up to | a total of | a maximum of | at most | only | exactly )? MONEY (
+            in total | total | altogether | overall | max | at most )? ( to spend | to work with |
+            to use | to invest | to trade | to trade with | to play with | to manage | available |
+            at its disposal | at your disposal | to start with | to start | to begin with | to grow
+            | to get started )? <for_what>?
+        ( earn yield | earn interest | make yield | get yield | earn a yield | earn some yield |
+            earn income | earn a return | earn returns | make money | earn something | earn money |
+            generate yield | find yield | get the best yield | earn passive income ) ( on | with |
+            from | for ) ( my | the | these | up to )? MONEY
+        ( put | invest | place | park | deploy | allocate | move ) ( my | the | these | up to )?
+            MONEY ( in | into ) ( the | a | some )? ( safest | best | good | stable | safe | solid |
+            conservative | reliable | high yield | low risk )? ( place | places | yield | yields |
+            pool | pools | vault | vaults | market | markets | stablecoins | lending | defi |
+            strategy | strategies | opportunity | opportunities | options | eth | bitcoin | btc |
+            crypto ) ( you | the agent | it )? ( find | finds | can find | like | likes )?
+        ( do your thing | do your best | go ahead | get started | get going | give it a go | have a
+            go | go for it | try it | try it out | try this out | kick things off | kick off | begin
+            ) with ( up to | only | just )? MONEY
+        ( let's | i'll | i will | we'll | we will | i'd like to | i want to ) ( start | begin | kick
+            off | try | test ) ( off | out | this | it | you out )? with ( just | only )? MONEY
+        ( i | we ) ( am | are | 'm )? ( giving | give | lend | lending | hand | handing | grant |
+            granting | entrust | entrusting | trust | trusting | provide | providing ) ( <you> | it
+            ) ( with )? ( up to | a total of | exactly | only | just )? MONEY ( in total |
+            altogether | overall )? <for_what>?
+        ( i | we ) ( put | putting | place | placing | add | transfer | send | top up | load | pay
+            in ) ( in )? ( up to )? MONEY ( in | into the vault | to the vault | in the vault | into
+            it | on the account | in here | for this )?
+        ( i've | i have | we've | we have ) ( funded | loaded | put in | set aside | deposited |
+            reserved | earmarked | allocated | allotted | budgeted ) ( it with | the vault with |
+            you with )? MONEY <for_what>?
+        MONEY ( is | are ) ( all you have | all you get | all you've got | all i can spare |
+            everything you have | everything you get | what you get | what you've got | your budget
+            | your total budget | what i'm putting in | what you can spend in total | what you have
+            to work with | yours to invest | yours to use | yours to trade | yours to manage | yours
+            to spend | your limit for everything | all there is | all i have for this | everything i
+            put in | the starting capital | your starting capital | the whole pot | the pot )
+        ( keep | hold ) ( the )? ( whole thing | overall cost | overall costs | overall spend |
+            total cost | total bill | total outlay | everything ) ( under | below | within | at or
+            below | to ) MONEY ( in total | overall | altogether )?
+        ( limited to | capped at | not to exceed | not exceeding ) MONEY ( in total | overall |
+            altogether | in all | total )
+        MONEY ( all told | all up | all together | max in total | max total | max overall | tops
+            overall | at most in total | maximum overall | to play with | to work with | to spend |
+            to invest | to use | to trade with | to trade | to start with | to start | to get
+            started | to begin with | to manage | to grow | at your disposal | up front | starting
+            capital | starting balance | starting budget | bankroll | of funding | of my money | pot
+            | war chest | stake | for everything | for all of it | for the whole thing | for the lot
+            | and not more in total | in capital | in the pot )
     """,
     "budget_bare": """
         MONEY ( only | total )? <for_what>?

@@ -133,6 +133,59 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | any ) <act> ( may | can | must | should ) not ( be )? ( larger | bigger | more |
             higher | greater ) than <amt>
         ( limit | cap | keep ) ( each | every | any ) <act> ( to | at | under ) <amt>
+        ( <my> | any | every | each | all | a | an | the size of a | the size of each | the cost of
+            each | the cost of a | the price of a | the price of each | the amount of each )? (
+            single | individual | one | given )? ( <act> | <acts> ) ( <bound> ) <amt> ( <maxtail> |
+            each | apiece | <per_act> )?
+        ( all | any | every | each | the | single | individual )? <acts> ( : | - | of | at )? <amt>
+            ( max | maximum | or less | at most | tops | or under | or below | or smaller | and
+            under | and below | each max | max each | apiece at most )
+        <acts> : <bound>? <amt>
+        ( the | my | a | our | your )? ( spending | spend )? ( limit | cap | maximum | max | ceiling
+            ) ( for | on | of ) ( one | a | a single | any | any one | any single | each | every |
+            each individual | an individual | every single | single | individual ) ( <act> | <acts>
+            ) ( <is> | <bound> | is going to be )? <amt>
+        no ( single | one | individual )? ( <act> | <acts> ) ( ( bigger | larger | more | greater |
+            higher | worth more | costing more ) than | over | above | beyond | exceeding | in
+            excess of ) <amt> ( please | ever | each )?
+        ( make sure | ensure | see to it | see ) ( that )? no ( single | one | individual )? ( <act>
+            | <acts> ) ( is | are | goes | go | gets | costs | cost | exceeds | exceed | will be |
+            will exceed | ever exceeds | is ever | ever costs | is worth ) ( bigger than | larger
+            than | more than | greater than | higher than | over | above | beyond )? <amt>
+        ( make sure | ensure | see to it ) ( that )? ( each | every | any | all ) ( single |
+            individual )? ( <act> | <acts> ) <bound> <amt>
+        ( keep | hold | limit | cap | restrict | make | have ) ( your | my | the | all | any | every
+            | each | individual | single | the size of )? ( single | individual )? ( <act> | <acts>
+            ) ( at | to | under | below | within | at or below | at or under | no bigger than | no
+            larger than | smaller than | less than | at most | to under | to less than | no more
+            than | not over | not above | max | to at most | to no more than | to a maximum of |
+            lower than ) <amt> ( each | apiece | max | or less | at most | tops )?
+        ( never | do not | don't | you may not | you must not | you can't | you cannot | please
+            don't | please do not ) ( pay | spend | put | use | go | bet | risk | drop | throw |
+            commit | invest ) ( more than | over | above | beyond | in excess of ) <amt> ( ( on |
+            for | in | into | at | per ) ( one | any one | a single | any single | any given | each
+            | every | any | a | an individual | any individual )? ( <act> | <acts> ) | <per_act> )
+        ( pay | spend | use | put | bet | invest | trade | buy ) ( for )? ( less than | under |
+            below | at most | no more than | not more than | up to | a maximum of | max | maximum )
+            <amt> ( max )? ( <per_act> | ( on | for | in | into ) ( one | any one | a single | any
+            single | each | every | any | every single ) ( <act> | <acts> ) )
+        ( <you> | you | it | the agent ) ( can | may ) ( only )? ( pay | spend | use | put | bet |
+            invest ) ( at most | no more than | not more than | up to | less than | under | a
+            maximum of | max )? <amt> ( <per_act> | ( on | for | in | into ) ( one | any one | a
+            single | any single | each | every | any | every single ) ( <act> | <acts> ) )
+        ( the )? ( most | maximum ) ( <you> | to | i want you to )? ( <may> | should )? ( ever )? (
+            pay | spend | put | use | <spendv> ) ( in | on | per | for | into ) ( one | a | a single
+            | any | any one | any single | each | every )? ( single )? ( <act> | <acts> ) ( is | : )
+            <amt>
+        <amt> ( is | should be | will be ) ( the | my | your | our )? ( max | maximum | limit | cap
+            | ceiling | most | upper limit | hard limit ) ( <per_act> | for ( one | a | a single |
+            any | any single | each | every | any one ) ( <act> | <acts> ) | <you> <may> ( spend |
+            pay | put ) ( on | for | in ) ( one | a | a single | any | any single | each | every |
+            any one ) ( <act> | <acts> ) )
+        ( a | the | with a | set a | at a | under a )? ( <amt> ) ( limit | cap | max | maximum |
+            ceiling ) ( on | for | to | per | of ) ( each | every | any | single | individual | a |
+            a single | any single | any one | one | all )? ( <act> | <acts> )
+        ( size | size of ) ( each | every | all | any )? ( <act> | <acts> ) <bound> <amt>
     """,
     "tx_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
@@ -234,6 +287,47 @@ PHRASES: Final[Mapping[str, str]] = {
         ( <my> )? ( allowance | spending | spend ) ( is | : ) <amt> <per_day>
         ( your | my | the ) ( max | maximum | limit | cap ) <per_day> <is>? <amt>
         ( limit | cap | keep ) ( each | every | the | any ) day ( to | at | under ) <amt>
+        ( <my> )? ( total | overall )? ( daily | day | each day's | per day | total daily | a day's
+            | every day's ) ( spend | spending | total | totals | volume | budget | limit | cap |
+            usage | outlay | cost | costs | purchases | trading | trades | allowance | maximum | max
+            | expenses | expenditure | ceiling | amount | spending limit | spend limit | spend cap |
+            spending cap ) ( <bound> | <is> | is going to be ) <amt> ( <maxtail> )?
+        ( the | my | a | our | your )? ( total | overall )? ( spending | spend | total )? ( limit |
+            cap | maximum | max | ceiling | budget | total | amount | spend ) ( for | on | in | of )
+            ( one | a | a single | any | any one | any single | each | every | any given | a given )
+            day ( <is> | <bound> | is going to be )? <amt>
+        no ( single | one | individual )? day ( ( bigger | larger | more | greater | higher | with
+            more | costing more ) than | over | above | beyond | exceeding | in excess of | should
+            cost more than | may cost more than | can cost more than | should go over | may go over
+            | goes over | should exceed ) <amt>
+        ( make sure | ensure | see to it ) ( that )? ( <you> | we )? ( never | do not | don't |
+            doesn't | does not )? ( spend | spends | use | uses ) ( more than | over ) <amt>
+            <per_day>
+        ( make sure | ensure | see to it ) ( that )? ( the )? ( daily | day's | daily total | daily
+            spend | daily spending ) ( total | spend | spending )? <bound> <amt>
+        ( never | do not | don't | you may not | you must not | you can't | you cannot | please
+            don't | please do not ) ( pay | spend | put | use | go | bet | commit | invest | burn |
+            burn through | get through | let go of ) ( more than | over | above | beyond | in excess
+            of ) <amt> ( ( on | for | in | within | during ) ( one | any one | a single | any single
+            | any given | each | every | any | a | the same ) ( single | given )? day | <per_day> )
+        ( pay | spend | use | put | bet | invest | trade | buy ) ( for )? ( less than | under |
+            below | at most | no more than | not more than | up to | a maximum of | max | maximum )
+            <amt> ( max | in total | total )? ( <per_day> | ( on | in | within ) ( one | any one | a
+            single | any single | each | every | any | any given ) day )
+        ( <you> | you | it | the agent ) ( can | may ) ( only )? ( pay | spend | use | put | bet |
+            invest ) ( at most | no more than | not more than | up to | less than | under | a
+            maximum of | max )? <amt> ( in total | total )? ( <per_day> | ( on | in | within ) ( one
+            | any one | a single | any single | each | every | any | any given ) day )
+        ( the )? ( most | maximum ) ( <you> | to | i want you to )? ( <may> | should )? ( ever )? (
+            pay | spend | put | use | <spendv> ) ( in | on | per | for | within ) ( one | a | a
+            single | any | any one | any single | each | every | any given )? ( single )? day ( is |
+            : ) <amt>
+        <amt> ( is | should be | will be ) ( the | my | your | our )? ( max | maximum | limit | cap
+            | ceiling | most | upper limit | hard limit ) ( <per_day> | for ( one | a | a single |
+            any | any single | each | every | any one | the ) day | <you> <may> ( spend | pay | use
+            ) ( <per_day> | in ( one | a | any ) day ) )
+        ( spending | spend | trading | purchases | costs | total spending ) ( <bound> ) <amt>
+            <per_day>
     """,
     "day_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_day>

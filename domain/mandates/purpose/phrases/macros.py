@@ -20,21 +20,27 @@ MACROS: Final[Mapping[str, str]] = {
         must be | is at | shall be
     """,
     "act": """
-        trade | trades | action | actions | transaction | transactions | tx | txs | txn | purchase
-        | purchases | order | orders | payment | payments | buy | move | call | swap | swaps |
-        deposit | request | query | read | transfer | bet | bets | operation | invoice | item |
-        article | paper | report | dataset | lookup | search | sale | file | picture | image | book
-        | ticket | flight | domain | subscription | click | credit | delivery | product | licence |
-        license | photo | page | result | document | placement | rebalance | video | song | map |
-        chart | clip | lead | session | podcast | room | seat | service | template | study | survey
-        | stock photo | booking | feed | alert | recipe | download | email | message | contact | ad
-        | placement | trip | visit
+        trade | trades | action | actions | transaction | transactions | tx | txs | txn | purchase |
+        purchases | order | orders | payment | payments | buy | move | call | swap | swaps | deposit
+        | request | query | read | transfer | bet | bets | operation | invoice | item | article |
+        paper | report | dataset | lookup | search | sale | file | picture | image | book | ticket |
+        flight | domain | subscription | click | credit | delivery | product | licence | license |
+        photo | page | result | document | placement | rebalance | video | song | map | chart | clip
+        | lead | session | podcast | room | seat | service | template | study | survey | stock photo
+        | booking | feed | alert | recipe | download | email | message | contact | ad | placement |
+        trip | visit | thing | one thing | data call | api call | api request | paid call | paid
+        request | paid read | data request | data purchase | data read | web search | trading order
+        | market order | limit order | paid api call | paid search | search query | api query |
+        stock image | press photo | test | try | job run | chat | prompt | token swap | sms | ride |
+        chapter | class | course | lesson | voucher | gift | print | copy | scan | backup | crawl |
+        render | clip | quote | forecast | update
     """,
     "per_act": """
         ( per | a | an | each | every | any | / | for each | on each | for every | on every | for
-        any | on any ) ( single | individual )? <act> | ( in | on | for ) ( one | a | a single |
-        any one | any single | a given | any given ) <act> | at a time | at one time | at once | in
-        one go | each time | apiece
+        any | on any ) ( single | individual )? <act> | ( in | on | for ) ( one | a | a single | any
+        one | any single | a given | any given ) <act> | at a time | at one time | at once | in one
+        go | each time | apiece | a pop | a go | a piece | per go | per pop | in a single go | in
+        any go | in any one go | each go | a shot | per shot | at any one time
     """,
     "per_day": """
         ( per | a | each | every | any | / | in a | in one | in any | on a | on any | in any one |
@@ -76,7 +82,10 @@ MACROS: Final[Mapping[str, str]] = {
     """,
     "you": """
         you | the agent | the bot | it | my agent | my bot | agent | your agent | this bot | this
-        agent | your bot | our agent | the assistant
+        agent | your bot | our agent | the assistant | the ai | this ai | the ai agent | ai agent |
+        the robot | the trader | the trading bot | trading bot | the trading agent | the research
+        agent | research agent | the research bot | bot | our bot | the helper | the assistant agent
+        | my assistant | the software | the program
     """,
     "spendv": """
         spend | spends | use | trade | invest | put in | pay | move | commit | deploy | transact |
@@ -95,7 +104,10 @@ MACROS: Final[Mapping[str, str]] = {
     "over": """
         above | over | beyond | exceeding | more than | greater than | larger than | bigger than |
         higher than | that is more than | costing more than | costing over | of more than | worth
-        more than | of over | in excess of | upwards of
+        more than | of over | in excess of | upwards of | going over | going above | going beyond |
+        north of | that cost more than | which costs more than | that exceeds | which exceeds | that
+        is over | that's over | that's more than | that goes over | priced over | priced above |
+        valued over
     """,
     "money_noun": """
         balance | value | budget | account | vault | portfolio | worth | total | pot | fund | funds
@@ -111,13 +123,19 @@ MACROS: Final[Mapping[str, str]] = {
     "halt": """
         ( shut it down | shut down | shut everything down | switch it off | turn it off | stop |
         please stop | you stop | the agent stops | it stops | halt | quit | shut down | cease |
-        pause ) ( it | everything | all | all trading | trading | the agent | the bot | all
-        activity | working | it all | spending | the mandate | immediately | completely | and stop
-        )? | pull the plug | stop out | call it off | wind it down | quit trading | shut down
-        everything | shut everything down | stop the agent | stop the bot | stop all of it | stop
-        the trading | stop trading altogether | it has to stop | you have to stop | it must stop |
-        the agent must stop | the agent has to stop | you must stop | must stop trading | the agent
-        must stop trading
+        pause ) ( it | everything | all | all trading | trading | the agent | the bot | all activity
+        | working | it all | spending | the mandate | immediately | completely | and stop )? | pull
+        the plug | stop out | call it off | wind it down | quit trading | shut down everything |
+        shut everything down | stop the agent | stop the bot | stop all of it | stop the trading |
+        stop trading altogether | it has to stop | you have to stop | it must stop | the agent must
+        stop | the agent has to stop | you must stop | must stop trading | the agent must stop
+        trading | you're done | you are done | we're done | we are done | that's it | it's over | it
+        is over | it ends | it's done | give up | bail | bail out | end it | end the mandate | end
+        everything | freeze everything | kill it | call it quits | stand down | stop for good |
+        you're out | stop right there | stop right away | stop at once | it must end | all trading
+        stops | trading stops | the mandate stops | the mandate ends | trading must stop |
+        everything stops | stop working | stop buying | stop investing | please quit | just stop |
+        then stop | step back | stop completely
     """,
     "when": """
         if | when | once | as soon as | whenever | in case | the moment | should | after
@@ -145,11 +163,19 @@ MACROS: Final[Mapping[str, str]] = {
     """,
     "ofbud": """
         ( <budget_of> | in total | overall | altogether | in all | total | from the start | from
-        <my> start )
+        <my> start ) | of that | of this | out of that | out of it | of what i gave you | of what i
+        give you | of what i put in | of my deposit | of the deposit | of the starting amount | of
+        my stake | of the stake | of the pot | of the starting balance | of the initial amount | of
+        the initial deposit | all in all | in all | all together | of my initial investment | of the
+        investment | of my investment | of the principal | of my principal | since the start | from
+        my deposit
     """,
     "loss_noun": """
         loss | losses | drawdown | draw down | dd | downside | overall loss | total loss | total
-        losses | overall losses | overall drawdown | total drawdown
+        losses | overall losses | overall drawdown | total drawdown | cumulative loss | cumulative
+        losses | accumulated loss | accumulated losses | combined losses | net loss | overall draw
+        down | total draw down | loss in total | losses in total | portfolio loss | portfolio
+        drawdown | account drawdown | capital loss
     """,
     "close_all": """
         ( close | sell | liquidate | exit | unwind | sell off | close out ) ( everything | all | it
@@ -180,7 +206,14 @@ MACROS: Final[Mapping[str, str]] = {
         of | from | on ) ( whatever | any | the | all ) ( profit | profits | gain | gains ) ( you
         make | it makes | you earn | there is | you generate | are made | is made ) | of ( whatever
         | what | all | everything | anything ) ( you | the agent | it ) ( earn | earns | make |
-        makes | gain | gains ) ( me | us | for me )?
+        makes | gain | gains ) ( me | us | for me )? | of ( the | any | all )? ( profit | profits |
+        gain | gains ) ( you make for me | it makes for me | you make me | it makes me | you earn me
+        | you bring in | it brings in | you bring me | you produce | it produces | that is made |
+        that you earn | that it makes | you achieve | it achieves | that you generate | that it
+        generates | you turn | that you bring in ) | of ( what | whatever | everything | anything |
+        all ) ( you | the agent | it ) ( earns for me | earn for me | make for me | makes for me |
+        bring in | brings in ) | of ( net | realised | realized | verified | actual | real | true )
+        ( profit | profits | gain | gains )
     """,
     "fee_noun": """
         fee | fees | commission | cut | share | agent fee | agent's fee | performance fee | success
@@ -195,13 +228,20 @@ MACROS: Final[Mapping[str, str]] = {
         beforehand )? | ask ( me | us )? ( first )? for ( my | an | explicit | our )? ( approval |
         permission | confirmation | ok | okay | consent | go ahead | sign off ) | ( get | obtain |
         seek | request | require | need ) ( my | an | our | explicit )? ( approval | permission |
-        confirmation | ok | okay | consent | go ahead | sign off ) ( first )? | ask ( first )? |
-        you need my ( approval | permission | ok ) | you must ask ( me )? ( first )? | ask for
-        approval | i want to be asked | i want to approve | let me approve | wait for my ( approval
-        | ok | okay ) | ( get | obtain | seek | need ) ( approval | permission | a yes | an ok |
-        confirmation | the ok | the go ahead ) from me ( first )? | have me approve | let me
-        confirm | run it by me | get a yes from me | have my yes | i must say yes | tell me and
-        wait
+        confirmation | ok | okay | consent | go ahead | sign off ) ( first )? | ask ( first )? | you
+        need my ( approval | permission | ok ) | you must ask ( me )? ( first )? | ask for approval
+        | i want to be asked | i want to approve | let me approve | wait for my ( approval | ok |
+        okay ) | ( get | obtain | seek | need ) ( approval | permission | a yes | an ok |
+        confirmation | the ok | the go ahead ) from me ( first )? | have me approve | let me confirm
+        | run it by me | get a yes from me | have my yes | i must say yes | tell me and wait | ( run
+        it past me | clear it with me | clear with me | check it with me | get back to me | notify
+        and ask me | send me a request | send me an approval request | send me a request for
+        approval | request approval | give me a call | give me a ring | stop and ask | stop and ask
+        me | come back to me | come ask me | reach out to me | talk to me | speak to me | speak with
+        me | talk with me | double check with me | verify with me | check back with me | ask the
+        owner | get the green light | get my green light | get my say so | get my yes | get my nod |
+        hold and ask | hold on and ask me | pause and ask | pause and ask me | wait for me to
+        approve | wait for me | get me to approve ) ( first )?
     """,
     "objw": """
         for | before | about | on | if | when | whenever | any | anything | everything | every |
@@ -225,7 +265,9 @@ MACROS: Final[Mapping[str, str]] = {
     """,
     "approval": """
         ( my | an | our | explicit | owner | the owner's | manual )? ( approval | ok | okay |
-        permission | confirmation | consent | sign off | go ahead | say so )
+        permission | confirmation | consent | sign off | go ahead | say so ) | ( my | an | our | a
+        )? ( green light | blessing | signature | nod | thumbs up | yes | clearance ) | the ( green
+        light | ok | okay | go ahead )
     """,
     "aimw": """
         aim | aiming | shoot | go | target | targeting
@@ -242,10 +284,49 @@ MACROS: Final[Mapping[str, str]] = {
         buy | trade | invest | purchase | find | research | pay | subscribe | order | collect |
         gather | fetch | scrape | monitor | build | create | write | help | manage | grow | farm |
         lend | swap | hedge | rebalance | run | work | acquire | source | explore | test | try |
-        train | analyse | analyze | track | watch | download | access | query | look | shop | book
-        | rent | hire | read | support | fund | accumulate | stake | experiment | provide | supply
-        | play | learn | start | do | produce | prepare | make sure | operate | execute | handle |
-        conduct
+        train | analyse | analyze | track | watch | download | access | query | look | shop | book |
+        rent | hire | read | support | fund | accumulate | stake | experiment | provide | supply |
+        play | learn | start | do | produce | prepare | make sure | operate | execute | handle |
+        conduct | dca | earn | make | get | generate | scout | hunt | scan | compare | maintain |
+        renew | replace | design | publish | promote | advertise | market | translate | host |
+        deploy | average | pick | snap up | look after | look into | study | survey | investigate |
+        verify | map | record | transcribe | summarise | summarize | curate | assemble | restock |
+        refill | sponsor | plan | organise | organize | set up | find me | buy me | get me | keep
+        track
+    """,
+    "bound": """
+        ( must not | mustn't | should not | shouldn't | may not | can not | cannot | can't | will
+        not | won't | shall not | is not to | are not to | must never | should never | can never |
+        may never | shall never | will never | never | not to | never to | has to not ) ( exceed |
+        surpass | go over | go above | go beyond | be more than | be higher than | be larger than |
+        be bigger than | be greater than | be over | be above | cost more than | cost over | get
+        above | get over | be worth more than ) | ( must | should | may | can | shall | will | has
+        to | have to | needs to | need to | ought to | is to | are to )? ( be | stay | remain | cost
+        | stays | remains | is | are | be kept | is kept | are kept | to be | to stay )? ( at most |
+        no more than | not more than | never more than | max | maximum | under | below | less than |
+        within | up to | at or below | at or under | no higher than | no larger than | no bigger
+        than | no greater than | smaller than | lower than | not over | not above | not to exceed |
+        not exceeding | never over | never above ) | ( must | should | may | can | shall | will |
+        has to | have to | needs to )? ( is | are | be | get )? ( limited to | capped at |
+        restricted to | kept under | kept below | kept at or below | held to | held under | capped
+        to | limited at )
+    """,
+    "totnoun": """
+        ( total | overall | whole | entire | full | complete | combined | all ) ( budget | spend |
+        spending | cost | costs | outlay | sum | amount | pot | bankroll | kitty | stake | allowance
+        | capital | bill | purchases | expenses | expenditure | funding | funds | investment | risk
+        capital | money | size | exposure ) | budget | budget overall | pot | bankroll | kitty | war
+        chest | stake | allowance | risk capital | total | spending in total | spend in total |
+        spending overall | funding | seed money | play money | starting balance | initial deposit |
+        starting funds | initial funds | working capital | total to spend | budget in total
+    """,
+    "acts": """
+        trades | transactions | payments | purchases | orders | actions | buys | swaps | calls |
+        requests | bets | transfers | items | reports | invoices | moves | trade size | trade sizes
+        | order size | order sizes | trade amount | trade amounts | order amount | order amounts |
+        transaction size | transaction sizes | transaction amounts | payment size | payment sizes |
+        purchase size | purchase amount | purchase amounts | purchase price | position entries |
+        tickets
     """,
 }
 OTHERS: Final[Mapping[str, str]] = {
