@@ -30,6 +30,7 @@ QUIET: Final = frozenset(
         "link",
         "closing",
         "purpose",
+        "need",
         "about",
         "manner",
         JOIN,
@@ -49,10 +50,11 @@ MEASURED: Final = frozenset({"lost", "left", "tx_share", "day_share", "tx", "day
 SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
 NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # Places of a sentence: OPEN is its start, and what is behind a joining word; SAID is behind a
-# statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement.
+# statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement;
+# NEED behind what somebody needs, which only a comma or a colon may follow.
 # IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
 # condition is still to come: no sentence ends there.
-OPEN, SAID, FOR, LOOSE, IF, FIRST = "open", "said", "for", "loose", "if", "first"
+OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST = "open", "said", "for", "loose", "need", "if", "first"
 _UNDONE: Final = frozenset({IF, FIRST})
 _CONDITIONS: Final = frozenset({"lost_if", "left_if"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
@@ -62,7 +64,7 @@ SAYS: Final = {
     "close_if": "close_there",
     "span_in": "span",
 }
-_BEHIND: Final = {"lead": OPEN, "must": OPEN, "wish": OPEN, "purpose": FOR, "talk": SAID}
+_BEHIND: Final = {"lead": OPEN, "must": OPEN, "wish": OPEN, "purpose": FOR, "need": NEED, "talk": SAID}
 _SAME: Final = {
     "budget_bare": "budget",
     "budget_of": "budget",
@@ -143,7 +145,7 @@ class Tiling:
         kind = self.tokens[at].kind
         for way, (price, paths) in list(self._best[at].items()):
             joined = kind in v.JOINS and way not in _UNDONE
-            if joined or (way in (FOR, SAID) and kind == ":"):
+            if joined or (way in (FOR, SAID, NEED) and kind == ":"):
                 self._reach(OPEN, price, paths, Piece(JOIN, at, at + 1))
             for end, action in found:
                 to = self._behind(way, action, at, end, paths)
@@ -182,7 +184,7 @@ class Tiling:
             return _behind_condition(way, action)
         kind = self.tokens[at].kind
         barred = (
-            way == LOOSE
+            way in (LOOSE, NEED)
             or (way == FOR and kind not in v.CONNECTS)
             or (action == "budget_bare" and (way != OPEN or not _may_be_bare(paths[0])))
             or (action in SPENDS and any(_last(p) == "must" for p in paths))

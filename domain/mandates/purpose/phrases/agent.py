@@ -64,6 +64,19 @@ PHRASES: Final[Mapping[str, str]] = {
             fee | in exchange | as compensation | as a fee | for your trouble | for its work ) ,? (
             you | the agent | it ) ( get | gets | keep | keeps | receive | receives | earn | earns |
             take | takes | will get | may keep | can keep ) PCT <gain>
+        ( <you> )? ( get | gets | receive | receives | earn | earns | take | takes | charge |
+            charges | is paid | are paid | have | has | can take | may take | may charge | can
+            charge | will get | will receive ) ( a | an )? PCT ( performance | success | agent |
+            profit | incentive )? ( fee | commission | cut | share | profit share | bonus ) ( <gain>
+            )?
+        ( i | we | i'll | i will | we'll | we will )? ( pay | give | offer | grant )? ( <you> | the
+            agent | to the agent | to you )? ( a | an )? PCT <gain> ( as | for ) ( the | a | your |
+            its | an )? ( fee | agent fee | reward | commission | performance fee | share | bonus |
+            compensation | payment )
+        ( as | for ) ( a | the | your | its | an )? ( fee | reward | commission | payment |
+            compensation | pay | share | agent fee | success fee | incentive ) ,? ( <you> )? ( get |
+            gets | keep | keeps | take | takes | receive | receives | may keep | can keep | i pay |
+            i'll pay | i offer | i give | have )? ( you )? PCT <gain>
     """,
     "no_fee": """
         ( there is | there's | with | you get | the agent gets | i pay | we pay | pay )? ( no |
@@ -168,7 +181,7 @@ PHRASES: Final[Mapping[str, str]] = {
             | uses ) ( <over> ) <amt> ( at once | in one go | at a time | on anything )?
         ( approvals | approval | permission ) ( above | over ) <amt>
         ( if | when | whenever ) ( <you> | something | anything | it | a <act> | an <act> | any
-            <act> | one <act> | the <act> | the price | the amount ) ( want | wants | plan | plans |
+            <act> | one <act> | the <act> | the amount ) ( want | wants | plan | plans |
             need | needs | wish | wishes | would like | 'd like | intend | intends | have | has )? (
             to )? ( spend | spends | pay | trade | use | go | buy | be | is | costs | cost | would
             cost | goes | comes to | exceeds | needs | would be ) ( anything | something )? ( <over>
@@ -220,6 +233,49 @@ PHRASES: Final[Mapping[str, str]] = {
             before | on | above | to spend | to pay | to go | if it is | when )? ( anything |
             everything | any <act> | every <act> | <acts> | any <acts> | all <acts> | amounts |
             spending )? ( <over> ) <amt>
+        ( if | when | whenever | should | in case ) ( <you> | something | anything | it | a <act> |
+            an <act> | any <act> | one <act> | the <act> | the amount | a single <act> | any single
+            <act> | an item | one item | spending | you'd | you would | you're | you are ) ( want |
+            wants | plan | plans | need | needs | wish | wishes | would like | like | intend |
+            intends | have | has | going | about )? ( to )? ( spend | spends | pay | trade | use |
+            go | buy | be | is | costs | cost | would cost | goes | comes to | exceeds | exceed |
+            needs | would be | would exceed | gets | requires | spending | paying ) ( anything |
+            something )? ( <over> | beyond | larger than | bigger than | above )? <amt> ( <per_act>
+            | on anything | for something | on something | on one thing | at once | in one go )? ,?
+            ( then )? ( please | always | you must | first | just )? ( <askend> )
+        ( for | with )? ( <acts> | anything | everything | any <acts> | all <acts> | any <act> |
+            every <act> | each <act> | a <act> | spending | amounts | any amount | items | something
+            ) ( <over> ) <amt> ,? ( then )? ( please | always | you must | first | just | i )? (
+            <askend> )
+        ( for | with )? ( anything | everything | <acts> | any <act> | all <acts> | amounts | any
+            <acts> | any amount | spending | each <act> | every <act> ) ( of )? up to <amt> ( is |
+            are | you're | you are )? ( fine | ok | okay | allowed | your call | good | pre approved
+            | approved | free | goes )? ( without asking | without asking me | without <approval> |
+            without my say so | without checking with me | without asking first )
+        ( anything | everything | <acts> | any <act> | all <acts> | amounts | any <acts> ) ( of )?
+            up to <amt> ( do not | don't | doesn't | does not ) ( need | require ) ( <approval> |
+            approving | to be approved | asking )
+        ( anything | everything | <acts> | any <act> | all <acts> | amounts | any <acts> ) ( of )?
+            up to <amt> ( need | needs | require | requires ) no ( approval | permission | sign off
+            | confirmation )
+        <ask> ( if | when | before | whenever ) ( a | an | any | one | some ) ( <act> | source |
+            provider | vendor | seller | api | feed | set | piece | single <act> | thing | expense |
+            cost ) ( costs | would cost | is going to cost | cost | will cost | exceeds | would
+            exceed | goes over | is over | is above | is more than | would be | is bigger than | is
+            larger than | comes to ) ( <over> )? <amt>
+        ( i | we ) need ( a call | a message | a ping | a text | an email | a note | a request )
+            from ( you | the agent | it ) ( before | for | if | when ) ( you spend | you pay | it
+            spends | spending | paying | anything | any <act> | <acts> ) ( <over> ) <amt> (
+            <per_act> )?
+        ( i'd | i would ) ( rather | prefer | prefer that | rather that | prefer if | like that ) (
+            you | it | the agent ) ( ask | asks | asked | check with | checked with | checks with |
+            consult | consulted ) ( me )? ( first )? ( before | about | for | when | if | on )? (
+            spending | paying | you spend | you pay | you spent | anything | any <act> | <acts> |
+            any <acts> | every <act> | buying anything | making any <act> | you trade | trading |
+            making <acts> | it spends )? ( <over> ) <amt>
+        ( no | not ) ( <acts> | spending | single <act> | <act> ) ( <over> ) <amt> ( without |
+            unless i give | before i give | unless you have | until i give ) ( <approval> | asking |
+            asking me | asking me first | checking with me )
     """,
     "ask_from": """
         ( <ask> | always <ask> ) ( <objw> ){0,6} <amt> ( or | and ) ( more | above | up | over |

@@ -156,11 +156,22 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i want the | i want a | i'd like a | i would like a | i'd like the | use a | have a | put
             a | there should be a | there is a | there's a | i set a | apply a | i need a | we want
             a | we need a | give it a | set | let there be a )
+        ( as for | as to | regarding | concerning | about | on | when it comes to | in terms of |
+            for ) ( the | my | your )? ( approvals | approval | fees | fee | time | timing | limits
+            | limit | risk | risks | losses | loss | budget | spending | duration | trading | trades
+            | purchases | payments | money | safety | caps | the rest | stop | stopping | length |
+            horizon | costs ) ( , | : | - )
+        ( agent | bot | dear bot | dear agent | assistant | to the agent | to whom it may concern |
+            for the agent | for my agent | note to agent | instructions for the agent ) ( : | - )
+        ( first | firstly | second | secondly | third | thirdly | lastly | last | finally | also |
+            besides that | on top of that | to start | in case it matters | for starters | to begin
+            with ) ( , | : )
     """,
     "must": """
         ( you must | you have to | the agent must | the agent has to | it must | it has to | you
             need to | the agent needs to | i need the agent to | i need you to | the bot must |
             make sure to | make sure you | be sure to | always )
+        ( has to | have to | must | needs to | need to )
     """,
     "about": """
         ( on | for | to | towards ) W{1,8}
@@ -200,6 +211,17 @@ PHRASES: Final[Mapping[str, str]] = {
             ){0,14}
         ( for | this is for | it is for | it's for | purpose : | task : | goal : | job : ) ( W
             ){1,8}
+        ( the | this | my | our ) ( wallet | money | budget | fund | agent | mandate | bot | vault |
+            account | cash | pot ) is ( for | meant for | there for | used for | intended for |
+            reserved for ) ( W | and ){1,9}
+    """,
+    "need": """
+        ( we | i | my company | our team | our company ) ( need | want | would like | 'd like | am
+            looking for | are looking for | am after | collect | sell | run | write | publish |
+            build | research | study | breed | grow | teach | make ) ( W | and ){1,9}
+        ( i'm | i am | we're | we are ) ( looking for | after | building | writing | running |
+            researching | studying | working on | planning | preparing | making | learning |
+            collecting ) ( W | and ){1,9}
     """,
     "wish": """
         ( i want to | i'd like to | i would like to | we want to | i only want to | we'd like to |

@@ -226,6 +226,72 @@ PHRASES: Final[Mapping[str, str]] = {
             capital | starting balance | starting budget | bankroll | of funding | of my money | pot
             | war chest | stake | for everything | for all of it | for the whole thing | for the lot
             | and not more in total | in capital | in the pot )
+        ( limit | cap | keep | hold | restrict ) ( your | my | the | all | its | any | total )? (
+            spending | spend | yourself | itself | it | purchases | payments | costs | this | things
+            | everything | expenses ) ( to | at | under | below | within | to at most | to no more
+            than ) <amt> ( max )? ( <ofall> )
+        ( let's )? ( cap | limit | keep ) ( it | things | this | spending | everything ) ( to | at |
+            under | below ) <amt> ( <ofall> )
+        ( stay | keep | remain ) ( under | below | within | at or below | at or under | inside ) ( a
+            limit of | a budget of | a cap of | the budget of )? <amt> ( <ofall> )
+        ( stay | keep | remain ) ( within | inside | under ) ( a | the | my ) ( total )? budget of
+            <amt>
+        ( no more than | not more than | at most | max | maximum | up to | never more than | not
+            over | not above | never over | less than | under | below | only ) <amt> ( <ofall> )
+        ( no more than | not more than | at most | max | maximum | up to | never more than | not
+            over ) <amt> ( should | may | can | must | is to | to | shall | will ) ( ever )? ( be )?
+            ( spent | used | invested | go out | leave | risked ) ( <ofall> )
+        <not> ( ( <spendv> | go ) ( more than | over | above | beyond ) | exceed ) <amt> ( <ofall> )
+        ( <you> )? ( have | has ) ( my | the )? ( permission | authority | authorisation |
+            authorization | leave | clearance | go ahead ) to ( spend | use | invest | trade with |
+            manage ) ( up to | a total of | at most )? MONEY ( in total | overall | altogether )?
+            <for_what>?
+        ( this | the ) ( mandate | job | task | project | agreement ) is ( worth | for ) ( up to )?
+            MONEY
+        ( seed | fund | start | load | top up | kick off | provision | equip | supply ) ( it | you |
+            the vault | this | the agent | the wallet | the bot | things ) with ( up to | exactly )?
+            MONEY
+        ( <my> )? ( total | overall | whole | trading | starting | initial | research | data |
+            shopping | available | full | entire | investment | marketing | project | agent's | ad |
+            travel | test | fixed )? ( budget | capital | allowance | bankroll | pot | funds | cash
+            | float | stake | principal | funding | deposit | money ) ( : | = | is | are | of |
+            amounts to | comes to | equals | totals | stands at | will be | is exactly | is just |
+            is only ) ( exactly | just | only | up to )? MONEY ( in total | total | overall |
+            altogether | max | at most | or less | only )? <for_what>?
+        ( <my> )? ( budget | capital | allowance | bankroll | pot | funds | cash | float | stake |
+            principal | funding | deposit ) MONEY ( in total | total | max | at most )? <for_what>?
+        ( i | we ) ( can | could | will | 'll | would like to | want to | am happy to | 'm happy to
+            | am ready to ) ( spare | provide | offer | contribute | put up | put in | chip in |
+            give <you> | hand over | pay in | add | cover | fund | commit ) ( up to | a total of |
+            at most )? MONEY <for_what>?
+        ( i'll | we'll ) ( spare | provide | offer | contribute | put up | put in | chip in | give
+            <you> | hand over | pay in | add | cover | fund | commit | start <you> with | start
+            <you> off with | load it with | load the vault with | send | top up ) ( up to | a total
+            of | at most )? MONEY <for_what>?
+        ( i'm | i am | we're | we are ) ( putting | placing | sending | transferring | adding |
+            depositing | investing | giving <you> | handing <you> | starting <you> with | starting
+            <you> off with | setting <you> up with | loading it with | loading the vault with |
+            funding the vault with | funding it with | funding <you> with | trusting <you> with |
+            leaving <you> with | leaving <you> ) ( up to | a total of | exactly )? MONEY ( in | into
+            the vault | in the vault | to the vault | into it | into this | in total | today | now |
+            for this | to start | to begin with )? <for_what>?
+        ( i | we ) ( put | place | send | transfer | add | deposit | invest | give <you> | hand
+            <you> | fund the vault with | fund it with | leave <you> | trust <you> with | pay in ) (
+            up to | a total of | exactly )? MONEY ( in | into the vault | in the vault | to the
+            vault | into it | into this | in total | today | now | for this | to start | to begin
+            with )? <for_what>?
+        ( please )? ( accept | receive | take | use | manage | handle | look after | take care of |
+            deal with ) ( these | this | the | my )? MONEY ( to trade with | to invest | to work
+            with | for me | to use | to grow | to play with )?
+        ( a | just a | only a | have a | here's a | here is a | there's a | there is a | with a ) (
+            small | tiny | modest | total | fixed | strict | firm | hard | tight | little | simple
+            )? ( budget | pot | bankroll | kitty | stake | allowance | float | fund | sum | total )
+            of ( up to )? MONEY <for_what>?
+        MONEY ( to see | just to see | to find out ) W{0,3} ( what you can do | how it works | how
+            it goes | how you do | how well you do | what happens | if it works | whether it works |
+            what comes out | how this works )
+        MONEY ( and | but )? ( not a cent more | not a penny more | not one cent more | and not more
+            | not a dollar more )
     """,
     "budget_bare": """
         MONEY ( only | total )? <for_what>?

@@ -186,6 +186,75 @@ PHRASES: Final[Mapping[str, str]] = {
             ceiling ) ( on | for | to | per | of ) ( each | every | any | single | individual | a |
             a single | any single | any one | one | all )? ( <act> | <acts> )
         ( size | size of ) ( each | every | all | any )? ( <act> | <acts> ) <bound> <amt>
+        ( limit | cap | keep | hold | restrict ) ( your | my | the | all | its | any | total )? (
+            spending | spend | yourself | itself | it | purchases | payments | trading | costs |
+            this | things | expenses ) ( to | at | under | below | within | to at most | to no more
+            than | down to | to under | to less than ) <amt> ( max )? ( <per_act> | ( on | for | in
+            | into | to | at ) ( one | any one | a | a single | any single | any given | each |
+            every | any | an individual | any individual )? ( <act> | <acts> ) )
+        ( let's )? ( cap | limit | keep ) ( it | things | this | spending | everything ) ( to | at |
+            under | below ) <amt> ( <per_act> | ( on | for | in | into | to | at ) ( one | any one |
+            a | a single | any single | any given | each | every | any | an individual | any
+            individual )? ( <act> | <acts> ) )
+        ( stay | keep | remain | be | live | work | operate ) ( under | below | within | at or below
+            | at or under | inside ) ( a limit of | a budget of | a cap of )? <amt> ( <per_act> | (
+            on | for | in | into | to | at ) ( one | any one | a | a single | any single | any given
+            | each | every | any | an individual | any individual )? ( <act> | <acts> ) )
+        ( no more than | not more than | at most | max | maximum | up to | never more than | not
+            over | less than | under ) <amt> ( should | may | can | must | is to | to | shall | will
+            )? ( ever )? ( be )? ( spent | paid | used | traded | invested | go out | leave | put |
+            risked | moved ) ( <per_act> | ( on | for | in | into | to | at ) ( one | any one | a |
+            a single | any single | any given | each | every | any | an individual | any individual
+            )? ( <act> | <acts> ) )
+        <not> ( ( <spendv> | pay | bet | risk | go | let it spend ) ( more than | over | above | in
+            excess of | beyond ) | exceed ) <amt> ( <per_act> | ( on | for | in | into | to | at ) (
+            one | any one | a | a single | any single | any given | each | every | any | an
+            individual | any individual )? ( <act> | <acts> ) )
+        ( i | we ) ( do not | don't | would not | wouldn't | never ) want ( <you> | it )? ( to )? (
+            spend | spending | pay | use | using | paying | exceed ) ( more than | over | above )
+            <amt> ( <per_act> | ( on | for | in | into | to | at ) ( one | any one | a | a single |
+            any single | any given | each | every | any | an individual | any individual )? ( <act>
+            | <acts> ) )
+        ( i'd | i would | i | we ) ( allow | want | let | say | suggest | prefer | set | am fine
+            with | am ok with | like ) ( <you> )? ( spend | to spend | have | use )? ( at most | no
+            more than | up to | a maximum of | max | not more than ) <amt> ( <per_act> | ( on | for
+            | in | into | to | at ) ( one | any one | a | a single | any single | any given | each |
+            every | any | an individual | any individual )? ( <act> | <acts> ) )
+        ( spend | pay | use | invest | trade | buy | put ) <amt> ( or less | max | at most | tops |
+            at the most | or under | maximum ) ( <per_act> | ( on | for | in | into | to | at ) (
+            one | any one | a | a single | any single | any given | each | every | any | an
+            individual | any individual )? ( <act> | <acts> ) )
+        <amt> ( or less | max | at most | tops | at the most | or under | maximum | is the limit |
+            is the max | is the maximum | is the cap | is the most | is my limit | is your limit ) (
+            <per_act> | ( on | for | in | into | to | at ) ( one | any one | a | a single | any
+            single | any given | each | every | any | an individual | any individual )? ( <act> |
+            <acts> ) )
+        ( i | we ) ( do not | don't | would not | wouldn't | never ) want ( any | a | a single |
+            single | to see any | to see a | to see | any single )? ( <act> | <acts> ) ( to be | to
+            go | to exceed | to cost | be | that is | that are | to be worth | that exceed | that
+            exceeds )? ( bigger than | larger than | more than | above | over | greater than |
+            higher than | beyond ) <amt>
+        ( i | we ) ( do not | don't | never ) want ( any | a | a single | single | any single )? (
+            <act> | <acts> ) to exceed <amt>
+        ( limit | size | cap | maximum | max | amount | ceiling ) ( <per_act> | for <acts> | for a
+            <act> | for each <act> | for one <act> | on <acts> ) ( : | = | is )? <amt> ( <maxtail>
+            )?
+        ( your | my | the )? ( limit | cap | maximum | max | ceiling ) ( per | for each | for every
+            | on each | on every | for any | for one | for a | for single | for a single | for any
+            single ) ( single )? ( <act> | <acts> ) ( <is> | <bound> )? <amt>
+        ( buy | make | do | place | take | use ) ( only )? ( <acts> | <act> ) ( of | for | worth |
+            up to | under | below | that cost ) ( up to | at most | no more than | less than | under
+            | below | max | a maximum of ) <amt> ( each | apiece )?
+        ( max | maximum | largest | biggest | highest | top ) ( <act> | <acts> | size | price |
+            amount | spend | cost ) ( per <act> | each )? ( <is> | <bound> )? <amt> ( each | apiece
+            | <per_act> )?
+        ( up to | at most | no more than | max | maximum | under | below | less than | not more than
+            | not over ) <amt> ( for | on | in | into | at ) ( one | any one | a single | any single
+            | each | every | any | every single | each individual | any individual ) ( <act> |
+            <acts> )
+        <amt> ( a | per | each | for each | for every | every ) ( <act> ) ( is | should be | will be
+            )? ( the | my )? ( max | maximum | limit | cap | ceiling | most | absolute max |
+            absolute maximum | upper limit )
     """,
     "tx_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
@@ -301,7 +370,7 @@ PHRASES: Final[Mapping[str, str]] = {
             cost more than | may cost more than | can cost more than | should go over | may go over
             | goes over | should exceed ) <amt>
         ( make sure | ensure | see to it ) ( that )? ( <you> | we )? ( never | do not | don't |
-            doesn't | does not )? ( spend | spends | use | uses ) ( more than | over ) <amt>
+            doesn't | does not ) ( spend | spends | use | uses ) ( more than | over ) <amt>
             <per_day>
         ( make sure | ensure | see to it ) ( that )? ( the )? ( daily | day's | daily total | daily
             spend | daily spending ) ( total | spend | spending )? <bound> <amt>
@@ -328,6 +397,65 @@ PHRASES: Final[Mapping[str, str]] = {
             ) ( <per_day> | in ( one | a | any ) day ) )
         ( spending | spend | trading | purchases | costs | total spending ) ( <bound> ) <amt>
             <per_day>
+        ( limit | cap | keep | hold | restrict ) ( your | my | the | all | its | any | total )? (
+            spending | spend | yourself | itself | it | purchases | payments | trading | costs |
+            this | things | expenses ) ( to | at | under | below | within | to at most | to no more
+            than | down to | to under | to less than ) <amt> ( max )? ( <per_day> | ( on | in |
+            within | during ) ( one | any one | a | a single | any single | any given | each | every
+            | any | the same ) ( single )? day )
+        ( let's )? ( cap | limit | keep ) ( it | things | this | spending | everything ) ( to | at |
+            under | below ) <amt> ( <per_day> | ( on | in | within | during ) ( one | any one | a |
+            a single | any single | any given | each | every | any | the same ) ( single )? day )
+        ( stay | keep | remain | be | live | work | operate ) ( under | below | within | at or below
+            | at or under | inside ) ( a limit of | a budget of | a cap of )? <amt> ( <per_day> | (
+            on | in | within | during ) ( one | any one | a | a single | any single | any given |
+            each | every | any | the same ) ( single )? day )
+        ( no more than | not more than | at most | max | maximum | up to | never more than | not
+            over | less than | under ) <amt> ( should | may | can | must | is to | to | shall | will
+            )? ( ever )? ( be )? ( spent | paid | used | traded | invested | go out | leave | put |
+            risked | moved ) ( <per_day> | ( on | in | within | during ) ( one | any one | a | a
+            single | any single | any given | each | every | any | the same ) ( single )? day )
+        <not> ( ( <spendv> | pay | bet | risk | go | let it spend ) ( more than | over | above | in
+            excess of | beyond ) | exceed ) <amt> ( <per_day> | ( on | in | within | during ) ( one
+            | any one | a | a single | any single | any given | each | every | any | the same ) (
+            single )? day )
+        ( i | we ) ( do not | don't | would not | wouldn't | never ) want ( <you> | it )? ( to )? (
+            spend | spending | pay | use | using | paying | exceed ) ( more than | over | above )
+            <amt> ( <per_day> | ( on | in | within | during ) ( one | any one | a | a single | any
+            single | any given | each | every | any | the same ) ( single )? day )
+        ( i'd | i would | i | we ) ( allow | want | let | say | suggest | prefer | set | am fine
+            with | am ok with | like ) ( <you> )? ( spend | to spend | have | use )? ( at most | no
+            more than | up to | a maximum of | max | not more than ) <amt> ( <per_day> | ( on | in |
+            within | during ) ( one | any one | a | a single | any single | any given | each | every
+            | any | the same ) ( single )? day )
+        ( spend | pay | use | invest | trade | buy | put ) <amt> ( or less | max | at most | tops |
+            at the most | or under | maximum ) ( <per_day> | ( on | in | within | during ) ( one |
+            any one | a | a single | any single | any given | each | every | any | the same ) (
+            single )? day )
+        <amt> ( or less | max | at most | tops | at the most | or under | maximum | is the limit |
+            is the max | is the maximum | is the cap | is the most | is my limit | is your limit ) (
+            <per_day> | ( on | in | within | during ) ( one | any one | a | a single | any single |
+            any given | each | every | any | the same ) ( single )? day )
+        ( max | maximum ) ( day | daily | for the day | for a day | in a day | for one day | in one
+            day | day total | daily total | daily spend | daily amount | daily spending ) <is>?
+            <amt>
+        ( the | my | our )? ( total | overall )? ( daily | per day | day | day's ) ( outgoings | use
+            | consumption | total spend | allocation | quota | burn | burn rate | pocket money |
+            ration | expense ) ( <bound> | <is> )? <amt> ( <maxtail> )?
+        ( your | my | the )? ( limit | cap | maximum | max | ceiling ) ( per | for each | for every
+            | on each | on every | for any | for one | for a | for the | for a single | for any
+            single ) day ( <is> | <bound> )? <amt>
+        ( keep | hold | limit | cap ) ( the | each | every | any | a ) day ( at | to | under | below
+            | within | at or below ) <amt>
+        ( up to | at most | no more than | max | maximum | under | below | less than | not more than
+            | not over ) <amt> ( for | on | in | within ) ( one | any one | a single | any single |
+            each | every | any | every single | any given | a given ) day
+        ( daily | each day | every day | per day | in a day | a day ) ,? ( <you> | it | the agent )?
+            ( can | may )? ( spend | use | pay )? ( at most | no more than | not more than | up to |
+            max | maximum | under | less than | never more than ) <amt> ( <maxtail> )?
+        <amt> ( a day | per day | each day | every day | daily ) ( is | should be | will be )? ( the
+            | my )? ( max | maximum | limit | cap | ceiling | most | absolute max | absolute maximum
+            | upper limit )
     """,
     "day_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_day>

@@ -73,6 +73,21 @@ PHRASES: Final[Mapping[str, str]] = {
             last | is meant to run | is valid | stays valid | ends | expires | stops | is over ) (
             for | after | in | over )? ( a maximum of | up to | at most | exactly )? SPAN ( long |
             from now | from today | in total | at most )?
+        ( the | your | my | agent's | its )? ( time | duration | runtime | term | period | horizon |
+            length | timeline | time frame | timeframe | schedule | time limit | lifetime ) ( : | =
+            | is | of )? SPAN ( or less | max | at most | maximum | in total | from now | from today
+            | starting now )
+        ( agent's | your ) ( time | duration | term | period | horizon ) ( : | = | is )? SPAN
+        ( spend | use | invest ) ( it | them | everything | all of it | the money | this | the
+            budget | the whole budget | the funds ) ( up )? ( within | over | during | across ) (
+            the | a )? ( next | coming | following | period of )? SPAN
+        ( it | the budget | the money | this | the funds | that ) ( has to | must | should | needs
+            to | is meant to | is to | will have to ) ( last | cover | do | be enough | stretch ) (
+            for | over )? ( the )? ( next | coming | following )? SPAN
+        ( trade | work | run | operate | invest | do this | do it | keep going | keep trading | keep
+            working | stay in | go ) ( for | over ) ( the | a )? ( next | coming | following | full
+            | total of )? SPAN ( only | in total | from now | from today | starting now | starting
+            today )?
     """,
     "week": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
@@ -145,6 +160,17 @@ PHRASES: Final[Mapping[str, str]] = {
             should end | all done ) ( on | by | at | as of ) ( the )? DATE ( at the latest )?
         ( end | stop | final day | last day | last date | closing date | expiry | expiry date | end
             day | finish date | stop date | until ) ( is | : | = | on )? ( the )? DATE
+        ( trade | work | work on this | work on it | run | do this | valid | running )? ( between |
+            from ) ( now | today | this day ) ( and | until | to | till | through | on until ) ( the
+            )? DATE
+        ( please )? ( finish | be finished | be done | complete | complete it | complete this | have
+            it done | wrap up | be ready | get it done ) ( by | on ) ( the )? DATE ( at the latest
+            )?
+        ( time | duration | term | period | horizon | valid | runs ) ( : | = | is )? ( until | till
+            | to | through ) ( the )? DATE
+        ( it | the budget | the money | this | the funds | that ) ( has to | must | should | needs
+            to | is meant to | is to | will have to ) ( last | stretch | do ) ( until | till |
+            through ) ( the )? DATE
     """,
     "before": """
         ( until before | ends before | ending before | end before | done before | finish before |
@@ -178,6 +204,14 @@ PHRASES: Final[Mapping[str, str]] = {
             PCT
         ( make | earn | achieve | reach | hit | produce | generate ) ( about | around | roughly )? (
             a | an )? ( total | overall )? PCT ( return | total return | gain on it | growth )
+        ( try to | please try to | i want you to | i'd like you to | see if you can | hopefully )? (
+            make | gain | achieve | reach | bring in ) ( me )? ( about | around | at least | roughly
+            )? PCT ( return | gain | profit | growth | in return | in gains )? ( in total | overall
+            )? ( if you can | if possible )
+        try to ( make | earn | get | gain | achieve | reach | bring in | return ) ( me )? ( about |
+            around | at least | roughly )? PCT ( return | gain | profit | growth | in gains )?
+        ( hoping for | looking for | expecting | shooting for | hope for ) ( about | around |
+            roughly | some )? ( a | an )? PCT ( return | gain | profit | growth | yield )?
     """,
     "aim_money": """
         ( <aimw> ) ( for )? ( a | an )? ( total | overall )? ( return | gain | profit ) of MONEY
@@ -214,6 +248,12 @@ PHRASES: Final[Mapping[str, str]] = {
             | work in | trade in | trade on | deposit into | work with ) ( only )? MARKET ( only )?
         ( keep | hold ) ( it | everything | my money | the money | the funds | funds ) in ( only )?
             MARKET ( only )?
+        ( in | into | on | to | with | via | through | using ) the MARKET ( only | market | vault |
+            pool )?
+        MARKET ( is | are ) ( fine | ok | okay | allowed | good | all you may use | the only place |
+            what i want | enough )
+        ( stick | stay | keep ) ( with | to | in ) MARKET ( only | please )?
+        ( only | just ) ( in | on | into | via | through ) ( the )? MARKET
     """,
     "span_in": """
         ( in | inside | inside of | within ) ( the )? ( next | coming | first )? SPAN

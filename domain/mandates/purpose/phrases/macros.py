@@ -62,20 +62,30 @@ MACROS: Final[Mapping[str, str]] = {
         | limit itself to | stick to at most
     """,
     "maxtail": """
-        max | maximum | at most | tops | at the most | or less | cap | limit | as a limit | as a
-        cap | as a maximum | as the maximum | allowance
+        max | maximum | at most | tops | at the most | or less | cap | limit | as a limit | as a cap
+        | as a maximum | as the maximum | allowance | or under | or below | and no more | and not
+        more | maximum please | at maximum | upper limit | as an upper limit | as the limit | as the
+        cap | as max | hard cap | hard limit | hard max
     """,
     "not": """
         never | do not | don't | dont | must not | mustn't | may not | can not | cannot | can't |
         should not | shouldn't | will not | won't | not to | not | never ever | it must not | it
         must never | must never | should never | may never | it should not | it should never | it
         can not | it cannot | it can't | the agent must not | the agent must never | the agent
-        should not | the agent should never | the agent may not | the agent cannot | the agent
-        can't | you must not | you must never | you should not | you may not | you cannot | you
-        can't | you should never | i don't want <you> to | i do not want <you> to | we don't want
-        <you> to | we do not want <you> to | you are not allowed to | you're not allowed to | it is
-        not allowed to | the agent is not allowed to | try not to | please never | it won't | the
-        agent won't | you won't | it will never | the agent will never | do not ever | don't ever
+        should not | the agent should never | the agent may not | the agent cannot | the agent can't
+        | you must not | you must never | you should not | you may not | you cannot | you can't |
+        you should never | i don't want <you> to | i do not want <you> to | we don't want <you> to |
+        we do not want <you> to | you are not allowed to | you're not allowed to | it is not allowed
+        to | the agent is not allowed to | try not to | please never | it won't | the agent won't |
+        you won't | it will never | the agent will never | do not ever | don't ever | i don't want
+        to | i do not want to | we don't want to | we do not want to | please do not | please don't
+        | make sure you don't | make sure you never | make sure not to | make sure it never | make
+        sure never to | be sure not to | be sure never to | under no circumstances | i never want
+        <you> to | i never want to | i'd rather <you> didn't | you are never to | it is never to |
+        the agent is never to | you're never to | you are not to | the agent is not to | you won't
+        ever | take care not to | be careful not to | you shall not | the agent shall not | it shall
+        not | you shall never | the agent shall never | it may not | it may never | <you> may never
+        | <you> must never | <you> does not | <you> doesn't
     """,
     "may": """
         may | can | could | is allowed to | are allowed to
@@ -115,7 +125,9 @@ MACROS: Final[Mapping[str, str]] = {
         | equity | portfolio value | vault value | total balance | total worth | value of the
         portfolio | value of the vault | balance of the vault | value of the account | value of the
         mandate | value of my account | value of everything | total value of the vault | overall
-        value
+        value | account total | bankroll | pot | stake | net worth | fund value | wallet | wallet
+        balance | whole thing | whole account | total equity | remaining balance | total amount |
+        overall balance | investment | total portfolio value
     """,
     "subj": """
         it | we | you | i | ( the | my | our | its | your )? <money_noun>
@@ -135,7 +147,15 @@ MACROS: Final[Mapping[str, str]] = {
         you're out | stop right there | stop right away | stop at once | it must end | all trading
         stops | trading stops | the mandate stops | the mandate ends | trading must stop |
         everything stops | stop working | stop buying | stop investing | please quit | just stop |
-        then stop | step back | stop completely
+        then stop | step back | stop completely | stop the whole thing | shut it all down | stop the
+        experiment | stop the mandate | end the experiment | stop the test | stop the run | close
+        shop | close up shop | hit the brakes | i want you to stop | i'd like you to stop | i want
+        it to stop | i'd like it to stop | i want the agent to stop | stop and wait | stop and tell
+        me | stop trading and tell me | stop and report | stop and hold | you need to stop | you
+        have to quit | it needs to stop | the agent needs to stop | the agent should stop | you
+        should stop | it should stop | the bot should stop | the bot must stop | the bot has to stop
+        | the bot stops | trading should stop | everything should stop | everything must stop | stop
+        the clock | have it stop | make it stop | let it stop
     """,
     "when": """
         if | when | once | as soon as | whenever | in case | the moment | should | after
@@ -144,19 +164,24 @@ MACROS: Final[Mapping[str, str]] = {
         ( falls | fall | drops | drop | goes | go | dips | dip | sinks | sink | is | are | gets |
         get | declines | decline | slips | ever falls | ever drops | ever goes | has fallen | has
         dropped | were to fall | were to drop | goes down | falls down | drops down | ever dips |
-        goes all the way ) | we're | it's | you're | i'm | we are
+        goes all the way ) | we're | it's | you're | i'm | we are | comes down | come down | shrinks
+        | shrink | sags | slides | slide | ever gets | ever sinks | ever declines | tumbles |
+        plunges | ends up | end up | has gone
     """,
     "below": """
         below | under | beneath | to below | to under | lower than
     """,
     "lose": """
-        lose | loses | lost | has lost | have lost | is down | are down | is down by | are down by
-        | drops by | drop by | falls by | fall by | drops | drop | falls | fall | goes down | go
-        down | goes down by | we're down | it's down | you're down | i'm down | we've lost | it's
-        lost | you've lost | it has lost over | we are down by | it's down by | we're down by |
-        loses over | declines by | has fallen | has dropped | has fallen by | has dropped by | ever
-        loses | have gone down | 's down | loses a total of | shrinks by | sheds | 're down | down
-        by | is down over | are down over
+        lose | loses | lost | has lost | have lost | is down | are down | is down by | are down by |
+        drops by | drop by | falls by | fall by | drops | drop | falls | fall | goes down | go down
+        | goes down by | we're down | it's down | you're down | i'm down | we've lost | it's lost |
+        you've lost | it has lost over | we are down by | it's down by | we're down by | loses over
+        | declines by | has fallen | has dropped | has fallen by | has dropped by | ever loses |
+        have gone down | 's down | loses a total of | shrinks by | sheds | 're down | down by | is
+        down over | are down over | we are down | it is down | you are down | i am down | have lost
+        over | dip | dips | sinks | declines | slips | slides | shrinks | tumbles | crashes | sinks
+        by | dips by | slips by | slides by | ever drops | ever falls | ever drops by | ever falls
+        by | you lose over
     """,
     "by_more": """
         by | more than | over | by more than | by over | at least | in total | a total of
@@ -217,10 +242,14 @@ MACROS: Final[Mapping[str, str]] = {
     """,
     "fee_noun": """
         fee | fees | commission | cut | share | agent fee | agent's fee | performance fee | success
-        fee | profit share | share of profit | share of profits | share of the profit | share of
-        the profits | reward | agent's share | agent's cut | fee for the agent | payout | fee for
-        you | your fee | the agent's fee | trading fee for the agent | agents share | profit share
-        for the agent
+        fee | profit share | share of profit | share of profits | share of the profit | share of the
+        profits | reward | agent's share | agent's cut | fee for the agent | payout | fee for you |
+        your fee | the agent's fee | trading fee for the agent | agents share | profit share for the
+        agent | share for you | cut for you | share for the agent | cut for the agent | commission
+        for you | commission for the agent | agent commission | agent reward | reward for you |
+        reward for the agent | pay for the agent | your pay | your commission | your cut | your
+        share | your reward | agent cut | agent share | incentive fee | agent's commission | profit
+        fee | profit cut | fee to you | fee to the agent | success share
     """,
     "ask": """
         ( ask | check with | check in with | consult | confirm with | come to | call | ping |
@@ -292,7 +321,13 @@ MACROS: Final[Mapping[str, str]] = {
         deploy | average | pick | snap up | look after | look into | study | survey | investigate |
         verify | map | record | transcribe | summarise | summarize | curate | assemble | restock |
         refill | sponsor | plan | organise | organize | set up | find me | buy me | get me | keep
-        track
+        track | see | follow | ride | turn | practice | practise | arbitrage | arb | rotate | park |
+        compound | obtain | chase | try out | swing trade | day trade | scalp | speculate | put
+        together | come up | settle | stock up | fill | order me | hunt down | harvest | seek |
+        identify | spot | catch | crawl | mine | pull | assess | evaluate | review | screen | rank |
+        label | sort | subscribe me | sign up | register | reserve | deliver | ship | print | paint
+        | cook | bake | furnish | decorate | repair | fix | clean | feed | water | plant | fly |
+        travel | commute | stream | listen | attend | join
     """,
     "bound": """
         ( must not | mustn't | should not | shouldn't | may not | can not | cannot | can't | will
@@ -309,7 +344,9 @@ MACROS: Final[Mapping[str, str]] = {
         not exceeding | never over | never above ) | ( must | should | may | can | shall | will |
         has to | have to | needs to )? ( is | are | be | get )? ( limited to | capped at |
         restricted to | kept under | kept below | kept at or below | held to | held under | capped
-        to | limited at )
+        to | limited at ) | ( isn't | aren't | is not | are not | is never | are never | can't be |
+        cannot be | shouldn't be | mustn't be | won't be | not be ) ( more than | above | over |
+        higher than | larger than | bigger than | greater than )
     """,
     "totnoun": """
         ( total | overall | whole | entire | full | complete | combined | all ) ( budget | spend |
@@ -327,6 +364,23 @@ MACROS: Final[Mapping[str, str]] = {
         transaction size | transaction sizes | transaction amounts | payment size | payment sizes |
         purchase size | purchase amount | purchase amounts | purchase price | position entries |
         tickets
+    """,
+    "askend": """
+        <ask> | ( i'd | i would ) like to ( approve it | be asked | approve that | see it first | ok
+        it | confirm it | decide | be consulted | approve | sign off ) ( first )? | ( i | we ) (
+        want | need | have | must | wish ) ( to )? ( approve it | be asked | approve that | see it
+        first | ok it | confirm it | decide | be consulted | approve | sign off | say yes | agree )
+        ( first )? | you need <approval> ( first )? | you must have <approval> | get <approval> (
+        first )? | it needs <approval> ( first )? | that needs <approval> ( first )? | i decide |
+        i'll decide | i will decide | let me decide | it's my call | that's my call | come to me
+        first | it goes through me | i have the final say | i have to say yes | check first | i'll
+        have to approve it | i will have to approve it | i get to decide
+    """,
+    "ofall": """
+        in total | overall | altogether | in all | total | all told | all together | for everything
+        | for the whole thing | for the whole job | over the whole period | all in | in sum |
+        combined | over its life | over the whole time | over the entire period | for the whole
+        period | all up
     """,
 }
 OTHERS: Final[Mapping[str, str]] = {

@@ -192,6 +192,38 @@ PHRASES: Final[Mapping[str, str]] = {
             just )? ( the mandate | the agent | the bot | it | everything | all trading | trading |
             you ) ( should | must | has to | have to | needs to | need to | is to | will ) ( stop |
             halt | end | be stopped | be halted | be shut down | be ended | pause )
+        ( the | my | your | our | a | with a | set a )? ( stop line | stop level | stop | stop loss
+            | stoploss | floor | hard stop | kill switch | loss limit | limit | line ) ( <is> | is
+            at | sits at | stands at | comes at | at ) ( a | an )? <val> ( loss | down | drawdown |
+            losses | below start | below the start | below budget | below the budget | lost | total
+            loss | total drawdown | overall loss | overall drawdown )
+        ( drawdown | max dd | loss tolerance | max loss | maximum loss | max drawdown | loss limit |
+            drawdown limit | acceptable loss | tolerated loss | risk tolerance | maximum drawdown |
+            loss cap ) ( : | = | is ) ( max | at most | up to )? <share>
+        ( and | but )? ( <you> | i | we )? ( may | can | could | is allowed to | are allowed to )
+            lose ( at most | up to | no more than | a maximum of | not more than | max | only )
+            <val> <ofbud>?
+        ( it's | it is | that's | it would be | it'd be ) ( fine | ok | okay | acceptable | alright
+            | all right ) ( to lose | if you lose | if we lose | if i lose | to be down | to drop )
+            ( up to | at most | no more than | as much as ) <val> <ofbud>?
+        ( i | we ) ( allow | accept | tolerate | permit | can accept | set | want | can live with |
+            can take ) ( a | an )? ( max | maximum | total | overall | largest | worst )? ( loss |
+            drawdown ) of ( up to | at most | no more than )? <val> <ofbud>?
+        ( i | we )? ( am | are | 'm | 're | i'm | we're )? ( ok | okay | fine | comfortable | happy
+            | cool | at ease ) with ( a | an | up to | at most | up to a | at most a )? <val> ( loss
+            | drawdown | draw down | downside ) ( at most | max | in total | overall | but no more |
+            but not more )?
+        ( losses | drawdown | loss | total losses | total loss | any loss | any drawdown | a loss |
+            a drawdown ) ( <over> | beyond | bigger than | larger than | greater than ) <val> ( is |
+            are | would be ) ( not acceptable | unacceptable | not ok | not okay | not allowed | too
+            much | not tolerable | a no go | not fine )
+        ( draw the line | cut the losses | cut losses | cut my losses | cut our losses ) ( at | when
+            we are down | when it's down | when you're down | if it drops | if it falls | if we lose
+            | at a loss of ) <share>
+        ( never | do not | don't | please don't | please never ) ( lose | burn | let me lose | make
+            me lose | let us lose ) ( more than | over ) <val> ( <ofbud> | please | for me )?
+        ( i | we ) ( would | 'd | will | am prepared to | am ready to )? ( stop | quit | pull out |
+            get out ) ( at | after ) ( a | an )? <val> ( loss | drawdown )
     """,
     "lost_all": """
         ( with )? no ( stop line | stop loss | stoploss | floor )
@@ -274,6 +306,12 @@ PHRASES: Final[Mapping[str, str]] = {
             to | is to | shall ) ( never | not | stay | remain | be kept | always stay | always be )
             ( drop | fall | go | dip | be | sink | get )? ( below | under | above | at or above |
             over ) <amt>
+        ( protect | preserve | safeguard | secure ) ( at least )? <share> <budget_of>
+        ( at least | no less than | a minimum of ) <share> <budget_of> ( must | should | has to |
+            have to | needs to | need to ) ( be left | remain | be kept | stay | be preserved | be
+            there | still be there | survive | be safe )
+        <halt> ( <when> ) <subj>? ( is | are | 's | hits | hit | reaches | reach ) ( worth )? ( only
+            | just )? ( down )? ( to )? <amt> ( left | remaining )
     """,
     "line": """
         ( the | a | my | with a | set a | set the | put a | put the | have a | use a )? ( stop line
