@@ -13,7 +13,8 @@ from typing import Final
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
 from domain.mandates.purpose.phrases import ACTIONS, lines
-from domain.mandates.purpose.phrases.macros import MACROS, OTHERS
+from domain.mandates.purpose.phrases.macros import MACROS
+from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.tokens import MARKET, Token
 
 MAX_PHRASE: Final = 28
@@ -64,7 +65,14 @@ SAYS: Final = {
     "close_if": "close_there",
     "span_in": "span",
 }
-_BEHIND: Final = {"lead": OPEN, "must": OPEN, "wish": OPEN, "purpose": FOR, "need": NEED, "talk": SAID}
+_BEHIND: Final = {
+    "lead": OPEN,
+    "must": OPEN,
+    "wish": OPEN,
+    "purpose": FOR,
+    "need": NEED,
+    "talk": SAID,
+}
 _SAME: Final = {
     "budget_bare": "budget",
     "budget_of": "budget",
@@ -192,7 +200,7 @@ class Tiling:
             or (action == "tx_thing" and any(t.kind in v.NO_ACTS for t in self.tokens[at:end]))
             or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
             or (action == "span_in" and not all(map(_aims, paths)))
-            or (action == "budget_cap" and not (way == FOR or all(map(_behind_purpose, paths))))
+            or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
@@ -221,6 +229,15 @@ class Tiling:
         return last.action in ("tx", "day", "tx_thing", "budget") and any(
             t.kind in NEGATED for t in tokens
         )
+
+    def _caps_a_budget(self, way: str, at: int, paths: list[Path]) -> bool:
+        """True for "up to 50 USDC" behind what the money is for; not behind what an agent does
+        alone, nor behind what each of several things may cost.
+        """
+        if not (way == FOR or all(map(_behind_purpose, paths))):
+            return False
+        before = {t.kind for t in self.tokens[max(0, at - MAX_PHRASE) : at]}
+        return not before & v.ALONE and self.tokens[at - 1].kind not in v.SEVERAL
 
     def _is_idle(self, start: int, end: int) -> bool:
         """True for words that say nothing of a term and bend nothing."""

@@ -77,6 +77,8 @@ PHRASES: Final[Mapping[str, str]] = {
             compensation | pay | share | agent fee | success fee | incentive ) ,? ( <you> )? ( get |
             gets | keep | keeps | take | takes | receive | receives | may keep | can keep | i pay |
             i'll pay | i offer | i give | have )? ( you )? PCT <gain>
+        PCT ( is | as ) ( the | my | your | a )? ( agent | performance | success )? ( fee |
+            commission | profit share )
     """,
     "no_fee": """
         ( there is | there's | with | you get | the agent gets | i pay | we pay | pay )? ( no |
@@ -276,6 +278,14 @@ PHRASES: Final[Mapping[str, str]] = {
         ( no | not ) ( <acts> | spending | single <act> | <act> ) ( <over> ) <amt> ( without |
             unless i give | before i give | unless you have | until i give ) ( <approval> | asking |
             asking me | asking me first | checking with me )
+        ( if | when | whenever ) <you> ( need | needs | want | wants ) ( more than | over ) <amt> (
+            at once | in one go | at a time | for something | for one thing | <per_act> ) ,? ( then
+            )? <askend>
+        ( do not | don't | no need to | you don't have to | you don't need to | never | you needn't
+            ) ( ask | bother | ask me | bother me | check with me ) ( for approval | for permission
+            | about it | first )? unless ( it's | it is | that's | a <act> is | an item is | the
+            amount is | you spend | you want to spend | something costs | it costs | the cost is | a
+            <act> costs | you go | you're spending | an item costs ) ( <over> ) <amt>
     """,
     "ask_from": """
         ( <ask> | always <ask> ) ( <objw> ){0,6} <amt> ( or | and ) ( more | above | up | over |

@@ -101,6 +101,9 @@ PHRASES: Final[Mapping[str, str]] = {
             do your best | make me proud | make it count | that's all | that is all | that's
             everything | nothing else | details below | see below | as follows | thanks in advance |
             many thanks | cheers | thx | ty | best regards | kind regards | regards )
+        ( i want | i'd like | i prefer | i would like | we want | prefer | please keep it ) ( a )? (
+            low risk | little risk | minimal risk | safe strategy | safe approach | low volatility |
+            conservative approach | conservative strategy )
     """,
     "lead": """
         ( please | also | and also | then | make sure to | make sure you | make sure that | make
@@ -166,6 +169,11 @@ PHRASES: Final[Mapping[str, str]] = {
         ( first | firstly | second | secondly | third | thirdly | lastly | last | finally | also |
             besides that | on top of that | to start | in case it matters | for starters | to begin
             with ) ( , | : )
+        ( a )? ( conservative | low risk | balanced | aggressive | safe | careful | simple |
+            cautious | moderate | defensive ) ( strategy | approach | style | investing | trading |
+            investment | mandate )
+        ( be | stay ) ( aggressive | careful | bold | cautious | conservative | frugal | patient |
+            quick ) :
     """,
     "must": """
         ( you must | you have to | the agent must | the agent has to | it must | it has to | you

@@ -292,6 +292,18 @@ PHRASES: Final[Mapping[str, str]] = {
             what comes out | how this works )
         MONEY ( and | but )? ( not a cent more | not a penny more | not one cent more | and not more
             | not a dollar more )
+        go up to <amt> ( <ofall> )
+        ( overall | in total | altogether | all in all ) ,? ( <you> | you | the agent ) <may> (
+            <spendv> ) ( up to | at most | no more than )? MONEY
+        MONEY ( or less | or under | at most | max | maximum | tops ) ( <ofall> )
+        ( spend | use | invest ) MONEY ( or less | at most | max | tops ) ( <ofall> )
+        ( never | do not | don't | must not | please don't ) ( exceed | go over | go above | go
+            beyond | overshoot ) ( the | a | my | your | this ) ( total | overall )? MONEY ( total |
+            overall )? ( budget | in total | total )
+        ( <you> | you're | it's | you are | the agent is | feel ) ( are | is )? ( allowed | free |
+            permitted | welcome | entitled ) to ( use | invest | spend | trade with | trade | manage
+            | work with ) ( up to | the whole | all of the | the full | a total of )? MONEY ( in
+            total | overall | altogether )? <for_what>?
     """,
     "budget_bare": """
         MONEY ( only | total )? <for_what>?

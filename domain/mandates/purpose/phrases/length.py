@@ -96,6 +96,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
             ( <is> | : )? ( a | one ) week
         a one week ( run | period | trial | mandate | horizon )
+        ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is meant
+            to | is to ) last ( for )? ( a | one | the next | a full | one full ) week
     """,
     "fortnight": """
         ( for | over | within | during | lasting | run for | across )? ( a | one | the next | the
@@ -107,6 +109,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | one ) month ( long | only | in total | from now | from today )?
         ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
             ( <is> | : )? ( a | one ) month
+        ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is meant
+            to | is to ) last ( for )? ( a | one | the next | a full | one full ) month
     """,
     "year": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
@@ -171,6 +175,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( it | the budget | the money | this | the funds | that ) ( has to | must | should | needs
             to | is meant to | is to | will have to ) ( last | stretch | do ) ( until | till |
             through ) ( the )? DATE
+        ( your | the | my | our ) ( deadline | end date | final day | last day | closing date |
+            expiry date | cutoff | cut off date | time limit ) ( <is> | for this is | ends )? ( the
+            )? DATE
     """,
     "before": """
         ( until before | ends before | ending before | end before | done before | finish before |
@@ -212,6 +219,8 @@ PHRASES: Final[Mapping[str, str]] = {
             around | at least | roughly )? PCT ( return | gain | profit | growth | in gains )?
         ( hoping for | looking for | expecting | shooting for | hope for ) ( about | around |
             roughly | some )? ( a | an )? PCT ( return | gain | profit | growth | yield )?
+        ( make | earn | gain | get me | return | bring me ) at least PCT ( return | gain | profit |
+            growth )?
     """,
     "aim_money": """
         ( <aimw> ) ( for )? ( a | an )? ( total | overall )? ( return | gain | profit ) of MONEY
@@ -254,6 +263,7 @@ PHRASES: Final[Mapping[str, str]] = {
             what i want | enough )
         ( stick | stay | keep ) ( with | to | in ) MARKET ( only | please )?
         ( only | just ) ( in | on | into | via | through ) ( the )? MARKET
+        ( allowed | permitted | use | where | place | places | trade ) : ( only )? MARKET ( only )?
     """,
     "span_in": """
         ( in | inside | inside of | within ) ( the )? ( next | coming | first )? SPAN

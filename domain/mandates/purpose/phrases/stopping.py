@@ -224,6 +224,12 @@ PHRASES: Final[Mapping[str, str]] = {
             me lose | let us lose ) ( more than | over ) <val> ( <ofbud> | please | for me )?
         ( i | we ) ( would | 'd | will | am prepared to | am ready to )? ( stop | quit | pull out |
             get out ) ( at | after ) ( a | an )? <val> ( loss | drawdown )
+        no ( loss | losses | drawdown ) ( above | over | beyond | of more than | bigger than |
+            larger than | greater than | exceeding | in excess of ) <val> <ofbud>?
+        ( make sure | ensure | see to it ) ( that )? ( <you> | we | i ) ( never | do not | don't |
+            does not | doesn't ) ( lose | loses ) ( more than | over ) <val> <ofbud>?
+        PCT ( is | as | for ) ( the | my | your | a )? ( stop loss | stoploss | max loss | maximum
+            loss | max drawdown | maximum drawdown | loss limit | drawdown limit )
     """,
     "lost_all": """
         ( with )? no ( stop line | stop loss | stoploss | floor )
