@@ -372,13 +372,13 @@ PHRASES: Final[Mapping[str, str]] = {
         ( <when> ) <subj> ( is | gets | becomes | are ) worth ( less than | under | below ) <amt>
     """,
     "close_if": """
-        ,? ( then | please | just | simply | you should | you must )? ( <close_all> |
-            everything should be closed | everything must be closed | everything should be sold | everything must be
-            sold | everything is to be closed | everything gets sold | everything is sold | close
-            out everything | cut everything | get out of everything | get me out of everything | go
-            to cash | go back to cash | sell it all | all positions should be closed | all positions
-            must be closed | positions should be closed | liquidate | cash out everything | unwind
-            everything | exit everything ) ( and <halt> | immediately | right away | and stop | at
-            once | then | , <halt> )?
+        ,? ( then | please | just | simply | you should | you must )? ( <close_all> | everything
+            should be closed | everything must be closed | everything should be sold | everything
+            must be sold | everything is to be closed | everything gets sold | everything is sold |
+            close out everything | cut everything | get out of everything | get me out of everything
+            | go to cash | go back to cash | sell it all | all positions should be closed | all
+            positions must be closed | positions should be closed | liquidate | cash out everything
+            | unwind everything | exit everything ) ( and <halt> | immediately | right away | and
+            stop | at once | then | , <halt> )?
     """,
 }
