@@ -62,9 +62,7 @@ class Automaton:
         self.words: set[str] = set()
         start = self._state()
         for number, phrase in enumerate(phrases):
-            first, last = self._build(parsed(phrase))
-            self._silent[start].append(first)
-            self._ends[last] = number
+            self._ends[self._build(parsed(phrase), start)] = number
         # Most states have no edge of one of the two kinds: they share one that is empty.
         self._edges = [edges or _NO_EDGES for edges in self._edges]
         self._silent = [to or _NONE for to in self._silent]
@@ -133,48 +131,46 @@ class Automaton:
         self._edges[first].setdefault(word, []).append(last)
         self.words.add(word)
 
-    def _build(self, tree: _Tree) -> tuple[int, int]:
-        """(first, last) state of an expression."""
-        if isinstance(tree, _Word) and tree.macro:
-            return self._build(self._macros[tree.text])
-        first = self._state()
-        if isinstance(tree, _Seq):
-            at = first
-            for part in tree.parts:
-                a, b = self._build(part)
-                self._silent[at].append(a)
-                at = b
-            return first, at
-        last = self._state()
+    def _build(self, tree: _Tree, at: int) -> int:
+        """The state behind an expression that starts in a state."""
         if isinstance(tree, _Word):
-            self._edge(first, tree.text, last)
-        elif isinstance(tree, _Any):
-            self._options(first, last, tree)
-        else:
-            self._repeated(first, last, tree)
-        return first, last
+            if tree.macro:
+                return self._build(self._macros[tree.text], at)
+            last = self._state()
+            self._edge(at, tree.text, last)
+            return last
+        if isinstance(tree, _Seq):
+            for part in tree.parts:
+                at = self._build(part, at)
+            return at
+        return self._options(at, tree) if isinstance(tree, _Any) else self._repeated(at, tree)
 
-    def _options(self, first: int, last: int, tree: _Any) -> None:
+    def _options(self, at: int, tree: _Any) -> int:
+        last = self._state()
         for option in tree.options:
             only = option.parts[0] if len(option.parts) == 1 else None
             if isinstance(only, _Word) and not only.macro:
-                self._edge(first, only.text, last)
-                continue
-            a, b = self._build(option)
-            self._silent[first].append(a)
-            self._silent[b].append(last)
+                self._edge(at, only.text, last)
+            else:
+                self._silent[self._build(option, at)].append(last)
+        return last
 
-    def _repeated(self, first: int, last: int, tree: _Repeat) -> None:
-        at = first
+    def _repeated(self, at: int, tree: _Repeat) -> int:
+        last = self._state()
+        if tree.most is None:
+            # What loops back may not come out where something else starts too.
+            loop = self._state()
+            self._silent[at].append(loop)
+            at = loop
         for n in range(tree.most or 1):
             if n >= tree.least:
                 self._silent[at].append(last)
-            a, b = self._build(tree.part)
-            self._silent[at].append(a)
-            at = b
+            behind = self._build(tree.part, at)
             if tree.most is None:
-                self._silent[b].append(a)
+                self._silent[behind].append(at)
+            at = behind
         self._silent[at].append(last)
+        return last
 
 
 def parsed(text: str) -> _Tree:

@@ -193,12 +193,12 @@ class Quantities:
             after += 1 + hyphen
         if not words or words == ["grand"] or words[0] in figures.SCALES:
             return None, at
-        if words == ["one"] and not self.unit_at(after):
+        if words in (["one"], ["zero"]) and not self.unit_at(after):
             return None, at
         return figures.spoken(words), after
 
     def unit_at(self, at: int) -> bool:
-        """True where a unit follows: alone, "one" is no figure ("no one", "one of them")."""
+        """True where a unit follows: alone, "one" is no figure ("no one", "zero fee")."""
         kind = self.kind(at + (self.kind(at) == "-"))
         if kind == "day":
             return False

@@ -17,6 +17,7 @@ from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.language import foreign
 from domain.mandates.purpose.tiling import (
     QUIET,
+    SAYS,
     UNREAD,
     Grammar,
     Path,
@@ -96,6 +97,9 @@ def _sentences(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
         after = tokens[at + 1] if at + 1 < len(tokens) else None
         if before is not None and after is not None and _no_stop(before, token, after):
             continue
+        if _trails_off(before, token, after):
+            now.append(replace(token, kind=","))
+            continue
         if token.kind not in v.STOPS:
             now.append(_spaced_slash(before, token, after))
             continue
@@ -105,6 +109,14 @@ def _sentences(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
     if now:
         out.append((now, False))
     return out
+
+
+def _trails_off(before: Token | None, token: Token, after: Token | None) -> bool:
+    """True for the dots of `500... no, 300`: what follows them may take back what they follow."""
+    if token.kind == ".":
+        behind = before is not None and before.kind == "." and before.end == token.start
+        return behind or (after is not None and after.kind == "." and token.end == after.start)
+    return token.kind == "…"
 
 
 def _spaced_slash(before: Token | None, token: Token, after: Token | None) -> Token:
@@ -196,7 +208,12 @@ class _Sentence:
     def _stated(self, path: Path) -> list[Statement]:
         """What the phrases of a reading say."""
         return [
-            Statement(p.action, self._text(p), self.tokens[p.start].start, self._figure(p))
+            Statement(
+                SAYS.get(p.action, p.action),
+                self._text(p),
+                self.tokens[p.start].start,
+                self._figure(p),
+            )
             for p in path.pieces
             if p.action not in QUIET
         ]

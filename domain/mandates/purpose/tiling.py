@@ -13,7 +13,8 @@ from typing import Final
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
 from domain.mandates.purpose.phrases import ACTIONS, lines
-from domain.mandates.purpose.phrases.macros import MACROS, OTHERS
+from domain.mandates.purpose.phrases.macros import MACROS
+from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.tokens import MARKET, Token
 
 MAX_PHRASE: Final = 28
@@ -30,6 +31,7 @@ QUIET: Final = frozenset(
         "link",
         "closing",
         "purpose",
+        "need",
         "about",
         "manner",
         JOIN,
@@ -49,9 +51,28 @@ MEASURED: Final = frozenset({"lost", "left", "tx_share", "day_share", "tx", "day
 SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
 NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # Places of a sentence: OPEN is its start, and what is behind a joining word; SAID is behind a
-# statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement.
-OPEN, SAID, FOR, LOOSE = "open", "said", "for", "loose"
-_BEHIND: Final = {"lead": OPEN, "must": OPEN, "wish": OPEN, "purpose": FOR, "talk": SAID}
+# statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement;
+# NEED behind what somebody needs, which only a comma or a colon may follow.
+# IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
+# condition is still to come: no sentence ends there.
+OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST = "open", "said", "for", "loose", "need", "if", "first"
+_UNDONE: Final = frozenset({IF, FIRST})
+_CONDITIONS: Final = frozenset({"lost_if", "left_if"})
+# What an action says, where it has a name of its own only for the place that it may stand in.
+SAYS: Final = {
+    "lost_if": "lost",
+    "left_if": "left",
+    "close_if": "close_there",
+    "span_in": "span",
+}
+_BEHIND: Final = {
+    "lead": OPEN,
+    "must": OPEN,
+    "wish": OPEN,
+    "purpose": FOR,
+    "need": NEED,
+    "talk": SAID,
+}
 _SAME: Final = {
     "budget_bare": "budget",
     "budget_of": "budget",
@@ -131,7 +152,8 @@ class Tiling:
         found = self._phrases(at)
         kind = self.tokens[at].kind
         for way, (price, paths) in list(self._best[at].items()):
-            if kind in v.JOINS or (way in (FOR, SAID) and kind == ":"):
+            joined = kind in v.JOINS and way not in _UNDONE
+            if joined or (way in (FOR, SAID, NEED) and kind == ":"):
                 self._reach(OPEN, price, paths, Piece(JOIN, at, at + 1))
             for end, action in found:
                 to = self._behind(way, action, at, end, paths)
@@ -166,16 +188,19 @@ class Tiling:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
         if action in QUIET:
             return self._behind_quiet(way, action, paths)
+        if way in _UNDONE or action in _CONDITIONS or action == "close_if":
+            return _behind_condition(way, action)
         kind = self.tokens[at].kind
         barred = (
-            way == LOOSE
+            way in (LOOSE, NEED)
             or (way == FOR and kind not in v.CONNECTS)
             or (action == "budget_bare" and (way != OPEN or not _may_be_bare(paths[0])))
             or (action in SPENDS and any(_last(p) == "must" for p in paths))
             or (action not in WISHED and any(_last(p) == "wish" for p in paths))
             or (action == "tx_thing" and any(t.kind in v.NO_ACTS for t in self.tokens[at:end]))
             or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
-            or (action == "budget_cap" and not (way == FOR or all(map(_behind_purpose, paths))))
+            or (action == "span_in" and not all(map(_aims, paths)))
+            or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
@@ -205,6 +230,15 @@ class Tiling:
             t.kind in NEGATED for t in tokens
         )
 
+    def _caps_a_budget(self, way: str, at: int, paths: list[Path]) -> bool:
+        """True for "up to 50 USDC" behind what the money is for; not behind what an agent does
+        alone, nor behind what each of several things may cost.
+        """
+        if not (way == FOR or all(map(_behind_purpose, paths))):
+            return False
+        before = {t.kind for t in self.tokens[max(0, at - MAX_PHRASE) : at]}
+        return not before & v.ALONE and self.tokens[at - 1].kind not in v.SEVERAL
+
     def _is_idle(self, start: int, end: int) -> bool:
         """True for words that say nothing of a term and bend nothing."""
         return all(is_word(t) and t.kind not in v.RESERVED for t in self.tokens[start:end])
@@ -223,11 +257,11 @@ class Tiling:
 
     def _saying(self, piece: Piece) -> tuple[str, int]:
         figure = self.figure(piece)
-        action = _SAME.get(piece.action, piece.action)
+        action = SAYS.get(piece.action, _SAME.get(piece.action, piece.action))
         return action, figure.start if figure else -1
 
     def _cheapest(self) -> list[Path]:
-        ends = list(self._best[-1].values())
+        ends = [there for way, there in self._best[-1].items() if way not in _UNDONE]
         least = min(price for price, _ in ends)
         found: dict[tuple[tuple[str, int], ...], Path] = {}
         for price, paths in ends:
@@ -246,6 +280,19 @@ def _may_be_bare(path: Path) -> bool:
 
 def _sets_floor(path: Path) -> bool:
     return bool(path.said) and path.said[-1][0] in SETS_FLOOR
+
+
+def _aims(path: Path) -> bool:
+    return bool(path.said) and path.said[-1][0] in ("aim", "aim_money")
+
+
+def _behind_condition(way: str, action: str) -> str:
+    """Where "if it falls 20%" and "close everything" lead, in either order: only both say
+    something.
+    """
+    if action in _CONDITIONS:
+        return {OPEN: IF, FIRST: SAID}.get(way, "")
+    return {OPEN: FIRST, IF: SAID}.get(way, "") if action == "close_if" else ""
 
 
 def _last(path: Path) -> str:

@@ -101,6 +101,11 @@ ACTS: Final = words(
     "payment payments buy swap swaps call request query transfer bet operation move position"
 )
 EACH: Final = words("per a an each every any / single one")
+# An amount behind one of these is what may be done without asking, or what one thing may cost.
+ALONE: Final = words("own alone freely independently yourself itself autonomously decide decides")
+SEVERAL: Final = words(
+    "amounts sums purchases payments orders trades transactions items actions buys swaps"
+)
 # The note takes something back, or does not mean it: nothing of it is read.
 TAKEN_BACK: Final = words(
     "kidding joke joking joked ignore disregard forget scratch nevermind opposite example eg "

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from domain.mandates.purpose.phrases import agent, around, budget, caps, length, stopping
+from domain.mandates.purpose.phrases import agent, around, budget, caps, daily, length, stopping
 
 _DEEPER: Final = " " * 12
 ACTIONS: Final[Mapping[str, str]] = {
     **budget.PHRASES,
     **caps.PHRASES,
+    **daily.PHRASES,
     **stopping.PHRASES,
     **agent.PHRASES,
     **length.PHRASES,

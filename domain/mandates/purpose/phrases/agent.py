@@ -47,6 +47,38 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i'd | i would | i will | i'll ) pay ( you )? PCT <gain> ( to ( the agent | you ) )?
         charge ( me )? PCT <gain>
         ( i will | i'll | we | we'll | i ) pay PCT <gain> to ( the agent | you )
+        PCT <gain> ( for you | for the agent | to you | to the agent | for the bot | as your fee |
+            as fee | as the agent fee | as your cut | as your share | as your reward | as agent fee
+            | as a fee | as commission | is yours | are yours | is your fee | is your cut | is your
+            share | is your reward | goes to you | will go to you | will be yours | is yours to keep
+            )
+        ( your | the | agent | agent's | the agent's | my agent's | the bot's ) ( fee | cut | share
+            | commission | reward | pay | compensation | payment | performance fee | success fee |
+            incentive ) ( is | : | = | will be | should be | shall be | would be | equals | is going
+            to be | is set at | is fixed at | - ) PCT ( <gain> )?
+        ( <you> | you | the agent ) ( can | may | will | get to | gets to | are allowed to | is
+            allowed to | are entitled to | is entitled to | should ) ( keep | take | have | receive
+            | earn | charge | get )? PCT <gain> ( for itself | for yourself | as ( a | your | its |
+            the )? ( fee | reward | cut | commission | pay | share ) )?
+        ( in return | for your work | for this | as a reward | as payment | as your reward | as your
+            fee | in exchange | as compensation | as a fee | for your trouble | for its work ) ,? (
+            you | the agent | it ) ( get | gets | keep | keeps | receive | receives | earn | earns |
+            take | takes | will get | may keep | can keep ) PCT <gain>
+        ( <you> )? ( get | gets | receive | receives | earn | earns | take | takes | charge |
+            charges | is paid | are paid | have | has | can take | may take | may charge | can
+            charge | will get | will receive ) ( a | an )? PCT ( performance | success | agent |
+            profit | incentive )? ( fee | commission | cut | share | profit share | bonus ) ( <gain>
+            )?
+        ( i | we | i'll | i will | we'll | we will )? ( pay | give | offer | grant )? ( <you> | the
+            agent | to the agent | to you )? ( a | an )? PCT <gain> ( as | for ) ( the | a | your |
+            its | an )? ( fee | agent fee | reward | commission | performance fee | share | bonus |
+            compensation | payment )
+        ( as | for ) ( a | the | your | its | an )? ( fee | reward | commission | payment |
+            compensation | pay | share | agent fee | success fee | incentive ) ,? ( <you> )? ( get |
+            gets | keep | keeps | take | takes | receive | receives | may keep | can keep | i pay |
+            i'll pay | i offer | i give | have )? ( you )? PCT <gain>
+        PCT ( is | as ) ( the | my | your | a )? ( agent | performance | success )? ( fee |
+            commission | profit share )
     """,
     "no_fee": """
         ( there is | there's | with | you get | the agent gets | i pay | we pay | pay )? ( no |
@@ -150,6 +182,110 @@ PHRASES: Final[Mapping[str, str]] = {
         <ask> before ( you | it | the agent ) ( spend | spends | pay | pays | trade | trades | use
             | uses ) ( <over> ) <amt> ( at once | in one go | at a time | on anything )?
         ( approvals | approval | permission ) ( above | over ) <amt>
+        ( if | when | whenever ) ( <you> | something | anything | it | a <act> | an <act> | any
+            <act> | one <act> | the <act> | the amount ) ( want | wants | plan | plans |
+            need | needs | wish | wishes | would like | 'd like | intend | intends | have | has )? (
+            to )? ( spend | spends | pay | trade | use | go | buy | be | is | costs | cost | would
+            cost | goes | comes to | exceeds | needs | would be ) ( anything | something )? ( <over>
+            | beyond )? <amt> ( <per_act> | on anything | for something | on something | on one
+            thing )? ,? ( then )? ( please | always | you must | first | just )? ( <ask> )
+        ( i'll | i will | i ) ( approve | sign off on | ok ) ( anything | everything | any <act> |
+            every <act> | all <acts> | <acts> | any <acts> ) ( <over> ) <amt> ( myself | personally
+            | by hand | manually )
+        ( approval | approvals | asking | permission | sign off | confirmation | my approval | owner
+            approval | manual approval ) ( required | needed | necessary )? ( : | - | is | is
+            required | is needed | only | starts | threshold )? ( for )? ( anything | everything |
+            any <act> | <acts> | amounts )? ( <over> ) <amt>
+        ( <acts> | anything | everything | any <acts> | all <acts> | any <act> | every <act> | each
+            <act> | spending | any amount | amounts | any spending | any payment | any expense |
+            expenses ) ( <over> ) <amt> ( <needs> | have to have | has to have | must have | should
+            have | should get | has to get | wants | calls for | call for ) ( <approval> ) ( first |
+            please | from me | from me first | beforehand | before you do it | in advance )?
+        ( <acts> | anything | everything | any <acts> | all <acts> | any <act> | every <act> | each
+            <act> | any amount | amounts | any spending | any expense | expenses ) ( <over> ) <amt>
+            ( must | has to | have to | should | needs to | need to | shall | is to | are to | will
+            have to ) ( first )? ( be approved | be confirmed | be okayed | be signed off | be
+            cleared | be authorised | be authorized | be checked with me | be run past me | come to
+            me | come past me | go past me | go through me | wait for me | be put to me | be green
+            lit ) ( by me | with me | by the owner )? ( first | beforehand | in advance )?
+        ( <acts> | anything | everything | any <acts> | all <acts> | any <act> | every <act> |
+            amounts ) ( <over> ) <amt> ( only )? ( with | after | once i give | if i give | when you
+            have | subject to ) <approval> ( first )?
+        ( <ask> ) ( before | prior to | for | about | when | if | on ) ( <acts> | any <acts> | all
+            <acts> | any <act> | every <act> | each <act> | a <act> | making any <act> | making a
+            <act> | placing any <act> | placing a <act> | placing <acts> | making <acts> ) ( ( of |
+            for | worth | costing | that cost | that costs | that are | that is | which are | larger
+            | bigger ) )? ( <over> ) <amt>
+        ( <ask> ) ( before | prior to | when | if | whenever ) ( spending | paying | using | you
+            spend | you pay | you use | you go | going | committing | you commit | it spends | it
+            pays | something costs | anything costs | it costs | you're spending | you are spending
+            | you want to spend | you'd spend | you would spend ) ( anything | something | amounts |
+            sums )? ( <over> ) <amt> ( <per_act> | on anything | on something | for anything | for
+            one thing | on any one thing )?
+        ( i | we ) ( want | need | would like | 'd like | wish | insist on | must | have ) ( to )? (
+            be asked | be consulted | be contacted | be called | give the ok | give my ok | say yes
+            | see | decide | have a say | give approval | give my approval | green light | be asked
+            for approval | have the final say ) ( about | before | for | on | to | first for )? (
+            anything | everything | any <act> | every <act> | <acts> | any <acts> | all <acts> | you
+            spend | you pay | spending | any spending | anything that costs | anything costing )? (
+            <over> ) <amt>
+        ( you | the agent | it | the bot ) ( needs | need | requires | require | must have | must
+            get | has to get | have to get | must seek | has to ask for | have to ask for | must ask
+            for | should get | should ask for | needs to get | need to get ) <approval> ( for |
+            before | on | above | to spend | to pay | to go | if it is | when )? ( anything |
+            everything | any <act> | every <act> | <acts> | any <acts> | all <acts> | amounts |
+            spending )? ( <over> ) <amt>
+        ( if | when | whenever | should | in case ) ( <you> | something | anything | it | a <act> |
+            an <act> | any <act> | one <act> | the <act> | the amount | a single <act> | any single
+            <act> | an item | one item | spending | you'd | you would | you're | you are ) ( want |
+            wants | plan | plans | need | needs | wish | wishes | would like | like | intend |
+            intends | have | has | going | about )? ( to )? ( spend | spends | pay | trade | use |
+            go | buy | be | is | costs | cost | would cost | goes | comes to | exceeds | exceed |
+            needs | would be | would exceed | gets | requires | spending | paying ) ( anything |
+            something )? ( <over> | beyond | larger than | bigger than | above )? <amt> ( <per_act>
+            | on anything | for something | on something | on one thing | at once | in one go )? ,?
+            ( then )? ( please | always | you must | first | just )? ( <askend> )
+        ( for | with )? ( <acts> | anything | everything | any <acts> | all <acts> | any <act> |
+            every <act> | each <act> | a <act> | spending | amounts | any amount | items | something
+            ) ( <over> ) <amt> ,? ( then )? ( please | always | you must | first | just | i )? (
+            <askend> )
+        ( for | with )? ( anything | everything | <acts> | any <act> | all <acts> | amounts | any
+            <acts> | any amount | spending | each <act> | every <act> ) ( of )? up to <amt> ( is |
+            are | you're | you are )? ( fine | ok | okay | allowed | your call | good | pre approved
+            | approved | free | goes )? ( without asking | without asking me | without <approval> |
+            without my say so | without checking with me | without asking first )
+        ( anything | everything | <acts> | any <act> | all <acts> | amounts | any <acts> ) ( of )?
+            up to <amt> ( do not | don't | doesn't | does not ) ( need | require ) ( <approval> |
+            approving | to be approved | asking )
+        ( anything | everything | <acts> | any <act> | all <acts> | amounts | any <acts> ) ( of )?
+            up to <amt> ( need | needs | require | requires ) no ( approval | permission | sign off
+            | confirmation )
+        <ask> ( if | when | before | whenever ) ( a | an | any | one | some ) ( <act> | source |
+            provider | vendor | seller | api | feed | set | piece | single <act> | thing | expense |
+            cost ) ( costs | would cost | is going to cost | cost | will cost | exceeds | would
+            exceed | goes over | is over | is above | is more than | would be | is bigger than | is
+            larger than | comes to ) ( <over> )? <amt>
+        ( i | we ) need ( a call | a message | a ping | a text | an email | a note | a request )
+            from ( you | the agent | it ) ( before | for | if | when ) ( you spend | you pay | it
+            spends | spending | paying | anything | any <act> | <acts> ) ( <over> ) <amt> (
+            <per_act> )?
+        ( i'd | i would ) ( rather | prefer | prefer that | rather that | prefer if | like that ) (
+            you | it | the agent ) ( ask | asks | asked | check with | checked with | checks with |
+            consult | consulted ) ( me )? ( first )? ( before | about | for | when | if | on )? (
+            spending | paying | you spend | you pay | you spent | anything | any <act> | <acts> |
+            any <acts> | every <act> | buying anything | making any <act> | you trade | trading |
+            making <acts> | it spends )? ( <over> ) <amt>
+        ( no | not ) ( <acts> | spending | single <act> | <act> ) ( <over> ) <amt> ( without |
+            unless i give | before i give | unless you have | until i give ) ( <approval> | asking |
+            asking me | asking me first | checking with me )
+        ( if | when | whenever ) <you> ( need | needs | want | wants ) ( more than | over ) <amt> (
+            at once | in one go | at a time | for something | for one thing | <per_act> ) ,? ( then
+            )? <askend>
+        ( do not | don't | no need to | you don't have to | you don't need to | never | you needn't
+            ) ( ask | bother | ask me | bother me | check with me ) ( for approval | for permission
+            | about it | first )? unless ( it's | it is | that's | a <act> is | an item is | the
+            amount is | you spend | you want to spend | something costs | it costs | the cost is | a
+            <act> costs | you go | you're spending | an item costs ) ( <over> ) <amt>
     """,
     "ask_from": """
         ( <ask> | always <ask> ) ( <objw> ){0,6} <amt> ( or | and ) ( more | above | up | over |
@@ -181,6 +317,16 @@ PHRASES: Final[Mapping[str, str]] = {
         ( let it | let the agent | let the bot | it can | it may | the agent can | the agent may |
             you can | you may ) ( trade | act | decide | work | operate | run ) on ( its | your )
             own
+        ( no | zero ) ( approvals | approval | sign off | confirmation | permission | check ins ) (
+            needed | required | necessary ) ( from me | at all | please )?
+        ( you | the agent | it ) ( do not | don't | doesn't | does not | needn't | need not | never
+            ) ( need | have to | needs | has to | need to | needs to )? ( ask | ask me | my approval
+            | my permission | approval | permission | ask for approval | ask for permission | check
+            with me | an approval | my ok | my okay ) ( for anything | at all | about anything |
+            ever )
+        ( everything | all of it | all <acts> | all trades ) ( is | are | can be | may be | goes ) (
+            pre approved | done without asking | done without approval | done without my approval |
+            made without asking | made without approval )
     """,
     "ask_always": """
         ( please )? ( always )? ( <ask> ) ( every time | each time | always | for everything |

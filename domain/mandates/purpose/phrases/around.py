@@ -69,6 +69,41 @@ PHRASES: Final[Mapping[str, str]] = {
         be careful ( about | with ) ( losses | risk | risks | fees )
         ( low | minimal | little ) risk ( only | please )?
         ( do not | don't ) ( chase | gamble | overtrade )
+        ( otherwise | for the rest | for everything else | apart from that | beyond that | other
+            than that ) ,? ( you | the agent | it )? ( just | simply )? ( go ahead | act freely |
+            you're free | you are free | do as you like | do as you see fit | carry on | do your
+            thing | use your judgement | use your judgment | use your best judgement | use your best
+            judgment | use your own judgement | it's up to you | its up to you | it is up to you |
+            your call | be my guest )
+        ( use | trust ) your ( own | best )? ( judgement | judgment | instincts | head | brain )
+        ( keep | take | run | have ) ( the | a | any )? ( risk | risks | costs | gas | fees | gas
+            costs | risk level | volatility ) ( low | small | minimal | down | to a minimum | as low
+            as possible | very low | reasonable | moderate )
+        ( avoid | stay away from | no | skip ) ( big | large | huge | unnecessary | crazy | needless
+            | silly | risky | shady | high | too much )? ( risks | risk | gambles | bets | memecoins
+            | meme coins | leverage | shitcoins | scams | stuff | coins | things | moves | trades |
+            tokens )
+        ( do not | don't | never ) ( take | do | make | run | touch ) ( any | big | large | huge |
+            unnecessary | crazy | needless | silly | too much | too many | high | too big a )? (
+            risks | risk | gambles | bets | memecoins | meme coins | leverage | shitcoins | scams |
+            risky stuff | crazy stuff | stupid bets | stupid stuff | stupid things | silly things |
+            wild bets )
+        ( capital preservation | safety | preservation | safety first | protecting my capital |
+            protecting capital | low risk | slow and steady ) ( is | comes | matters ) ( key | first
+            | the priority | my priority | important | most important | what matters | everything )
+        ( low | medium | moderate | high | minimal | very low ) risk ( appetite | profile |
+            tolerance | strategy | approach | please | is fine | is ok | only )?
+        ( be | stay | remain | play it ) ( safe | careful | cautious | prudent | frugal | thrifty |
+            sensible | disciplined | reasonable | moderate | conservative )
+        ( nothing | no ) ( fancy | crazy | risky | exotic | wild | silly )
+        ( slow and steady | safety first | better safe than sorry | good luck | have fun | let's go
+            | off you go | get to work | go for it | surprise me | happy hunting | happy trading |
+            do your best | make me proud | make it count | that's all | that is all | that's
+            everything | nothing else | details below | see below | as follows | thanks in advance |
+            many thanks | cheers | thx | ty | best regards | kind regards | regards )
+        ( i want | i'd like | i prefer | i would like | we want | prefer | please keep it ) ( a )? (
+            low risk | little risk | minimal risk | safe strategy | safe approach | low volatility |
+            conservative approach | conservative strategy )
     """,
     "lead": """
         ( please | also | and also | then | make sure to | make sure you | make sure that | make
@@ -103,11 +138,48 @@ PHRASES: Final[Mapping[str, str]] = {
         ( for this job | for this | for that | a mandate | for the job | for this task | in this
             job | my wish | my plan ) ( : )?
         ( trade like a pro | spend it wisely | be smart ) :
+        ( a | my | our | this is a | just a )? ( W ){0,2} ( test | trial | experiment | pilot |
+            project | test run | trial run | mandate | agent | bot | hobby | side project | job |
+            task | brief | mission | plan | request | setup | budget rules ) :
+        ( a | my | our | this is a | just a | just ) ( small | little | short | first | quick | tiny
+            | simple | weekend | weekly | hobby | side )? ( test | trial | experiment | pilot |
+            project | test run | trial run | side project | hobby project )
+        ( hello | hi | hey | dear | morning | good morning | good evening | good day | greetings |
+            yo ) ( there | agent | bot | team | buddy | friend | all | robot | assistant | mate )? (
+            : | ! )?
+        ( let's say | say | basically | essentially | obviously | naturally | as always | as usual |
+            same as always | to be clear | to be safe | for clarity | for safety | importantly |
+            most importantly | above all | also please | one more thing | last thing | one last
+            thing | oh and | ah and | p.s | ps | fyi ) ( : )?
+        ( my | the | your | our )? ( limits | rules | conditions | terms | constraints | boundaries
+            | requirements | wishes | instructions | caps | guardrails | parameters | guidelines |
+            spending rules | spending limits | budget | money | numbers | the numbers | safety |
+            safety rules | risk rules | risk | approvals | the money side | controls | restrictions
+            ) ( are | are as follows | are simple | are these )? :
+        ( i want the | i want a | i'd like a | i would like a | i'd like the | use a | have a | put
+            a | there should be a | there is a | there's a | i set a | apply a | i need a | we want
+            a | we need a | give it a | set | let there be a )
+        ( as for | as to | regarding | concerning | about | on | when it comes to | in terms of |
+            for ) ( the | my | your )? ( approvals | approval | fees | fee | time | timing | limits
+            | limit | risk | risks | losses | loss | budget | spending | duration | trading | trades
+            | purchases | payments | money | safety | caps | the rest | stop | stopping | length |
+            horizon | costs ) ( , | : | - )
+        ( agent | bot | dear bot | dear agent | assistant | to the agent | to whom it may concern |
+            for the agent | for my agent | note to agent | instructions for the agent ) ( : | - )
+        ( first | firstly | second | secondly | third | thirdly | lastly | last | finally | also |
+            besides that | on top of that | to start | in case it matters | for starters | to begin
+            with ) ( , | : )
+        ( a )? ( conservative | low risk | balanced | aggressive | safe | careful | simple |
+            cautious | moderate | defensive ) ( strategy | approach | style | investing | trading |
+            investment | mandate )
+        ( be | stay ) ( aggressive | careful | bold | cautious | conservative | frugal | patient |
+            quick ) :
     """,
     "must": """
         ( you must | you have to | the agent must | the agent has to | it must | it has to | you
             need to | the agent needs to | i need the agent to | i need you to | the bot must |
             make sure to | make sure you | be sure to | always )
+        ( has to | have to | must | needs to | need to )
     """,
     "about": """
         ( on | for | to | towards ) W{1,8}
@@ -124,6 +196,13 @@ PHRASES: Final[Mapping[str, str]] = {
             safely | steadily | well )
         ( , not more | no more | and no more | and not more | not a cent more | for now | to
             begin with | at the start )
+        ( for real | strictly | always | in any case | either way | under all circumstances | no
+            matter what happens | whatever happens | please and thank you | if you can | as best you
+            can | responsibly please | thx | ty | cheers | mate | buddy | and that's it | and that's
+            all | that's it | that's all | and nothing else | and nothing more | nothing more |
+            right away )
+        ( but | and ) ( no more | not more | nothing more | not a dollar more | not a penny more |
+            not one dollar more | not a cent more | no higher | that's it | that's all )
     """,
     "purpose": """
         ( please | i want you to | i would like you to | i'd like you to | your task is to | your
@@ -140,6 +219,17 @@ PHRASES: Final[Mapping[str, str]] = {
             ){0,14}
         ( for | this is for | it is for | it's for | purpose : | task : | goal : | job : ) ( W
             ){1,8}
+        ( the | this | my | our ) ( wallet | money | budget | fund | agent | mandate | bot | vault |
+            account | cash | pot ) is ( for | meant for | there for | used for | intended for |
+            reserved for ) ( W | and ){1,9}
+    """,
+    "need": """
+        ( we | i | my company | our team | our company ) ( need | want | would like | 'd like | am
+            looking for | are looking for | am after | collect | sell | run | write | publish |
+            build | research | study | breed | grow | teach | make ) ( W | and ){1,9}
+        ( i'm | i am | we're | we are ) ( looking for | after | building | writing | running |
+            researching | studying | working on | planning | preparing | making | learning |
+            collecting ) ( W | and ){1,9}
     """,
     "wish": """
         ( i want to | i'd like to | i would like to | we want to | i only want to | we'd like to |
@@ -154,5 +244,8 @@ PHRASES: Final[Mapping[str, str]] = {
     "closing": """
         , ( no more | not more | and no more | nothing else | that is all | that's all | that's it
             | not a cent more | not a penny more )
+        , ( but | and )? ( no more | not more | nothing more | not a dollar more | no higher | no
+            more than that | that's the limit | that's the max | hard limit | hard cap | strictly |
+            strict | period | full stop )
     """,
 }

@@ -166,6 +166,144 @@ PHRASES: Final[Mapping[str, str]] = {
             )? more than MONEY ( in total | altogether | overall )?
         ( i set | set | i put | i fix ) the budget ( at | to ) <amt>
         ( not a penny more than | not a cent more than ) MONEY ( in total )?
+        ( <my> )? ( <totnoun> ) ( for ( this | everything | you | the agent | it | the whole thing |
+            all of it | <what> ) )? ( <bound> | <is> | is going to be | going to be | would be |
+            shall be ) <amt> ( in total | total | overall | max | maximum | altogether | at most |
+            only | or less | tops | and no more )? <for_what>?
+        ( <totnoun> ) <amt> ( max | maximum | at most | only | or less | tops )? <for_what>?
+        ( spending | spend ) ( limit | cap | ceiling | maximum | max ) ( overall | in total |
+            altogether | total | in all | for everything ) <is>? <amt>
+        the ( most | maximum ) ( <you> | i want you to | i'd like you to | i will let you | i'll let
+            you | i let you )? ( <may> | should | will )? ( ever )? <spendv> ( in total | overall |
+            altogether )? is <amt> ( in total | overall | altogether )?
+        <you> ( has | have | gets | get | starts with | start with | works with | work with | begins
+            with | holds | has got | can draw on | may draw on | can draw | runs on | operates with
+            | controls ) ( up to | a total of | a maximum of | at most | only | exactly )? MONEY (
+            in total | total | altogether | overall | max | at most )? ( to spend | to work with |
+            to use | to invest | to trade | to trade with | to play with | to manage | available |
+            at its disposal | at your disposal | to start with | to start | to begin with | to grow
+            | to get started )? <for_what>?
+        ( earn yield | earn interest | make yield | get yield | earn a yield | earn some yield |
+            earn income | earn a return | earn returns | make money | earn something | earn money |
+            generate yield | find yield | get the best yield | earn passive income ) ( on | with |
+            from | for ) ( my | the | these | up to )? MONEY
+        ( put | invest | place | park | deploy | allocate | move ) ( my | the | these | up to )?
+            MONEY ( in | into ) ( the | a | some )? ( safest | best | good | stable | safe | solid |
+            conservative | reliable | high yield | low risk )? ( place | places | yield | yields |
+            pool | pools | vault | vaults | market | markets | stablecoins | lending | defi |
+            strategy | strategies | opportunity | opportunities | options | eth | bitcoin | btc |
+            crypto ) ( you | the agent | it )? ( find | finds | can find | like | likes )?
+        ( do your thing | do your best | go ahead | get started | get going | give it a go | have a
+            go | go for it | try it | try it out | try this out | kick things off | kick off | begin
+            ) with ( up to | only | just )? MONEY
+        ( let's | i'll | i will | we'll | we will | i'd like to | i want to ) ( start | begin | kick
+            off | try | test ) ( off | out | this | it | you out )? with ( just | only )? MONEY
+        ( i | we ) ( am | are | 'm )? ( giving | give | lend | lending | hand | handing | grant |
+            granting | entrust | entrusting | trust | trusting | provide | providing ) ( <you> | it
+            ) ( with )? ( up to | a total of | exactly | only | just )? MONEY ( in total |
+            altogether | overall )? <for_what>?
+        ( i | we ) ( put | putting | place | placing | add | transfer | send | top up | load | pay
+            in ) ( in )? ( up to )? MONEY ( in | into the vault | to the vault | in the vault | into
+            it | on the account | in here | for this )?
+        ( i've | i have | we've | we have ) ( funded | loaded | put in | set aside | deposited |
+            reserved | earmarked | allocated | allotted | budgeted ) ( it with | the vault with |
+            you with )? MONEY <for_what>?
+        MONEY ( is | are ) ( all you have | all you get | all you've got | all i can spare |
+            everything you have | everything you get | what you get | what you've got | your budget
+            | your total budget | what i'm putting in | what you can spend in total | what you have
+            to work with | yours to invest | yours to use | yours to trade | yours to manage | yours
+            to spend | your limit for everything | all there is | all i have for this | everything i
+            put in | the starting capital | your starting capital | the whole pot | the pot )
+        ( keep | hold ) ( the )? ( whole thing | overall cost | overall costs | overall spend |
+            total cost | total bill | total outlay | everything ) ( under | below | within | at or
+            below | to ) MONEY ( in total | overall | altogether )?
+        ( limited to | capped at | not to exceed | not exceeding ) MONEY ( in total | overall |
+            altogether | in all | total )
+        MONEY ( all told | all up | all together | max in total | max total | max overall | tops
+            overall | at most in total | maximum overall | to play with | to work with | to spend |
+            to invest | to use | to trade with | to trade | to start with | to start | to get
+            started | to begin with | to manage | to grow | at your disposal | up front | starting
+            capital | starting balance | starting budget | bankroll | of funding | of my money | pot
+            | war chest | stake | for everything | for all of it | for the whole thing | for the lot
+            | and not more in total | in capital | in the pot )
+        ( limit | cap | keep | hold | restrict ) ( your | my | the | all | its | any | total )? (
+            spending | spend | yourself | itself | it | purchases | payments | costs | this | things
+            | everything | expenses ) ( to | at | under | below | within | to at most | to no more
+            than ) <amt> ( max )? ( <ofall> )
+        ( let's )? ( cap | limit | keep ) ( it | things | this | spending | everything ) ( to | at |
+            under | below ) <amt> ( <ofall> )
+        ( stay | keep | remain ) ( under | below | within | at or below | at or under | inside ) ( a
+            limit of | a budget of | a cap of | the budget of )? <amt> ( <ofall> )
+        ( stay | keep | remain ) ( within | inside | under ) ( a | the | my ) ( total )? budget of
+            <amt>
+        ( no more than | not more than | at most | max | maximum | up to | never more than | not
+            over | not above | never over | less than | under | below | only ) <amt> ( <ofall> )
+        ( no more than | not more than | at most | max | maximum | up to | never more than | not
+            over ) <amt> ( should | may | can | must | is to | to | shall | will ) ( ever )? ( be )?
+            ( spent | used | invested | go out | leave | risked ) ( <ofall> )
+        <not> ( ( <spendv> | go ) ( more than | over | above | beyond ) | exceed ) <amt> ( <ofall> )
+        ( <you> )? ( have | has ) ( my | the )? ( permission | authority | authorisation |
+            authorization | leave | clearance | go ahead ) to ( spend | use | invest | trade with |
+            manage ) ( up to | a total of | at most )? MONEY ( in total | overall | altogether )?
+            <for_what>?
+        ( this | the ) ( mandate | job | task | project | agreement ) is ( worth | for ) ( up to )?
+            MONEY
+        ( seed | fund | start | load | top up | kick off | provision | equip | supply ) ( it | you |
+            the vault | this | the agent | the wallet | the bot | things ) with ( up to | exactly )?
+            MONEY
+        ( <my> )? ( total | overall | whole | trading | starting | initial | research | data |
+            shopping | available | full | entire | investment | marketing | project | agent's | ad |
+            travel | test | fixed )? ( budget | capital | allowance | bankroll | pot | funds | cash
+            | float | stake | principal | funding | deposit | money ) ( : | = | is | are | of |
+            amounts to | comes to | equals | totals | stands at | will be | is exactly | is just |
+            is only ) ( exactly | just | only | up to )? MONEY ( in total | total | overall |
+            altogether | max | at most | or less | only )? <for_what>?
+        ( <my> )? ( budget | capital | allowance | bankroll | pot | funds | cash | float | stake |
+            principal | funding | deposit ) MONEY ( in total | total | max | at most )? <for_what>?
+        ( i | we ) ( can | could | will | 'll | would like to | want to | am happy to | 'm happy to
+            | am ready to ) ( spare | provide | offer | contribute | put up | put in | chip in |
+            give <you> | hand over | pay in | add | cover | fund | commit ) ( up to | a total of |
+            at most )? MONEY <for_what>?
+        ( i'll | we'll ) ( spare | provide | offer | contribute | put up | put in | chip in | give
+            <you> | hand over | pay in | add | cover | fund | commit | start <you> with | start
+            <you> off with | load it with | load the vault with | send | top up ) ( up to | a total
+            of | at most )? MONEY <for_what>?
+        ( i'm | i am | we're | we are ) ( putting | placing | sending | transferring | adding |
+            depositing | investing | giving <you> | handing <you> | starting <you> with | starting
+            <you> off with | setting <you> up with | loading it with | loading the vault with |
+            funding the vault with | funding it with | funding <you> with | trusting <you> with |
+            leaving <you> with | leaving <you> ) ( up to | a total of | exactly )? MONEY ( in | into
+            the vault | in the vault | to the vault | into it | into this | in total | today | now |
+            for this | to start | to begin with )? <for_what>?
+        ( i | we ) ( put | place | send | transfer | add | deposit | invest | give <you> | hand
+            <you> | fund the vault with | fund it with | leave <you> | trust <you> with | pay in ) (
+            up to | a total of | exactly )? MONEY ( in | into the vault | in the vault | to the
+            vault | into it | into this | in total | today | now | for this | to start | to begin
+            with )? <for_what>?
+        ( please )? ( accept | receive | take | use | manage | handle | look after | take care of |
+            deal with ) ( these | this | the | my )? MONEY ( to trade with | to invest | to work
+            with | for me | to use | to grow | to play with )?
+        ( a | just a | only a | have a | here's a | here is a | there's a | there is a | with a ) (
+            small | tiny | modest | total | fixed | strict | firm | hard | tight | little | simple
+            )? ( budget | pot | bankroll | kitty | stake | allowance | float | fund | sum | total )
+            of ( up to )? MONEY <for_what>?
+        MONEY ( to see | just to see | to find out ) W{0,3} ( what you can do | how it works | how
+            it goes | how you do | how well you do | what happens | if it works | whether it works |
+            what comes out | how this works )
+        MONEY ( and | but )? ( not a cent more | not a penny more | not one cent more | and not more
+            | not a dollar more )
+        go up to <amt> ( <ofall> )
+        ( overall | in total | altogether | all in all ) ,? ( <you> | you | the agent ) <may> (
+            <spendv> ) ( up to | at most | no more than )? MONEY
+        MONEY ( or less | or under | at most | max | maximum | tops ) ( <ofall> )
+        ( spend | use | invest ) MONEY ( or less | at most | max | tops ) ( <ofall> )
+        ( never | do not | don't | must not | please don't ) ( exceed | go over | go above | go
+            beyond | overshoot ) ( the | a | my | your | this ) ( total | overall )? MONEY ( total |
+            overall )? ( budget | in total | total )
+        ( <you> | you're | it's | you are | the agent is | feel ) ( are | is )? ( allowed | free |
+            permitted | welcome | entitled ) to ( use | invest | spend | trade with | trade | manage
+            | work with ) ( up to | the whole | all of the | the full | a total of )? MONEY ( in
+            total | overall | altogether )? <for_what>?
     """,
     "budget_bare": """
         MONEY ( only | total )? <for_what>?

@@ -1,6 +1,4 @@
-"""Caps per action and per day; `_or` is the second cap of `no more than A per trade or B per
-day`.
-"""
+"""Caps per action; `_or` is the second cap of `no more than A per day or B per trade`."""
 
 from __future__ import annotations
 
@@ -133,6 +131,130 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | any ) <act> ( may | can | must | should ) not ( be )? ( larger | bigger | more |
             higher | greater ) than <amt>
         ( limit | cap | keep ) ( each | every | any ) <act> ( to | at | under ) <amt>
+        ( <my> | any | every | each | all | a | an | the size of a | the size of each | the cost of
+            each | the cost of a | the price of a | the price of each | the amount of each )? (
+            single | individual | one | given )? ( <act> | <acts> ) ( <bound> ) <amt> ( <maxtail> |
+            each | apiece | <per_act> )?
+        ( all | any | every | each | the | single | individual )? <acts> ( : | - | of | at )? <amt>
+            ( max | maximum | or less | at most | tops | or under | or below | or smaller | and
+            under | and below | each max | max each | apiece at most )
+        <acts> : <bound>? <amt>
+        ( the | my | a | our | your )? ( spending | spend )? ( limit | cap | maximum | max | ceiling
+            ) ( for | on | of ) ( one | a | a single | any | any one | any single | each | every |
+            each individual | an individual | every single | single | individual ) ( <act> | <acts>
+            ) ( <is> | <bound> | is going to be )? <amt>
+        no ( single | one | individual )? ( <act> | <acts> ) ( ( bigger | larger | more | greater |
+            higher | worth more | costing more ) than | over | above | beyond | exceeding | in
+            excess of ) <amt> ( please | ever | each )?
+        ( make sure | ensure | see to it | see ) ( that )? no ( single | one | individual )? ( <act>
+            | <acts> ) ( is | are | goes | go | gets | costs | cost | exceeds | exceed | will be |
+            will exceed | ever exceeds | is ever | ever costs | is worth ) ( bigger than | larger
+            than | more than | greater than | higher than | over | above | beyond )? <amt>
+        ( make sure | ensure | see to it ) ( that )? ( each | every | any | all ) ( single |
+            individual )? ( <act> | <acts> ) <bound> <amt>
+        ( keep | hold | limit | cap | restrict | make | have ) ( your | my | the | all | any | every
+            | each | individual | single | the size of )? ( single | individual )? ( <act> | <acts>
+            ) ( at | to | under | below | within | at or below | at or under | no bigger than | no
+            larger than | smaller than | less than | at most | to under | to less than | no more
+            than | not over | not above | max | to at most | to no more than | to a maximum of |
+            lower than ) <amt> ( each | apiece | max | or less | at most | tops )?
+        ( never | do not | don't | you may not | you must not | you can't | you cannot | please
+            don't | please do not ) ( pay | spend | put | use | go | bet | risk | drop | throw |
+            commit | invest ) ( more than | over | above | beyond | in excess of ) <amt> ( ( on |
+            for | in | into | at | per ) ( one | any one | a single | any single | any given | each
+            | every | any | a | an individual | any individual )? ( <act> | <acts> ) | <per_act> )
+        ( pay | spend | use | put | bet | invest | trade | buy ) ( for )? ( less than | under |
+            below | at most | no more than | not more than | up to | a maximum of | max | maximum )
+            <amt> ( max )? ( <per_act> | ( on | for | in | into ) ( one | any one | a single | any
+            single | each | every | any | every single ) ( <act> | <acts> ) )
+        ( <you> | you | it | the agent ) ( can | may ) ( only )? ( pay | spend | use | put | bet |
+            invest ) ( at most | no more than | not more than | up to | less than | under | a
+            maximum of | max )? <amt> ( <per_act> | ( on | for | in | into ) ( one | any one | a
+            single | any single | each | every | any | every single ) ( <act> | <acts> ) )
+        ( the )? ( most | maximum ) ( <you> | to | i want you to )? ( <may> | should )? ( ever )? (
+            pay | spend | put | use | <spendv> ) ( in | on | per | for | into ) ( one | a | a single
+            | any | any one | any single | each | every )? ( single )? ( <act> | <acts> ) ( is | : )
+            <amt>
+        <amt> ( is | should be | will be ) ( the | my | your | our )? ( max | maximum | limit | cap
+            | ceiling | most | upper limit | hard limit ) ( <per_act> | for ( one | a | a single |
+            any | any single | each | every | any one ) ( <act> | <acts> ) | <you> <may> ( spend |
+            pay | put ) ( on | for | in ) ( one | a | a single | any | any single | each | every |
+            any one ) ( <act> | <acts> ) )
+        ( a | the | with a | set a | at a | under a )? ( <amt> ) ( limit | cap | max | maximum |
+            ceiling ) ( on | for | to | per | of ) ( each | every | any | single | individual | a |
+            a single | any single | any one | one | all )? ( <act> | <acts> )
+        ( size | size of ) ( each | every | all | any )? ( <act> | <acts> ) <bound> <amt>
+        ( limit | cap | keep | hold | restrict ) ( your | my | the | all | its | any | total )? (
+            spending | spend | yourself | itself | it | purchases | payments | trading | costs |
+            this | things | expenses ) ( to | at | under | below | within | to at most | to no more
+            than | down to | to under | to less than ) <amt> ( max )? ( <per_act> | ( on | for | in
+            | into | to | at ) ( one | any one | a | a single | any single | any given | each |
+            every | any | an individual | any individual )? ( <act> | <acts> ) )
+        ( let's )? ( cap | limit | keep ) ( it | things | this | spending | everything ) ( to | at |
+            under | below ) <amt> ( <per_act> | ( on | for | in | into | to | at ) ( one | any one |
+            a | a single | any single | any given | each | every | any | an individual | any
+            individual )? ( <act> | <acts> ) )
+        ( stay | keep | remain | be | live | work | operate ) ( under | below | within | at or below
+            | at or under | inside ) ( a limit of | a budget of | a cap of )? <amt> ( <per_act> | (
+            on | for | in | into | to | at ) ( one | any one | a | a single | any single | any given
+            | each | every | any | an individual | any individual )? ( <act> | <acts> ) )
+        ( no more than | not more than | at most | max | maximum | up to | never more than | not
+            over | less than | under ) <amt> ( should | may | can | must | is to | to | shall | will
+            )? ( ever )? ( be )? ( spent | paid | used | traded | invested | go out | leave | put |
+            risked | moved ) ( <per_act> | ( on | for | in | into | to | at ) ( one | any one | a |
+            a single | any single | any given | each | every | any | an individual | any individual
+            )? ( <act> | <acts> ) )
+        <not> ( ( <spendv> | pay | bet | risk | go | let it spend ) ( more than | over | above | in
+            excess of | beyond ) | exceed ) <amt> ( <per_act> | ( on | for | in | into | to | at ) (
+            one | any one | a | a single | any single | any given | each | every | any | an
+            individual | any individual )? ( <act> | <acts> ) )
+        ( i | we ) ( do not | don't | would not | wouldn't | never ) want ( <you> | it )? ( to )? (
+            spend | spending | pay | use | using | paying | exceed ) ( more than | over | above )
+            <amt> ( <per_act> | ( on | for | in | into | to | at ) ( one | any one | a | a single |
+            any single | any given | each | every | any | an individual | any individual )? ( <act>
+            | <acts> ) )
+        ( i'd | i would | i | we ) ( allow | want | let | say | suggest | prefer | set | am fine
+            with | am ok with | like ) ( <you> )? ( spend | to spend | have | use )? ( at most | no
+            more than | up to | a maximum of | max | not more than ) <amt> ( <per_act> | ( on | for
+            | in | into | to | at ) ( one | any one | a | a single | any single | any given | each |
+            every | any | an individual | any individual )? ( <act> | <acts> ) )
+        ( spend | pay | use | invest | trade | buy | put ) <amt> ( or less | max | at most | tops |
+            at the most | or under | maximum ) ( <per_act> | ( on | for | in | into | to | at ) (
+            one | any one | a | a single | any single | any given | each | every | any | an
+            individual | any individual )? ( <act> | <acts> ) )
+        <amt> ( or less | max | at most | tops | at the most | or under | maximum | is the limit |
+            is the max | is the maximum | is the cap | is the most | is my limit | is your limit ) (
+            <per_act> | ( on | for | in | into | to | at ) ( one | any one | a | a single | any
+            single | any given | each | every | any | an individual | any individual )? ( <act> |
+            <acts> ) )
+        ( i | we ) ( do not | don't | would not | wouldn't | never ) want ( any | a | a single |
+            single | to see any | to see a | to see | any single )? ( <act> | <acts> ) ( to be | to
+            go | to exceed | to cost | be | that is | that are | to be worth | that exceed | that
+            exceeds )? ( bigger than | larger than | more than | above | over | greater than |
+            higher than | beyond ) <amt>
+        ( i | we ) ( do not | don't | never ) want ( any | a | a single | single | any single )? (
+            <act> | <acts> ) to exceed <amt>
+        ( limit | size | cap | maximum | max | amount | ceiling ) ( <per_act> | for <acts> | for a
+            <act> | for each <act> | for one <act> | on <acts> ) ( : | = | is )? <amt> ( <maxtail>
+            )?
+        ( your | my | the )? ( limit | cap | maximum | max | ceiling ) ( per | for each | for every
+            | on each | on every | for any | for one | for a | for single | for a single | for any
+            single ) ( single )? ( <act> | <acts> ) ( <is> | <bound> )? <amt>
+        ( buy | make | do | place | take | use ) ( only )? ( <acts> | <act> ) ( of | for | worth |
+            up to | under | below | that cost ) ( up to | at most | no more than | less than | under
+            | below | max | a maximum of ) <amt> ( each | apiece )?
+        ( max | maximum | largest | biggest | highest | top ) ( <act> | <acts> | size | price |
+            amount | spend | cost ) ( per <act> | each )? ( <is> | <bound> )? <amt> ( each | apiece
+            | <per_act> )?
+        ( up to | at most | no more than | max | maximum | under | below | less than | not more than
+            | not over ) <amt> ( for | on | in | into | at ) ( one | any one | a single | any single
+            | each | every | any | every single | each individual | any individual ) ( <act> |
+            <acts> )
+        <amt> ( a | per | each | for each | for every | every ) ( <act> ) ( is | should be | will be
+            )? ( the | my )? ( max | maximum | limit | cap | ceiling | most | absolute max |
+            absolute maximum | upper limit )
+        ( the | my | your )? ( max | maximum | largest | biggest | highest ) ( single | individual |
+            one time | one off ) ( spend | expense | outlay | cost ) <is>? <amt>
     """,
     "tx_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
@@ -162,93 +284,6 @@ PHRASES: Final[Mapping[str, str]] = {
         ( or | nor ) ( more than | over )? <amt> ( in total )? ( <per_act> )
         ( or | nor ) ( more than | over )? <amt> ( on | for | in ) ( one | a | any | a single )
             <act>
-    """,
-    "day": """
-        ( and | with | at | <you> <may> )? ( <spendv> | risk )? <max>? <amt> <maxtail>? ,? ( in
-            total | total | overall )? <per_day> ( <maxtail> | in total | overall | total )?
-        ( <you> | <you> <may> | you )? ( <not> ) ( ( <spendv> ) ( more than | over | above ) |
-            exceed | go over | go above ) <amt> ( in total | total )? ( in | on )? <per_day>
-        <per_day> ( cap | limit | max | maximum | budget | spend | spending | total | allowance |
-            spend limit | spending limit | spend cap | spending cap | ceiling | amount ){0,1} (
-            <is> | <max> | is <max> | is capped at | is limited to | must not exceed | should not
-            exceed | may not exceed | cannot exceed | can't exceed | shall not exceed | stays under
-            | must stay under | should stay under | no more than | you can spend | you may spend |
-            spend at most | spend up to | spend no more than | can be <max> | may be <max> | should
-            be <max> | capped at | limited to | must be <max> | must stay below | never more than |
-            shouldn't exceed | mustn't exceed | it may spend | it may spend up to | you may spend
-            up to | you can spend up to | the agent may spend up to | the agent can spend up to |
-            use at most | use no more than | use up to | never above | never over )? <amt> ( in
-            total )? <maxtail>?
-        ( a | the | my | with a | set a | set the | our )? ( max | maximum | hard | strict )? (
-            daily | day | per day | every day | each day | total daily ) ( spend | spending |
-            trading )? ( cap | limit | max | maximum | budget | spend | spending | total |
-            allowance | ceiling | amount | volume cap ) <is>? ( max | at most | up to )? <amt> (
-            max | maximum | in total )?
-        ( max | maximum | the max | the maximum ) ( daily | total daily ) ( spend | spending |
-            amount | total | volume )? <is>? <amt>
-        ( max | maximum | the max | the maximum ) ( spend | spending | amount | total )? <per_day>
-            <is>? <amt>
-        ( cap | limit | caps | limits | spending cap | spending limit | spend limit | spend cap | a
-            cap | a limit | the cap | the limit | set the cap | set a cap | set a limit | set the
-            limit | ceiling | hard cap | hard limit | budget | total | spend | spending | allowance
-            ) <per_day> <is>? <amt>
-        ( a | the | my | with a | set a | set the | caps of | cap of | limit of | limits of |
-            limits : | caps : | a limit of | a cap of )? <amt> ( cap | limit | max | maximum |
-            ceiling | budget | allowance | total | spend ) ( <per_day> | on each day | for each day
-            | for the day | on daily spend | on daily spending )
-        ( caps | limits | cap | limit ) ( of | : | are | at | = ) <amt> <per_day>
-        ( a | an | the | with a | with an )? <amt> ( daily | day | per day ) ( cap | limit | max |
-            maximum | budget | allowance | spend | spending limit | spend limit | total )
-        ( cap | limit | keep | restrict | hold ) ( daily spending | spending | daily spend | the
-            daily spend | the daily total | daily totals | the daily spending | total daily
-            spending | it | the total | the agent | my daily spend | daily trading | total spending
-            | activity | each day's spending | daily costs ) ( to | at | under | below | within |
-            to at most | to a maximum of | to no more than ) <amt> <per_day>
-        ( cap | limit | keep | restrict | hold ) ( daily spending | daily spend | the daily spend |
-            the daily total | daily totals | the daily spending | total daily spending | my daily
-            spend | each day's spending | daily totals ) ( to | at | under | below | within | to at
-            most | to a maximum of | to no more than ) <amt>
-        ( daily | each day's | a day's ) ( spending | spend | total | totals | purchases | trades )
-            ( must | should | may | can )? ( not exceed | stay under | stay below | be at most |
-            never exceed | add up to at most ) <amt>
-        no more than <amt> ( should | may | can | is to | must )? ( be spent | leave | go out | be
-            used | be traded | be moved ) <per_day>
-        spend <amt> ( or less )? <per_day>
-        the most ( <you> )? ( <may> )? ( ever )? <spendv> ( in | on | per | for ) ( one | a | a
-            single | any | any one | any single | each )? day is <amt>
-        ( <you> )? ( must | should | may | can ) ( not | never ) ( <spendv> ( more than | over ) |
-            exceed ) <amt> ( in | on )? <per_day>
-        ( do not | don't | never ) let ( it | the agent | the bot ) ( <spendv> ) ( more than | over
-            ) <amt> ( in | on | for )? <per_day>
-        ( i | we ) ( allow | permit | accept ) <max>? <amt> <per_day>
-        ( spending | spend ) ( limit | cap ) ( of | : )? <amt> <per_day>
-        ( spend it slowly : | spread it out : | slowly : | pace yourself : ) <amt> <per_day>
-        ( no day | no single day ) ( over | above | with more than | may exceed | should exceed |
-            can exceed ) <amt>
-        ( no | not a single ) ( day | days ) ( over | above | with more than ) <amt>
-        ( <spendv> )? <max> <amt> ( goes out | is spent | may go out | may be spent | leaves | can
-            be spent ) <per_day>
-        ( i'll | i will | we'll | we ) ( allow | permit | accept ) ( up to | at most )? <amt>
-            <per_day>
-        for <amt> <per_day> ( at most | max | tops | or less )
-        ( <my> )? ( allowance | spending | spend ) ( is | : ) <amt> <per_day>
-        ( your | my | the ) ( max | maximum | limit | cap ) <per_day> <is>? <amt>
-        ( limit | cap | keep ) ( each | every | the | any ) day ( to | at | under ) <amt>
-    """,
-    "day_share": """
-        ( <spendv> )? <max> PCT ( <budget_of> )? <per_day>
-        ( <spendv> )? PCT ( max | maximum | at most | tops | or less ) <per_day>
-        ( <spendv> )? PCT ( <budget_of> ) ( max | maximum | at most )? <per_day>
-        <per_day> ( <max> | at most | up to | is <max> | cap : | limit : | cap | limit | cap of |
-            limit of | : ) PCT ( <budget_of> )?
-        <per_day> PCT <budget_of>
-        ( a | the )? ( daily | per day ) ( cap | limit | max | budget ) <is>? PCT ( <budget_of> )?
-        ( <not> ) ( <spendv> ) ( more than | over ) PCT <budget_of> ( in | on )? <per_day>
-        ( use | spend | trade | put )? PCT <budget_of> <per_day> ( at most | max | maximum | or
-            less )
-    """,
-    "day_or": """
-        ( or | nor ) ( more than | over )? <amt> ( in total )? ( <per_day> )
     """,
     "tx_thing": """
         ( and | with | at | for | <you> | <you> <may> )? ( <spendv> )? <max>? <amt> <maxtail>? per

@@ -43,6 +43,51 @@ PHRASES: Final[Mapping[str, str]] = {
         ( it's | it is | this is ) a SPAN ( test | trial | run | experiment | mandate | job )
         ( run | work | trade | do ) ( this | it )? for SPAN
         ( this | it ) ( is | should be ) for SPAN
+        ( for as long as | let it run for | let this run for | let it go for | let it work for | let
+            the agent run for | let the bot run for | have it run for | run for up to | for up to |
+            for at most | for no more than | for a maximum of | run at most | for not more than |
+            keep running for | keep going for | keep at it for | stay active for | operate for | it
+            operates for | should take no more than | this should last | it should last | this will
+            last | trade for | work on this for | work on it for | to be spent over | to last | to
+            be used within | give yourself | take up to | you get | you have up to | you've got |
+            you have got | timeline | timeline : | timeframe : | for a | for the | for these |
+            stretch it over | stretch over | spread it over | spread this over | make it last |
+            lasting for | valid | active | the run lasts | it will run for | it will run | it should
+            run for | it should run | it can run for | it may run for | it may run | it can run ) (
+            the | these | this )? ( next | coming | following | full | first | whole | entire |
+            exactly | a total of )? SPAN ( only | in total | long | from now | from today | starting
+            now | starting today | total | max | at most | tops | and then stop | then stop | and
+            then it stops | and that's it | period | starting from today )?
+        SPAN ( tops | at most | at the most | maximum | and then stop | and then it stops | and done
+            | to do it | to do this | time | of time | of trading | of work | plan | job | project |
+            campaign | season | lifetime | limit | time limit | deadline | experiment | test |
+            assignment | engagement | starting from today | as of today | as of now | overall )
+        ( stop | end | quit | finish | be done | close | end this | stop this | end everything | it
+            stops | it is over | it's over | this ends | we stop | pull out | return everything |
+            hand back the money | give the money back | send the money back | hand it back | pay
+            back | wrap it up | wrap this up | conclude | shut it down | shut down ) ( after | in )
+            ( exactly | no more than | at most )? SPAN
+        ( the | this | my )? ( mandate | job | task | agreement | deal | experiment | test | trial |
+            run | project | whole thing ) ( is | will be | should be | lasts | runs | should last |
+            should run | will last | will run | goes on | takes | can run | may run | is meant to
+            last | is meant to run | is valid | stays valid | ends | expires | stops | is over ) (
+            for | after | in | over )? ( a maximum of | up to | at most | exactly )? SPAN ( long |
+            from now | from today | in total | at most )?
+        ( the | your | my | agent's | its )? ( time | duration | runtime | term | period | horizon |
+            length | timeline | time frame | timeframe | schedule | time limit | lifetime ) ( : | =
+            | is | of )? SPAN ( or less | max | at most | maximum | in total | from now | from today
+            | starting now )
+        ( agent's | your ) ( time | duration | term | period | horizon ) ( : | = | is )? SPAN
+        ( spend | use | invest ) ( it | them | everything | all of it | the money | this | the
+            budget | the whole budget | the funds ) ( up )? ( within | over | during | across ) (
+            the | a )? ( next | coming | following | period of )? SPAN
+        ( it | the budget | the money | this | the funds | that ) ( has to | must | should | needs
+            to | is meant to | is to | will have to ) ( last | cover | do | be enough | stretch ) (
+            for | over )? ( the )? ( next | coming | following )? SPAN
+        ( trade | work | run | operate | invest | do this | do it | keep going | keep trading | keep
+            working | stay in | go ) ( for | over ) ( the | a )? ( next | coming | following | full
+            | total of )? SPAN ( only | in total | from now | from today | starting now | starting
+            today )?
     """,
     "week": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
@@ -51,6 +96,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
             ( <is> | : )? ( a | one ) week
         a one week ( run | period | trial | mandate | horizon )
+        ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is meant
+            to | is to ) last ( for )? ( a | one | the next | a full | one full ) week
     """,
     "fortnight": """
         ( for | over | within | during | lasting | run for | across )? ( a | one | the next | the
@@ -62,6 +109,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | one ) month ( long | only | in total | from now | from today )?
         ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
             ( <is> | : )? ( a | one ) month
+        ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is meant
+            to | is to ) last ( for )? ( a | one | the next | a full | one full ) month
     """,
     "year": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
@@ -96,6 +145,39 @@ PHRASES: Final[Mapping[str, str]] = {
         and ( ends | stops | ends on ) DATE
         ( end | ending | ends ) ( on | at ) ( the )? DATE
         keep ( working | going | trading | running ) until ( the )? DATE
+        ( i | we ) ( want | need | would like | 'd like ) ( it | the money | everything | my money |
+            the funds | all of it | it all | the rest | what is left ) back ( by | on ) ( the )?
+            DATE
+        ( i | we ) ( want | would like | 'd like ) ( this | it | the mandate | the agent |
+            everything ) to ( end | stop | finish | be over | be done | run | expire | last ) ( on |
+            by | until | till | at | through )? ( the )? DATE ( at the latest )?
+        ( let it run | let this run | keep it running | keep this running | keep it going | run it |
+            run this | run the agent | run the bot | it should work | it works | it may work | it
+            can work | you can work | you may work | you may run | valid | active | lasting |
+            stretch it | make it last | operate | continue trading | keep at it | go on trading |
+            spend it | use it | to be spent | to be used ) ( until | till | til | through | up to )
+            ( the )? DATE ( at the latest | included | inclusive )?
+        ( stop | quit | finish | be done | close | close everything out | end this | stop this | it
+            stops | it is over | it's over | this ends | we stop | pull out | return everything |
+            return the money | give the money back | hand it back | hand back the money | wrap it up
+            | wrap this up | conclude | shut it down | shut down | everything ends | everything
+            should end | all done ) ( on | by | at | as of ) ( the )? DATE ( at the latest )?
+        ( end | stop | final day | last day | last date | closing date | expiry | expiry date | end
+            day | finish date | stop date | until ) ( is | : | = | on )? ( the )? DATE
+        ( trade | work | work on this | work on it | run | do this | valid | running )? ( between |
+            from ) ( now | today | this day ) ( and | until | to | till | through | on until ) ( the
+            )? DATE
+        ( please )? ( finish | be finished | be done | complete | complete it | complete this | have
+            it done | wrap up | be ready | get it done ) ( by | on ) ( the )? DATE ( at the latest
+            )?
+        ( time | duration | term | period | horizon | valid | runs ) ( : | = | is )? ( until | till
+            | to | through ) ( the )? DATE
+        ( it | the budget | the money | this | the funds | that ) ( has to | must | should | needs
+            to | is meant to | is to | will have to ) ( last | stretch | do ) ( until | till |
+            through ) ( the )? DATE
+        ( your | the | my | our ) ( deadline | end date | final day | last day | closing date |
+            expiry date | cutoff | cut off date | time limit ) ( <is> | for this is | ends )? ( the
+            )? DATE
     """,
     "before": """
         ( until before | ends before | ending before | end before | done before | finish before |
@@ -112,11 +194,43 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | with a | the )? PCT ( target | goal | return target | profit target | gain target |
             target return )
         aim to ( make | earn | gain | return | grow it by ) PCT ( in total | overall )?
+        ( get | make | earn | bring | give | return | generate ) ( me | us ) ( about | around |
+            roughly | at least | some )? ( a | an )? PCT ( return | gain | profit | yield | growth )
+            ( in total | overall )?
+        ( i'd | i would | we'd | we would ) ( like | love | be happy with ) ( to see | to get | to
+            make | to earn )? ( about | around | roughly | something like )? ( a | an )? PCT (
+            return | gain | profit | yield | growth | in profit ) ( in total | overall )?
+        ( i | we ) ( want | hope for | am hoping for | expect | am aiming for | am looking for |
+            would like | aim for | am after ) ( to see | to get | to make | to earn )? ( about |
+            around | roughly )? ( a | an )? PCT ( return | gain | profit | yield | growth ) ( in
+            total | overall )?
+        ( i'm | we're ) ( hoping | aiming | looking ) for ( about | around | roughly )? ( a | an )?
+            PCT ( return | gain | profit | yield | growth ) ( in total | overall )?
+        ( grow | increase ) ( it | my money | the money | the budget | the pot | the balance | my
+            balance | my capital | this | the value | the total ) by ( about | around | roughly )?
+            PCT
+        ( make | earn | achieve | reach | hit | produce | generate ) ( about | around | roughly )? (
+            a | an )? ( total | overall )? PCT ( return | total return | gain on it | growth )
+        ( try to | please try to | i want you to | i'd like you to | see if you can | hopefully )? (
+            make | gain | achieve | reach | bring in ) ( me )? ( about | around | at least | roughly
+            )? PCT ( return | gain | profit | growth | in return | in gains )? ( in total | overall
+            )? ( if you can | if possible )
+        try to ( make | earn | get | gain | achieve | reach | bring in | return ) ( me )? ( about |
+            around | at least | roughly )? PCT ( return | gain | profit | growth | in gains )?
+        ( hoping for | looking for | expecting | shooting for | hope for ) ( about | around |
+            roughly | some )? ( a | an )? PCT ( return | gain | profit | growth | yield )?
+        ( make | earn | gain | get me | return | bring me ) at least PCT ( return | gain | profit |
+            growth )?
     """,
     "aim_money": """
         ( <aimw> ) ( for )? ( a | an )? ( total | overall )? ( return | gain | profit ) of MONEY
         ( <aimw> ) for MONEY ( of )? ( profit | gain | gains | in profit )
         aim to ( make | earn | gain ) MONEY
+        ( goal | target | objective | aim | the goal | the target | the aim | my goal | my target )
+            ( is | : | is to | : to )? ( make | earn | gain | reach | get )? MONEY ( profit | of
+            profit | in profit | gain | in gains )
+        ( goal | target | objective | aim | the goal | the target | the aim | my goal | my target )
+            ( is | : | is to | : to )? ( make | earn | gain ) MONEY
     """,
     "markets": """
         ( please )? ( only | just )? ( trade | use | buy | invest in | put it in | put it into |
@@ -143,5 +257,15 @@ PHRASES: Final[Mapping[str, str]] = {
             | work in | trade in | trade on | deposit into | work with ) ( only )? MARKET ( only )?
         ( keep | hold ) ( it | everything | my money | the money | the funds | funds ) in ( only )?
             MARKET ( only )?
+        ( in | into | on | to | with | via | through | using ) the MARKET ( only | market | vault |
+            pool )?
+        MARKET ( is | are ) ( fine | ok | okay | allowed | good | all you may use | the only place |
+            what i want | enough )
+        ( stick | stay | keep ) ( with | to | in ) MARKET ( only | please )?
+        ( only | just ) ( in | on | into | via | through ) ( the )? MARKET
+        ( allowed | permitted | use | where | place | places | trade ) : ( only )? MARKET ( only )?
+    """,
+    "span_in": """
+        ( in | inside | inside of | within ) ( the )? ( next | coming | first )? SPAN
     """,
 }

@@ -125,13 +125,111 @@ PHRASES: Final[Mapping[str, str]] = {
         ( keep trading | keep going | go on | continue | trade | work ) until ( you | we | it ) (
             have | has | 've ) lost <val> <ofbud>?
         <halt> at ( a | an )? <loss_noun> ( of )? <val>
-        ( cut everything | get out of everything | shut down everything | shut everything ) (
+        ( shut down everything | shut everything ) (
             <when> ) <subj>? <lose> <val>
         ( i | we ) ( can | could ) afford to lose ( up to )? <val>
         <halt> ( <when> ) down <by_more>? <val>
         <halt> ( immediately )? ( <when> ) the loss ( is | gets ) ( more than | over | above )
             <val>
         afford to lose ( up to | at most )? <val>
+        ( at most | max | maximum | up to | no more than | not more than | a maximum of | only )?
+            <share> ( max | maximum | at most )? ( loss | drawdown | draw down | downside ) ( max |
+            maximum | at most | allowed | tolerance | limit | tolerated | accepted | in total |
+            overall | or less )?
+        ( at most | max | maximum | up to | no more than | not more than | a maximum of ) MONEY (
+            loss | drawdown | in losses | of losses ) ( in total | overall )?
+        ( stop line | stop level | stop | stop loss | stoploss | floor | hard stop | halt | kill
+            switch | circuit breaker ) <is>? ( at | after )? ( a | an )? <val> ( loss | down |
+            drawdown | losses | below start | below the start | below budget | below the budget |
+            lost | total loss | total drawdown | overall loss | overall drawdown )
+        ( i | we ) ( do not | don't | would not | wouldn't | won't ) mind ( losing | a loss of | a
+            drawdown of | losing out on ) ( up to | at most | as much as | a maximum of | max )?
+            <val> <ofbud>?
+        losing ( more than | over ) <val> <ofbud>? ( is | would be ) ( not acceptable | unacceptable
+            | not ok | not okay | not allowed | too much | not tolerable | out of the question | not
+            fine | a no go | not an option | forbidden ) ( to me | for me )?
+        <halt> ( <when> ) ( more than | over )? <val> ( of it | of the budget | of my money | of the
+            money )? ( is | are | has been | have been ) lost ( in total | overall )?
+        ( loss | losses | drawdown | dd ) ( : | of | at | is | are )? ( max | maximum )? <val> ( or
+            less | max | maximum | at most | tops | at the most )
+        ( losses | drawdown | loss | total losses | total loss | the loss | the drawdown | my loss |
+            my losses | overall losses | overall drawdown ) <bound> <val> <ofbud>?
+        ( keep | hold | limit | cap | restrict ) ( my | the | any | all | your | total | overall )?
+            ( potential | possible | maximum )? <loss_noun> ( at | to | under | below | within | at
+            or below | at or under | to under | to less than | at most | no more than | to at most |
+            smaller than ) <val> <ofbud>?
+        ( i | we ) ( can't | cannot | can not | could not | couldn't | won't | don't want to | do
+            not want to | would not like to | wouldn't like to | must not | mustn't | would hate to
+            ) ( afford to )? lose ( more than | over ) <val> <ofbud>?
+        ( make sure | ensure | see to it ) ( that )? ( i | we | you | it | the agent ) ( never | do
+            not | don't | doesn't | does not | can't | cannot ) lose ( more than | over ) <val>
+            <ofbud>?
+        ( the | my | our )? ( total | overall | worst | worst case | largest | biggest | max |
+            maximum )? ( loss | drawdown | losses ) ( i | we ) ( can | could | will | would | am
+            willing to | are willing to | 'm willing to | would be willing to | want to )? ( accept
+            | tolerate | take | stomach | bear | live with | stand | swallow | afford | allow ) is
+            <val> <ofbud>?
+        ( i | we ) ( can | could | will | would | am willing to | are willing to | would be willing
+            to )? ( accept | tolerate | take | stomach | bear | live with | stand | swallow | allow
+            ) ( a | up to | at most | a max | a maximum )? <val> ( loss | drawdown | draw down | in
+            losses | of losses | of loss ) ( at most | max | maximum | in total | overall | but not
+            more | but no more | and no more )?
+        ( willing | prepared | ready | happy | able ) to ( lose | risk losing | accept losing ) ( up
+            to | at most | no more than | max | a maximum of ) <val> <ofbud>?
+        ( i'm | i am | we're | we are ) ( willing | prepared | ready | happy | able ) to ( lose |
+            risk losing | accept losing ) ( up to | at most | no more than | max | a maximum of )?
+            <val> <ofbud>? ( but no more | but not more | at most | max | tops | no more )?
+        <halt> ( <when> ) ( you | we | i | it | the agent | the bot | my bot | my agent | the
+            account ) ( 've | have | has )? ( lost | burned | burnt | burned through ) ( more than |
+            over | about )? <val> ( or more )? <ofbud>?
+        <halt> ( <when> ) ( down | it's down | we're down | i'm down | you're down | you are down |
+            it is down | i am down ) ( by )? ( more than | over | at least )? <val> ( or more )?
+            <ofbud>?
+        ( <when> ) ( down | it's down | we're down | i'm down | you're down | you are down | it is
+            down | i am down ) ( by )? ( more than | over | at least )? <val> ( or more )? <ofbud>?
+            ,? ( then )? ( please | just )? <halt>
+        ( <when> ) <subj>? <lose> <by_more>? <val> ( or more )? <ofbud>? ,? ( then )? ( please |
+            just )? ( the mandate | the agent | the bot | it | everything | all trading | trading |
+            you ) ( should | must | has to | have to | needs to | need to | is to | will ) ( stop |
+            halt | end | be stopped | be halted | be shut down | be ended | pause )
+        ( the | my | your | our | a | with a | set a )? ( stop line | stop level | stop | stop loss
+            | stoploss | floor | hard stop | kill switch | loss limit | limit | line ) ( <is> | is
+            at | sits at | stands at | comes at | at ) ( a | an )? <val> ( loss | down | drawdown |
+            losses | below start | below the start | below budget | below the budget | lost | total
+            loss | total drawdown | overall loss | overall drawdown )
+        ( drawdown | max dd | loss tolerance | max loss | maximum loss | max drawdown | loss limit |
+            drawdown limit | acceptable loss | tolerated loss | risk tolerance | maximum drawdown |
+            loss cap ) ( : | = | is ) ( max | at most | up to )? <share>
+        ( and | but )? ( <you> | i | we )? ( may | can | could | is allowed to | are allowed to )
+            lose ( at most | up to | no more than | a maximum of | not more than | max | only )
+            <val> <ofbud>?
+        ( it's | it is | that's | it would be | it'd be ) ( fine | ok | okay | acceptable | alright
+            | all right ) ( to lose | if you lose | if we lose | if i lose | to be down | to drop )
+            ( up to | at most | no more than | as much as ) <val> <ofbud>?
+        ( i | we ) ( allow | accept | tolerate | permit | can accept | set | want | can live with |
+            can take ) ( a | an )? ( max | maximum | total | overall | largest | worst )? ( loss |
+            drawdown ) of ( up to | at most | no more than )? <val> <ofbud>?
+        ( i | we )? ( am | are | 'm | 're | i'm | we're )? ( ok | okay | fine | comfortable | happy
+            | cool | at ease ) with ( a | an | up to | at most | up to a | at most a )? <val> ( loss
+            | drawdown | draw down | downside ) ( at most | max | in total | overall | but no more |
+            but not more )?
+        ( losses | drawdown | loss | total losses | total loss | any loss | any drawdown | a loss |
+            a drawdown ) ( <over> | beyond | bigger than | larger than | greater than ) <val> ( is |
+            are | would be ) ( not acceptable | unacceptable | not ok | not okay | not allowed | too
+            much | not tolerable | a no go | not fine )
+        ( draw the line | cut the losses | cut losses | cut my losses | cut our losses ) ( at | when
+            we are down | when it's down | when you're down | if it drops | if it falls | if we lose
+            | at a loss of ) <share>
+        ( never | do not | don't | please don't | please never ) ( lose | burn | let me lose | make
+            me lose | let us lose ) ( more than | over ) <val> ( <ofbud> | please | for me )?
+        ( i | we ) ( would | 'd | will | am prepared to | am ready to )? ( stop | quit | pull out |
+            get out ) ( at | after ) ( a | an )? <val> ( loss | drawdown )
+        no ( loss | losses | drawdown ) ( above | over | beyond | of more than | bigger than |
+            larger than | greater than | exceeding | in excess of ) <val> <ofbud>?
+        ( make sure | ensure | see to it ) ( that )? ( <you> | we | i ) ( never | do not | don't |
+            does not | doesn't ) ( lose | loses ) ( more than | over ) <val> <ofbud>?
+        PCT ( is | as | for ) ( the | my | your | a )? ( stop loss | stoploss | max loss | maximum
+            loss | max drawdown | maximum drawdown | loss limit | drawdown limit )
     """,
     "lost_all": """
         ( with )? no ( stop line | stop loss | stoploss | floor )
@@ -196,6 +294,30 @@ PHRASES: Final[Mapping[str, str]] = {
             <val> ( <budget_of> )?
         ( once | when | if ) <subj> ( is | are ) ( worth )? ( less than | under | below ) <amt> ,?
             <halt>
+        ( <halt> | ( the mandate | the agent | the bot | it | everything | all trading | trading |
+            you ) ( should | must | has to | have to | needs to | need to | is to | will ) ( stop |
+            halt | end | be stopped | pause ) ) ( at | <when> ( you | we | it | i | the agent | the
+            account | the vault | the balance | the bot ) ( is | are | get | gets | hits | hit |
+            reaches | reach | comes | come ) ( down )? ( at | to )? ) <amt> ( left | remaining )
+        ( i | we ) ( want | would like | 'd like | need ) to ( keep | preserve | protect | retain |
+            still have | have ) ( at least | a minimum of | no less than | not less than ) <share>
+            <budget_of>
+        ( i'd | we'd ) like to ( keep | preserve | protect | retain | still have ) ( at least | a
+            minimum of | no less than | not less than ) <share> <budget_of>
+        ( do not | don't | never ) let ( it | the balance | the value | the account | the vault |
+            the portfolio | my balance | the total | my money | the money | the pot ) ( ever )? ( go
+            | fall | drop | get | sink | dip | slip ) <below> <val> ( <budget_of> )?
+        ( the | my )? ( balance | value | account | vault | portfolio | portfolio value | account
+            value | pot | total value | vault balance ) ( must | should | may | can | has to | needs
+            to | is to | shall ) ( never | not | stay | remain | be kept | always stay | always be )
+            ( drop | fall | go | dip | be | sink | get )? ( below | under | above | at or above |
+            over ) <amt>
+        ( protect | preserve | safeguard | secure ) ( at least )? <share> <budget_of>
+        ( at least | no less than | a minimum of ) <share> <budget_of> ( must | should | has to |
+            have to | needs to | need to ) ( be left | remain | be kept | stay | be preserved | be
+            there | still be there | survive | be safe )
+        <halt> ( <when> ) <subj>? ( is | are | 's | hits | hit | reaches | reach ) ( worth )? ( only
+            | just )? ( down )? ( to )? <amt> ( left | remaining )
     """,
     "line": """
         ( the | a | my | with a | set a | set the | put a | put the | have a | use a )? ( stop line
@@ -234,5 +356,29 @@ PHRASES: Final[Mapping[str, str]] = {
     "keep_then": """
         ( then | there | and then )? ( but | just | simply )? ( <keep_all> | keep everything | hold
             everything | sell nothing | close nothing ) ( then | there | at that point )?
+    """,
+    "lost_if": """
+        ( <when> ) <subj>? <lose> <by_more>? <val> ( or more )? <ofbud>?
+        ( <when> ) ( the | my | our | total | overall )? <loss_noun> ( reach | reaches | exceed |
+            exceeds | hit | hits | go over | goes over | is more than | pass | passes | go above |
+            goes above ) ( more than | over )? <val> <ofbud>?
+        ( <when> ) <subj>? ( has | have | shows | hits | reaches ) ( a loss of | losses of | a
+            drawdown of ) <by_more>? <val> <ofbud>?
+        ( at | on | after ) ( a | an )? <val> ( loss | drawdown | down )
+    """,
+    "left_if": """
+        ( <when> ) <subj>? <fall> ( <below> | down to | to ) <amt>
+        ( <when> ) <subj>? <fall> ( <below> | down to | to ) PCT <budget_of>
+        ( <when> ) <subj> ( is | gets | becomes | are ) worth ( less than | under | below ) <amt>
+    """,
+    "close_if": """
+        ,? ( then | please | just | simply | you should | you must )? ( <close_all> | everything
+            should be closed | everything must be closed | everything should be sold | everything
+            must be sold | everything is to be closed | everything gets sold | everything is sold |
+            close out everything | cut everything | get out of everything | get me out of everything
+            | go to cash | go back to cash | sell it all | all positions should be closed | all
+            positions must be closed | positions should be closed | liquidate | cash out everything
+            | unwind everything | exit everything ) ( and <halt> | immediately | right away | and
+            stop | at once | then | , <halt> )?
     """,
 }

@@ -18,6 +18,7 @@ from domain.mandates.purpose.tiling import MAX_PHRASE
 from domain.money import Usdc
 from tests.domain.mandates.purpose.draft_notes import CLOSED, MARKETS, NOTES, Row
 from tests.domain.mandates.purpose.first_notes import FIRST
+from tests.domain.mandates.purpose.fresh_notes import FRESH, TWINS
 from tests.domain.mandates.purpose.hostile_notes import COMMON, ELSEWHERE, NOTHING, SOME
 from tests.domain.mandates.purpose.plain_notes import PLAIN
 from tests.domain.mandates.purpose.second_notes import SECOND
@@ -74,13 +75,38 @@ def test_a_clause_about_something_else_is_unrelated_and_needs_no_review(note: st
     assert (draft.understood, draft.unclear, draft.unrelated) == ((), (), (note,))
 
 
-@pytest.mark.parametrize("rows", [SECOND, PLAIN], ids=["second", "plain"])
+@pytest.mark.parametrize("rows", [SECOND, PLAIN, FRESH], ids=["second", "plain", "fresh"])
 def test_most_plain_notes_are_understood_whole_and_none_wrongly(rows: tuple[Row, ...]) -> None:
     drafts = [(row, read(row.note)) for row in rows]
     wrong = [(r.note, said(d)) for r, d in drafts if not said(d).items() <= r.understood.items()]
     assert wrong == []
     whole = [r for r, d in drafts if not d.needs_review and said(d) == r.understood]
     assert len(whole) / len(rows) >= 0.6
+
+
+@pytest.mark.parametrize("before", ["", "Budget 1,000 USDC. "], ids=["alone", "behind"])
+def test_of_a_clause_that_only_sounds_like_a_term_nothing_is_understood(before: str) -> None:
+    read_wrongly = {
+        twin: found
+        for twin in TWINS
+        if (found := set(said(read(f"{before}{twin}."))) - ({"budget_usdc"} if before else set()))
+    }
+    assert read_wrongly == {}
+
+
+def test_dots_that_trail_off_leave_nothing_of_what_stands_around_them() -> None:
+    assert said(read("Half a percent... no fee.")) == {}
+    assert said(read("500 USDC... for two weeks.")) == {
+        "budget_usdc": "500.000000",
+        "horizon_days": 14,
+    }
+
+
+def test_what_closes_at_a_loss_sets_the_stop_line_and_what_happens_there() -> None:
+    both = {"stop_floor_bps": 2000, "on_floor": "close"}
+    assert said(read("If it drops 20%, close everything.")) == both
+    assert said(read("Sell everything if it falls 20%.")) == both
+    assert said(read("If it drops 20%.")) == said(read("Close everything if it rises 20%.")) == {}
 
 
 # -- the notes that the reader before this one got wrong
