@@ -13,7 +13,7 @@ from domain.ledger.chain_events import BY_LOG, CHAIN_EVENTS, LOG_OF, ChainEvent
 from domain.ledger.payloads import Payload, Told
 from domain.ledger.stored import read
 from domain.ledger.written import write
-from tools.mandates.calls import VaultTx
+from tools.mandates.recording import VaultTx
 
 TOLD = json.loads(files("chain").joinpath("abi", "MandateVault.json").read_text())
 EVENTS: dict[str, list[dict[str, Any]]] = {

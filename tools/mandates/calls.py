@@ -7,8 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.facts import Call, Receipt, StagedLog, VaultState
-from domain.ledger.chain_events import LOG_OF
+from domain.facts import Call, VaultState
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.payloads import Stopped
 from domain.ledger.written import written
@@ -19,7 +18,6 @@ from domain.reads.lock import Lock, lock
 from domain.reads.progress import exit_cost, leave_now
 from domain.refusals import Refused, refusal
 from domain.rules.case import Case, moment
-from domain.rules.standing import as_read
 from domain.rules.worth import valuation
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
@@ -27,7 +25,6 @@ from tools.call.access import own_agent_mandate, seen_mandate
 from tools.call.case import (
     Facts,
     chain_if_named_here,
-    coming,
     gather_mandate,
     load_case,
     named_chain,
@@ -36,9 +33,6 @@ from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply
 from tools.call.shapes import Simulated
 from tools.call.wire import wire
-from tools.keeper.intake import take_receipt
-from tools.mandates.terms import MandateOnly
-from tools.mandates.vault import ByTx, gather_receipt, mined
 
 
 class VaultCallOut(Gives):
@@ -291,64 +285,6 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     return Reply(200, told)
 
 
-class VaultTx(ByTx):
-    """A transaction on the vault, and what it is meant to have done."""
-
-    kind: Literal["stop", "pause", "resume", "withdraw", "unwind", "deposit"] | None = None
-
-
-def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
-    """Record a transaction on the vault; only a successful receipt changes anything."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    vault = vault_of(m, "recording a vault transaction")
-    receipt = mined(ask.facts.receipt)
-    names = {log.name for log in receipt.logs if log.address.lower() == vault.lower()}
-    if not names:
-        raise Refused(refusal("vault_mismatch", why="none of its logs is of this vault"))
-    if ask.asked.kind is not None and LOG_OF[ask.asked.kind] not in names:
-        raise Refused(refusal("vault_mismatch", why=f"it is no {ask.asked.kind}"))
-    chain = named_chain(ask, m)
-    m = take_receipt(uow, ask, chain, m, receipt)
-    deep = receipt.depth >= chain.confirmations
-    told = {
-        "mandate": (m if deep else _as_of(uow, m, receipt)).attributes(),
-        "recorded": deep,
-        "depth": receipt.depth,
-        "confirmations": chain.confirmations,
-    }
-    return Reply(200, told)
-
-
-def _as_of(uow: UnitOfWork, m: Mandate, receipt: Receipt) -> Mandate:
-    """The mandate as a transaction that is too young to be recorded leaves it."""
-    known = coming(uow, m)
-    young = [
-        StagedLog(
-            name=g.name,
-            address=g.address,
-            mandate=g.mandate,
-            args=g.args,
-            at=g.block.at,
-            block=g.block.number,
-            tx_hash=g.tx_hash,
-        )
-        for g in receipt.logs
-        if g.address.lower() == (m.vault_address or "").lower()
-        and all(k.tx_hash != g.tx_hash for k in known)
-    ]
-    return as_read(m, None, sorted((*known, *young), key=lambda g: g.block))
-
-
-class VaultTxOut(MandateOnly):
-    """The mandate; `recorded` is false while the transaction is too young, till then the reads
-    show it as provisional.
-    """
-
-    recorded: bool
-    depth: int
-    confirmations: int
-
-
 _READS: Final = ("not_found", "wrong_status", "not_configured")
 
 
@@ -442,19 +378,5 @@ OPERATIONS: Final = (
         handler=close_all_plan,
         gather=gather_mandate,
         refusals=_READS,
-    ),
-    Operation(
-        name="owner_vault_tx",
-        title="Record a vault transaction",
-        summary="Record a stop, pause, resume, withdraw, unwind or deposit transaction.",
-        auth="owner",
-        route=("POST", "/wallet/mandates/{public_id}/vault-tx"),
-        takes=VaultTx,
-        gives=VaultTxOut,
-        handler=vault_tx,
-        gather=gather_receipt,
-        writes=True,
-        idempotent=True,
-        refusals=(*_READS, "vault_mismatch", "chain_unavailable", "conflict"),
     ),
 )
