@@ -85,10 +85,11 @@ fuzz: setup
 contracts:
 	cd contracts && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
-# 10,000 runs of the hostile campaign on forge's EVM; the forge that tests/node locks, the compiler that contracts/ locks.
+# A long search for an agent that beats its exposure; 10,000 runs of the hostile campaign on forge's EVM; the forge that tests/node locks, the compiler that contracts/ locks.
 FORGE := $(CURDIR)/tests/node/node_modules/@foundry-rs/forge-linux-amd64/bin
 invariants: setup
 	$(BIN)/python -c "from tests import npm; npm.install(); npm.install(npm.FOLDER.parents[1] / 'contracts')"
+	$(BIN)/pytest -q -m campaign tests/contracts
 	cd contracts && FOUNDRY_PROFILE=long $(FORGE)/forge test --match-contract Campaign
 
 # Halmos and slither, in an environment of their own.

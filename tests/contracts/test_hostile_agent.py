@@ -447,6 +447,6 @@ def test_a_hostile_agent_never_beats_its_exposure(world: World) -> None:
     )  # the long search shrinks
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_hostile_agent_never_beats_its_exposure_in_a_long_search(world: World) -> None:
     search(world, 25, 30)

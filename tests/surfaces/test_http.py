@@ -102,7 +102,7 @@ async def test_the_door_answers_402_and_the_texts_come_from_the_registry(service
         async with http.get(service.base + "/wallet/mcp-tools") as r:
             names = [t["name"] for t in (await r.json())["tools"]]
             assert all(f"`{n}`" in text for n in names)
-            assert len(names) <= 25
+            assert len(names) <= 30
         world = service.world
         await world.store.write(
             lambda uow: uow.switches.set("door", "off", world.clock.now(), "test")
