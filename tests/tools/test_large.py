@@ -16,16 +16,21 @@ from chain.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
 from storage import migrate
+from storage.rows.books import StateCache
 from storage.store import open_store
 from tests.loop_watch import LoopWatch, watched_loop
 from tests.tools.large import ADDRESS, AGENT, BIG, NOW, OWNER, build
 from tests.world import BY_NAME, CHAIN_ID, Clock
+from tools.call.kept import KEPT
 from tools.call.operation import NOBODY, Caller, Deps
 from tools.call.run import run
 from tools.keeper.rollup import refresh
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 HELD_MS = 20
+# What holds the loop holds it whenever it is asked; what a host steals from its guest is counted as
+# the guest's time, and comes once in thousands of turns.
+TRIES = 3
 BYTES = 512 * 1024
 AS_OWNER = Caller("owner", OWNER, OWNER, ADDRESS)
 AS_AGENT = Caller("agent", AGENT, OWNER, ADDRESS, "Scout", "h")
@@ -96,12 +101,17 @@ async def test_no_read_holds_the_loop(
     small = {"public_id": "m_000000"} if "public_id" in arguments else {}
     await run(BY_NAME[name], deps, caller, arguments | small)
     await anyio.lowlevel.checkpoint()
-    watch.forget()
-    reply = await run(BY_NAME[name], deps, caller, arguments)
-    await anyio.lowlevel.checkpoint()
-    assert reply.status < 300, reply.body
-    assert len(json.dumps(dict(reply.body))) < BYTES
-    assert watch.longest_ms < HELD_MS, watch.what
+    for _ in range(TRIES):
+        deps.store._cache = StateCache()  # type: ignore[attr-defined]
+        KEPT.forget()
+        watch.forget()
+        reply = await run(BY_NAME[name], deps, caller, arguments)
+        await anyio.lowlevel.checkpoint()
+        assert reply.status < 300, reply.body
+        assert len(json.dumps(dict(reply.body))) < BYTES
+        if watch.longest_ms < HELD_MS:
+            return
+    raise AssertionError(f"{watch.longest_ms} ms: {watch.what}")
 
 
 async def test_the_keeper_goes_over_many_mandates_without_holding_the_loop(

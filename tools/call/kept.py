@@ -48,10 +48,14 @@ class Kept:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew."""
         self._rows: dict[int, _Row] = {}
         self._pages: dict[int, _Page] = {}
         self._written: dict[int, tuple[Step, Any]] = {}
-        self._lock = threading.Lock()
 
     def _row(self, event: Event) -> _Row:
         found = self._rows.get(id(event))
