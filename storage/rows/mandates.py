@@ -131,8 +131,8 @@ class Mandates:
             )
         self._versions[m.public_id] = was + 1
 
-    def _mandate(self, row: Row) -> Mandate:
-        m = _parsed(row["body"])
+    def _mandate(self, row: Row, *, once: bool = False) -> Mandate:
+        m = _decoded(row["body"]) if once else _parsed(row["body"])
         read, differs = maybe_moment(row["refreshed_at"]), maybe_moment(row["differs_at"])
         if read is not None or differs is not None:
             m = replace(m, refreshed_at=read, differs_at=differs)
@@ -218,7 +218,9 @@ class Mandates:
             last=last,
             most=limit,
         )
-        return [self._mandate(r) for r in rows]
+        # All of them are walked, each once: kept, they would drive out those that are read again,
+        # and leave the collector one long young generation.
+        return [self._mandate(r, once=True) for r in rows]
 
     def ids_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[str]:
         """Ids of an agent's mandates; those of one owner where it is named."""
@@ -342,6 +344,10 @@ def _parsed(body: str) -> Mandate:
     """The mandate behind a stored text: values are frozen, so that the same text may give the same
     value again.
     """
+    return _decoded(body)
+
+
+def _decoded(body: str) -> Mandate:
     return mandate_of(json.loads(body))
 
 
