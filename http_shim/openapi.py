@@ -67,8 +67,8 @@ OPEN: Final[Mapping[str, str]] = {
 STREAM: Final[Schema] = {
     "type": "string",
     "description": "events `open`, `row` (its data is a LedgerRow, its id the row's), and one "
-    "last: `behind`, `again`, `leaving` (come back with Last-Event-ID), or `closed` (no longer yours to "
-    "see); a comment every 15 seconds",
+    "last: `behind`, `again`, `leaving` (come back with Last-Event-ID), or `closed` (no longer "
+    "yours to see); a comment every 15 seconds",
 }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from typing import Final
@@ -42,13 +42,20 @@ HEADERS: Final = {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"
 class Listener:
     """One open stream. What the hub offers waits in a bounded queue."""
 
-    __slots__ = ("ending", "live", "moved", "rows")
+    __slots__ = ("_request", "ending", "live", "moved", "rows")
 
-    def __init__(self) -> None:
+    def __init__(self, request: web.Request) -> None:
+        self._request = request
         self.rows: deque[tuple[int, bytes]] = deque()
         self.moved = asyncio.Event()
         self.live = False
         self.ending: str | None = None
+
+    @property
+    def gone(self) -> bool:
+        """True where the client is; a stream learns it when it next writes."""
+        transport = self._request.transport
+        return transport is None or transport.is_closing()
 
     def offer(self, seq: int, chunk: bytes) -> None:
         """Take a row; one that does not keep up ends. Before it is live it reads the ledger."""
@@ -73,7 +80,7 @@ class Hub:
         self._deps = deps
         self.tail = Tail(deps.store.url)
         self._of: dict[str, set[Listener]] = {}
-        self._callers: Counter[str] = Counter()
+        self._callers: dict[str, set[Listener]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._ready = asyncio.Event()
         self._closed = False
@@ -82,7 +89,7 @@ class Hub:
     @property
     def listening(self) -> int:
         """Streams that are open."""
-        return self._callers.total()
+        return sum(len(listeners) for listeners in self._callers.values())
 
     def gauges(self) -> Mapping[str, int]:
         """For the metrics."""
@@ -139,21 +146,26 @@ class Hub:
             listener.offer(event.seq, chunk)
 
     @contextmanager
-    def listener(self, caller: Caller, public_id: str) -> Iterator[Listener]:
+    def listener(self, caller: Caller, public_id: str, request: web.Request) -> Iterator[Listener]:
         """Be one of those who listen. Errors: `rate_limited` where too many do."""
         who, config = caller.user_id or "", self._deps.config
-        if self._callers[who] >= config.streams_per_caller or self.listening >= config.streams_most:
-            why = "Too many streams are open."
-            raise Refused(refusal("rate_limited", why=why))
-        listener = Listener()
+        own = self._callers.setdefault(who, set())
+        for left in [x for x in own if x.gone]:
+            left.end("gone")
+            own.discard(left)
+        if len(own) >= config.streams_per_caller or self.listening >= config.streams_most:
+            raise Refused(refusal("rate_limited", why="Too many streams are open."))
+        listener = Listener(request)
         if self._closed:
             listener.end("leaving")
-        self._callers[who] += 1
+        own.add(listener)
         self._of.setdefault(public_id, set()).add(listener)
         try:
             yield listener
         finally:
-            self._callers[who] -= 1
+            own.discard(listener)
+            if not own and self._callers.get(who) is own:
+                del self._callers[who]
             self._of[public_id].discard(listener)
             if not self._of[public_id]:
                 del self._of[public_id]
@@ -178,7 +190,7 @@ class Stream:
 
     async def run(self, caller: Caller, start: str) -> web.StreamResponse:
         """Pour until the client goes, falls behind, or may no longer see the mandate."""
-        with self._hub.listener(caller, self._public_id) as listener:
+        with self._hub.listener(caller, self._public_id, self._request) as listener:
             await self._response.prepare(self._request)
             try:
                 hello = b"retry: 3000\nid: %s\nevent: open\ndata: {}\n\n" % start.encode()

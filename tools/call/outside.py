@@ -64,7 +64,9 @@ def receiver(url: str, *, base_url: str, private: bool) -> str:
     if parts.fragment or not host:
         raise invalid("url", "a host, a path and a query; no fragment")
     if not private:
-        _on_the_internet(host, port or 443, (urlsplit(base_url).hostname or "").lower())
+        _on_the_internet(
+            host, 443 if port is None else port, (urlsplit(base_url).hostname or "").lower()
+        )
     return url
 
 
