@@ -256,7 +256,7 @@ class Reservations:
         return _reservation(row) if row else None
 
     def give_back(self, public_id: str, action_hash: str, tx_hash: str) -> None:
-        """The execution that ended it is in no block any more: it counts again as long as it lasts."""
+        """The execution that ended it is in no block any more: it counts again until it expires."""
         self._sql.run(
             "UPDATE reservations SET outcome = NULL, tx_hash = NULL WHERE public_id = :mandate "
             "AND action_hash = :hash AND outcome = 'landed' AND tx_hash = :tx",
