@@ -9,8 +9,8 @@ from domain.ledger.payloads import Marked
 
 
 def agree(m: Measured, vault: VaultState, *, named: bool = True) -> bool:
-    """True where the sums of the rows are the vault's totals at the same block, and the rows have it
-    paused, stopped, settled and owing its agent as it is.
+    """True where the sums of the rows are the vault's totals at the same block, and by the rows it
+    is paused, stopped, settled and owing its agent as it says.
 
     A settled vault has handed its money over: of it the totals of its calls and the agent's fee are
     compared. `named`: the terms name an agent; a vault of terms that name none says paused until
