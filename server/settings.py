@@ -26,6 +26,7 @@ from domain.trading.builder import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue import Network
 from domain.wire import JsonObject
+from storage.faults import Patience
 from tools.call.rates import networks
 from tools.call.switches import is_on
 from venue.addresses import plain_http_is_local
@@ -89,6 +90,9 @@ class Settings(BaseSettings):
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
+    database_wait_s: float = Field(default=5, gt=0, le=60)
+    database_statement_s: float = Field(default=15, gt=0, le=600)
+    database_pool: int = Field(default=16, ge=1, le=1_000)
     base_url: str | None = None
     default_chain_id: int = 84532
     auction_chain_id: int = 84532
@@ -224,6 +228,14 @@ class Settings(BaseSettings):
         if self.keeper_private_key is None and self.keeper_private_key_file is not None:
             self.keeper_private_key = SecretStr(self.keeper_private_key_file.read_text().strip())
         return self
+
+    def patience(self) -> Patience:
+        """How long the database is waited for."""
+        return Patience(
+            wait_s=self.database_wait_s,
+            statement_s=self.database_statement_s,
+            pool=self.database_pool,
+        )
 
     def switches(self) -> Switches:
         """The defaults of spec 4.5's switches; rows in the database stand above them."""
