@@ -90,8 +90,8 @@ class Settings(BaseSettings):
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
-    database_wait_s: float = Field(default=5, gt=0, le=60)
-    database_statement_s: float = Field(default=15, gt=0, le=600)
+    database_wait_ms: int = Field(default=5_000, ge=10, le=60_000)
+    database_statement_ms: int = Field(default=15_000, ge=10, le=600_000)
     database_pool: int = Field(default=16, ge=1, le=1_000)
     base_url: str | None = None
     default_chain_id: int = 84532
@@ -232,8 +232,8 @@ class Settings(BaseSettings):
     def patience(self) -> Patience:
         """How long the database is waited for."""
         return Patience(
-            wait_s=self.database_wait_s,
-            statement_s=self.database_statement_s,
+            wait_ms=self.database_wait_ms,
+            statement_ms=self.database_statement_ms,
             pool=self.database_pool,
         )
 

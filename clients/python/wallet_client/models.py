@@ -1434,6 +1434,7 @@ class Refusal(BaseModel):
         "rate_limited",
         "secret_not_accepted",
         "signature_needed",
+        "storage_unavailable",
         "target_not_allowed",
         "terms_changed",
         "terms_expired",
