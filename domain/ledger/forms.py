@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from domain.ledger.kinds import Kind
 from domain.ledger.payloads import (
@@ -233,7 +233,7 @@ def what_of(kind: Kind, s: Stored) -> Payload:
 def _read(made: type[Payload], s: Stored, around: Stored) -> Payload | None:
     """A payload out of its block and of what stands around it; None without what is needed."""
     form = FORMS[made]
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if any(k.reads is None or k.reads(s, k.name) is None for k in NEEDED[made]):
         return None
     for of, keys in ((s, form.keys), (around, form.beside)):
@@ -242,7 +242,7 @@ def _read(made: type[Payload], s: Stored, around: Stored) -> Payload | None:
                 values[key.attr] = _inner(key, of)
             elif key.reads is not None:
                 values[key.attr] = key.reads(of, key.name)
-    return made(**values)
+    return cast(Callable[..., Payload], made)(**values)
 
 
 def _inner(inner: Inner, s: Stored) -> object:

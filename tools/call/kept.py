@@ -52,7 +52,7 @@ class _Terms:
 
     mandate: Mandate
     switches: Switches
-    parts: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, object] = field(default_factory=dict)
 
 
 class Kept:
