@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.ledger import payloads as p
-from domain.ledger.kinds import Kind
 from domain.ledger.forms import FORMS
+from domain.ledger.kinds import Kind
 from domain.ledger.written import read, write
 from domain.money import Usdc
 
