@@ -63,6 +63,9 @@ PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
 }
 """The derivation behind each key of the mandate read."""
 
+OF_TERMS: Final = frozenset({"mandate", "clauses", "card_header", "card_footer"})
+"""Those that look at the mandate and the switches alone, so that they change with these only."""
+
 
 def summary(case: Case) -> MandateSummary:
     """A row of the mandate list: attributes and the figures that tell mandates apart."""

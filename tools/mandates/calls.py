@@ -15,7 +15,7 @@ from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.mandates.states import Action, moved
 from domain.money import Usdc
 from domain.reads.lock import Lock, lock
-from domain.reads.progress import exit_cost, leave_now
+from domain.reads.progress import leaving
 from domain.refusals import Refused, refusal
 from domain.rules.case import Case, moment
 from domain.rules.worth import valuation
@@ -244,10 +244,11 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
                 "call": _for(m, chain.vault_call(vault, "stop")),
             }
         )
-    for key, held in valuation(case).positions.items():
+    at = valuation(case)
+    for key, held in at.positions.items():
         place, value = held.position.place, held.value
         if value > 0:
-            leaving = Usdc(value).share_up(ask.config.spread_bps)
+            cost = Usdc(value).share_up(ask.config.spread_bps)
             steps.append(
                 {
                     "step": "unwind",
@@ -256,7 +257,7 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
                     "market": place.market,
                     "target": place.address,
                     "value_est": Usdc(value),
-                    "exit_cost_est": leaving,
+                    "exit_cost_est": cost,
                     "call": None,
                     "route": f"GET /wallet/mandates/{m.public_id}/unwind-call",
                 }
@@ -276,10 +277,11 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
             "call": _for(m, chain.vault_call(vault, "withdrawAll")),
         }
     )
+    out = leaving(case, at)
     told = {
         "steps": [{"n": n, **s} for n, s in enumerate(steps, start=1)],
-        "exit_cost_est": exit_cost(case),
-        "leave_now_est": leave_now(case),
+        "exit_cost_est": out.exit_cost,
+        "leave_now_est": out.after_fee,
         "est": True,
     }
     return Reply(200, told)
