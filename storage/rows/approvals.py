@@ -140,6 +140,7 @@ def _item_row(item: Approval) -> dict[str, Any]:
         "until": item.until,
         "signature": item.signature,
         "data_hash": item.data_hash,
+        "used_by": item.used_by,
     }
     return {
         "approval_id": item.approval_id,
@@ -171,6 +172,7 @@ def _item(row: Row) -> Approval:
         body.get("data_hash"),
         body.get("until"),
         body.get("signature"),
+        body.get("used_by"),
     )
 
 
@@ -252,6 +254,16 @@ class Reservations:
             amount=amount.micros,
         )
         return _reservation(row) if row else None
+
+    def give_back(self, public_id: str, action_hash: str, tx_hash: str) -> None:
+        """The execution that ended it is in no block any more: it counts again until it expires."""
+        self._sql.run(
+            "UPDATE reservations SET outcome = NULL, tx_hash = NULL WHERE public_id = :mandate "
+            "AND action_hash = :hash AND outcome = 'landed' AND tx_hash = :tx",
+            mandate=public_id,
+            hash=action_hash,
+            tx=tx_hash,
+        )
 
     def end(
         self,
