@@ -23,6 +23,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "chain_unavailable": _(
         "The network does not answer just now. Your vault is not affected; try again in a moment."
     ),
+    "storage_unavailable": _("The service is busy with its own records. Try again in a moment."),
     "venue_unavailable": _("The venue does not answer just now. Try again in a moment."),
     "owner_declined": _("You declined this action."),
     "approval_expired": _("This request has lapsed. Nothing was spent; the agent may ask again."),
@@ -43,6 +44,7 @@ TITLES: Final[Mapping[str, str]] = {
     "rate_limited": _("Too much at once"),
     "internal": _("Something failed on our side"),
     "chain_unavailable": _("The network does not answer"),
+    "storage_unavailable": _("Busy for a moment"),
     "forbidden": _("Not from this page"),
 }
 ELSE: Final = _("That was not done")
