@@ -28,6 +28,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "tools": (39, 3),
     "skill": (0, 0),
     "http_shim": (5, 0),
+    "app": (0, 1),
     "server": (6, 17),
 }
 
