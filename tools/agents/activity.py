@@ -19,7 +19,7 @@ from storage.rows.mandates import Busy
 from storage.rows.transfers import BalanceEvent
 from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
-from tools.agents.registry import OneAgent, own_agent
+from tools.agents.registry import OwnAgent, own_agent
 from tools.call.fields import Cursor, Limit, Page
 from tools.call.kept import KEPT
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Written
@@ -51,7 +51,7 @@ order.
 Item = tuple[Key, Event | BalanceEvent]
 
 
-class ActivityIn(OneAgent):
+class ActivityIn(OwnAgent):
     """A page of activity."""
 
     limit: Limit = 50

@@ -14,15 +14,33 @@ from storage.rows.identities import Agent, agent_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, wallet_of
 from tools.call.credentials import hashed
-from tools.call.fields import Address, AgentId, Cursor, KeyId, Limit, Name, Nothing, Page
+from tools.call.fields import (
+    Address,
+    AgentId,
+    Cursor,
+    KeyId,
+    Limit,
+    Name,
+    Nothing,
+    OwnAgentId,
+    Page,
+)
 from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
 from tools.keeper.rollup import refresh_row
+
+ME: Final = "me"
 
 
 class OneAgent(Takes):
     """An operation on one agent."""
 
     agent_id: AgentId
+
+
+class OwnAgent(Takes):
+    """An operation on one agent, which an agent need not name."""
+
+    agent_id: OwnAgentId = ME
 
 
 class Register(Takes):
@@ -128,10 +146,12 @@ class Me(Gives):
 
 
 def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = False) -> Agent:
-    """The agent, if the caller is it or owns it.
+    """The agent, if the caller is it or owns it; `me` is the agent that calls.
 
     Errors: `not_found`.
     """
+    if agent_id == ME and caller.role == "agent":
+        agent_id = caller.user_id or ""
     agent = uow.identities.agent(agent_id, lock=lock)
     mine = agent is not None and (
         (caller.role == "agent" and caller.user_id == agent.agent_id)

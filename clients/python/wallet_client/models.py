@@ -933,7 +933,14 @@ class McpTool(BaseModel):
     idempotentHint: bool
     openWorldHint: bool
     route: str | None
-    inputSchema: dict[str, Any]
+    arguments: Annotated[
+        list[str],
+        Field(description="their names; ? at the end of one that may be left out"),
+    ]
+    inputSchema: Annotated[
+        dict[str, Any] | None,
+        Field(description="given for the tools that `names` names"),
+    ] = None
 
 
 class McpTools(BaseModel):
@@ -2194,6 +2201,19 @@ class WeekPeriod(BaseModel):
     from_: Annotated[AwareDatetime, Field(alias="from")]
     until: AwareDatetime
     zone: Literal["UTC"]
+
+
+class WhereProven(BaseModel):
+    """
+    Where to see that the chain tells of what was reported.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    text: str
+    tool: Literal["mandate_limits"]
+    route: Literal["GET /wallet/mandates/{public_id}/limits"]
 
 
 class WholeMark(BaseModel):
@@ -4175,7 +4195,8 @@ class RelayOut(BaseModel):
 class RemainingNow(BaseModel):
     """
     The largest single action possible now, the clause that binds, and when time alone lifts it
-    (null where time lifts nothing).
+    (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+    `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
     """
 
     model_config = ConfigDict(
@@ -4190,6 +4211,7 @@ class RemainingNow(BaseModel):
         ),
     ]
     binding: Binding
+    blocked_by: str | None
     retry_at: AwareDatetime | None
 
 
@@ -4210,6 +4232,7 @@ class RemainingThen(BaseModel):
         ),
     ]
     binding: Binding
+    blocked_by: str | None
     retry_at: AwareDatetime | None
     as_of: AwareDatetime
 
@@ -4584,6 +4607,19 @@ class VaultTxOut(BaseModel):
     recorded: bool
     depth: int
     confirmations: int
+
+
+class Accepted(BaseModel):
+    """
+    The accepted mandate; its clauses stand in the mandate read, where they were read before.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    public_id: str
+    mandate: MandateAttributes
+    exposure: Exposure
 
 
 class AgentPage(BaseModel):
@@ -5104,6 +5140,7 @@ class LimitsRead(BaseModel):
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
     paused: bool
     limits: LimitsNow
+    pending_claims: PendingClaims
     as_of_block: int | None
     as_of: AwareDatetime
 
@@ -5612,6 +5649,15 @@ class EventOut(BaseModel):
     )
     event: LedgerRow
     violation: bool
+    confirmed: Annotated[
+        bool | None,
+        Field(
+            description="whether the chain's own row of this action was in when it was reported; null where no chain tells of it (fee, resolve, note, venue and paid host)"
+        ),
+    ]
+    proof: Annotated[
+        WhereProven | None, Field(description="where to see it proven; null once it is")
+    ]
     warnings: list[Warned]
     remaining: Annotated[
         RemainingThen,

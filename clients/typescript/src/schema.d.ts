@@ -2171,6 +2171,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The accepted mandate; its clauses stand in the mandate read, where they were read before. */
+        Accepted: {
+            public_id: string;
+            mandate: components["schemas"]["MandateAttributes"];
+            exposure: components["schemas"]["Exposure"];
+        };
         /** @description A page of activity. */
         ActivityPage: {
             items: (components["schemas"]["EventActivity"] | components["schemas"]["BalanceActivity"])[];
@@ -3033,6 +3039,10 @@ export interface components {
         EventOut: {
             event: components["schemas"]["LedgerRow"];
             violation: boolean;
+            /** @description whether the chain's own row of this action was in when it was reported; null where no chain tells of it (fee, resolve, note, venue and paid host) */
+            confirmed: boolean | null;
+            /** @description where to see it proven; null once it is */
+            proof: components["schemas"]["WhereProven"] | null;
             warnings: components["schemas"]["Warned"][];
             /** @description what limits.remaining was at as_of: a repeat of this answer repeats it too */
             remaining: components["schemas"]["RemainingThen"];
@@ -3495,6 +3505,7 @@ export interface components {
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled" | "ended";
             paused: boolean;
             limits: components["schemas"]["LimitsNow"];
+            pending_claims: components["schemas"]["PendingClaims"];
             as_of_block: number | null;
             /** Format: date-time */
             as_of: string;
@@ -3695,7 +3706,10 @@ export interface components {
             idempotentHint: boolean;
             openWorldHint: boolean;
             route: string | null;
-            inputSchema: Record<string, never>;
+            /** @description their names; ? at the end of one that may be left out */
+            arguments: string[];
+            /** @description given for the tools that `names` names */
+            inputSchema?: Record<string, never>;
         };
         McpTools: {
             tools: components["schemas"]["McpTool"][];
@@ -4456,17 +4470,20 @@ export interface components {
         };
         /**
          * @description The largest single action possible now, the clause that binds, and when time alone lifts it
-         *     (null where time lifts nothing).
+         *     (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+         *     `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
          */
         RemainingNow: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
         };
         /** @description What remained at `as_of`. */
         RemainingThen: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
             /** Format: date-time */
             as_of: string;
@@ -5122,6 +5139,14 @@ export interface components {
             until: string;
             /** @constant */
             zone: "UTC";
+        };
+        /** @description Where to see that the chain tells of what was reported. */
+        WhereProven: {
+            text: string;
+            /** @constant */
+            tool: "mandate_limits";
+            /** @constant */
+            route: "GET /wallet/mandates/{public_id}/limits";
         };
         /** @description The vault's cash and the sum of its probes at one block. */
         WholeMark: {
@@ -7025,7 +7050,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7241,7 +7266,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7326,7 +7351,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7666,7 +7691,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7751,7 +7776,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -10540,7 +10565,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MandateOut"];
+                    "application/json": components["schemas"]["Accepted"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -16298,7 +16323,10 @@ export interface operations {
     };
     mcp_tools: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description comma list of tools; default: all */
+                names?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -16313,6 +16341,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["McpTools"];
+                };
+            };
+            /** @description Refused: invalid_request */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
                 };
             };
             /** @description Refused: door_off */
