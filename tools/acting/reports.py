@@ -82,7 +82,7 @@ class Warned(Gives):
     """Something to mend, though no rule is broken."""
 
     code: Literal["unproven"]
-    text: str
+    text: str = Field(description="the service's own words")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ def _then(told: RemainingNow, at: datetime) -> RemainingThen:
 class WhereProven(Gives):
     """Where to see that the chain tells of what was reported."""
 
-    text: str
+    text: str = Field(description="the service's own words")
     tool: Literal["mandate_limits"]
     route: Literal["GET /wallet/mandates/{public_id}/limits"]
 

@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from typing import Any, Final, Literal
 
 import anyio.lowlevel
+from pydantic import Field
 
 from domain.ledger.events import Event
 from domain.ledger.payloads import PaidFee
@@ -61,8 +62,8 @@ class ActivityIn(OwnAgent):
 class PaidReference(Gives):
     """What was read, as far as the report says."""
 
-    resource: str | None
-    fee_kind: str | None
+    resource: str | None = Field(description="as the agent told it")
+    fee_kind: str | None = Field(description="as the agent told it")
     tx_hash: str | None
 
 

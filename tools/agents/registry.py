@@ -29,6 +29,7 @@ from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
 from tools.keeper.rollup import refresh_row
 
 ME: Final = "me"
+NAME_WORDS: Final = "the owner's name for the agent"
 
 
 class OneAgent(Takes):
@@ -54,7 +55,7 @@ class Registered(Gives):
     """The agent; its key is shown once."""
 
     agent_id: str
-    name: str
+    name: str = Field(description=NAME_WORDS)
     key: str
     key_id: str
     address: str | None
@@ -100,7 +101,7 @@ class AgentTold(Gives):
     """An agent with its keys; the name is its owner's."""
 
     agent_id: str
-    name: str
+    name: str = Field(description=NAME_WORDS)
     address: str | None
     created_at: Timestamp
     accepts_mandates: bool
@@ -137,7 +138,7 @@ class Me(Gives):
     """Who calls; `agents` for an owner, `policy` for an agent."""
 
     agent_id: str | None
-    name: str | None
+    name: str | None = Field(description=NAME_WORDS)
     owner: OwnerTold | None
     address: str | None
     agents: list[AgentTold] | None

@@ -62,7 +62,7 @@ class PlanStep(Gives):
 
     n: int
     step: Literal["stop", "unwind", "settle", "withdraw"]
-    text: str
+    text: str = Field(description="the service's own words")
     call: Call | None
     position: str | None = None
     market: str | None = None

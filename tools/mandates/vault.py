@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from pydantic import Field
+
 from domain.facts import Call, Receipt, Simulation, VaultLog, VaultState
 from domain.mandates.mandate import Mandate, Signed, Status
 from domain.money import ZERO, Usdc
@@ -60,7 +62,7 @@ class BestWay(Gives):
     """The way that is advised."""
 
     way: Literal["deposit"]
-    text: str
+    text: str = Field(description="the service's own words")
     sync_call: Call
 
 

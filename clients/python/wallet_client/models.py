@@ -144,7 +144,7 @@ class AttemptedPlace(BaseModel):
     market: str | None = None
     address: str | None = None
     selector: str | None = None
-    resource: str | None = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
 
 
 class Binding(BaseModel):
@@ -290,7 +290,10 @@ class ContractTarget(BaseModel):
     selector: str | None
     self_args: list[int]
     probe: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
 
 
@@ -414,7 +417,7 @@ class Disclosure(BaseModel):
         extra="ignore",
     )
     code: Literal["net_of_fees", "past_results", "estimates", "off_switch"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
 
 
 class Done(BaseModel):
@@ -437,7 +440,7 @@ class EnableOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    agent_name: str
+    agent_name: Annotated[str, Field(description="the service's own name for the key")]
     max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
 
@@ -467,7 +470,10 @@ class EnforcedContract(BaseModel):
     selector: str | None
     self_args: list[int]
     probe: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
@@ -481,7 +487,7 @@ class EnforcedPaidRead(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
 
@@ -508,7 +514,10 @@ class EnforcedVenue(BaseModel):
     kind: Literal["venue"]
     venue: str | None
     symbols: list[str]
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
@@ -767,7 +776,7 @@ class KeeperEnableOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    agent_name: str
+    agent_name: Annotated[str, Field(description="the service's own name for the key")]
     max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
     agent_address: str
@@ -799,7 +808,7 @@ class LimitChangeOut(BaseModel):
     changes: dict[str, FromTo]
     changed_at: AwareDatetime
     changed_by: str
-    why: str | None
+    why: Annotated[str | None, Field(description="the operator's own words")]
 
 
 class LimitLogPage(BaseModel):
@@ -1078,7 +1087,7 @@ class OrderStep(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     tool: str | None = None
     route: str | None = None
 
@@ -1116,7 +1125,7 @@ class PaidHosts(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="of the service's own markets file")]
 
 
 class PaidReadTarget(BaseModel):
@@ -1128,7 +1137,7 @@ class PaidReadTarget(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
 
 
 class PaidReference(BaseModel):
@@ -1139,8 +1148,8 @@ class PaidReference(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    resource: str | None
-    fee_kind: str | None
+    resource: Annotated[str | None, Field(description="as the agent told it")]
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")]
     tx_hash: str | None
 
 
@@ -1511,7 +1520,7 @@ class Registered(BaseModel):
         extra="ignore",
     )
     agent_id: str
-    name: str
+    name: Annotated[str, Field(description="the owner's name for the agent")]
     key: str
     key_id: str
     address: str | None
@@ -1551,7 +1560,7 @@ class RelayedAgent(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for the key")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -1576,7 +1585,7 @@ class RevertTold(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the contract's own name for the error")]
     args: Annotated[dict[str, Any], Field(description="the error's own arguments, by name")]
     code: str | None
 
@@ -1615,7 +1624,7 @@ class Rule(BaseModel):
     )
     code: str
     clause: int
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     ok: bool
 
 
@@ -1668,7 +1677,7 @@ class StagedLog(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the contract's own name for the log")]
     address: str
     mandate: str | None
     args: dict[str, Any]
@@ -1716,7 +1725,7 @@ class StepOut(BaseModel):
         extra="ignore",
     )
     step: Literal["link", "enable", "verify", "renew", "fund", "builder_fee"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     route: str | None
 
 
@@ -1741,7 +1750,7 @@ class SwitchOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     value: str
     source: Literal["database", "settings"]
 
@@ -1811,9 +1820,9 @@ class ToldPosition(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: str | None = None
-    market: str | None = None
-    side: str | None = None
+    id: Annotated[str | None, Field(description="as the agent told it")] = None
+    market: Annotated[str | None, Field(description="as the agent told it")] = None
+    side: Annotated[str | None, Field(description="as the agent told it")] = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
 
 
@@ -1825,7 +1834,7 @@ class ToldTarget(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    market: str | None = None
+    market: Annotated[str | None, Field(description="as the agent told it")] = None
     address: str | None = None
     selector: str | None = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
@@ -1867,7 +1876,7 @@ class TypedField(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     type: str
 
 
@@ -2086,7 +2095,7 @@ class VenueKeyOut(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
 
@@ -2114,7 +2123,10 @@ class VenueTarget(BaseModel):
     kind: Literal["venue"]
     venue: str | None
     symbols: list[str]
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
 
 
@@ -2141,7 +2153,7 @@ class VerifiedAgent(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -2171,7 +2183,7 @@ class Warned(BaseModel):
         extra="ignore",
     )
     code: Literal["unproven"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
 
 
 class WeekBreach(BaseModel):
@@ -2211,7 +2223,7 @@ class WhereProven(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     tool: Literal["mandate_limits"]
     route: Literal["GET /wallet/mandates/{public_id}/limits"]
 
@@ -2337,7 +2349,7 @@ class AgentTold(BaseModel):
         extra="ignore",
     )
     agent_id: str
-    name: str
+    name: Annotated[str, Field(description="the owner's name for the agent")]
     address: str | None
     created_at: AwareDatetime
     accepts_mandates: bool
@@ -2503,7 +2515,7 @@ class AssumedOut(BaseModel):
         | list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
         | None
     )
-    why: str
+    why: Annotated[str, Field(description="the service's own words")]
 
 
 class BalanceActivity(BaseModel):
@@ -2596,7 +2608,7 @@ class BestWay(BaseModel):
         extra="ignore",
     )
     way: Literal["deposit"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     sync_call: Call
 
 
@@ -2650,7 +2662,7 @@ class BookOut(BaseModel):
         extra="ignore",
     )
     book: str
-    name: str
+    name: Annotated[str, Field(description="the owner's own name for it")]
     agent_id: str | None
     network: Annotated[
         Literal["mainnet", "testnet"],
@@ -2841,7 +2853,7 @@ class CardHeader(BaseModel):
         extra="ignore",
     )
     title: str
-    purpose: str
+    purpose: Annotated[str, Field(description="the owner's own words")]
     budget_usdc: Annotated[
         str,
         Field(
@@ -2851,7 +2863,7 @@ class CardHeader(BaseModel):
         ),
     ]
     agent_id: str | None
-    agent_name: str | None
+    agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
     chain_id: int
     horizon_days: int
     ends_at: AwareDatetime | None
@@ -3072,7 +3084,10 @@ class DecodedCall(BaseModel):
     target: str
     selector: str
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     call: ExplainedCall
     pulls_usdc: Annotated[
         Usdc | None,
@@ -3142,7 +3157,10 @@ class ExecutedCall(BaseModel):
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     spent: Annotated[
         str,
         Field(
@@ -3596,7 +3614,7 @@ class MarketTold(BaseModel):
         extra="ignore",
     )
     id: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     status: Literal["live", "paper", "planned"]
     enforced_by: str
     chain_id: int | None
@@ -3625,7 +3643,7 @@ class Me(BaseModel):
         extra="ignore",
     )
     agent_id: str | None
-    name: str | None
+    name: Annotated[str | None, Field(description="the owner's name for the agent")]
     owner: OwnerTold | None
     address: str | None
     agents: list[AgentTold] | None
@@ -3665,7 +3683,7 @@ class OpenPart(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: str
+    id: Annotated[str, Field(description="as the agent told it")]
     cost_est: Annotated[
         str,
         Field(
@@ -3830,7 +3848,7 @@ class OrderOut(BaseModel):
     venue: OrderAtVenue | None
     refusal: RefusalShown | None
     est: Annotated[bool, Field(description="true for paper: nobody traded")]
-    why: Annotated[str | None, Field(description="words of whoever prepared it")]
+    why: Annotated[str | None, Field(description="own words of whoever prepared it")]
 
 
 class OutAndIn(BaseModel):
@@ -3963,7 +3981,7 @@ class PlanStep(BaseModel):
     )
     n: int
     step: Literal["stop", "unwind", "settle", "withdraw"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     call: Call | None
     position: str | None = None
     market: str | None = None
@@ -4310,7 +4328,7 @@ class SelfReported(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
-    note: str
+    note: Annotated[str, Field(description="the service's own words")]
 
 
 class Point(RootModel[tuple[str, Usdc]]):
@@ -4486,7 +4504,7 @@ class TransferReport(BaseModel):
     reported_at: AwareDatetime
     confirmed_at: AwareDatetime | None
     status: str
-    override_reason: str | None
+    override_reason: Annotated[str | None, Field(description="the operator's own words")]
 
 
 class TypedData(BaseModel):
@@ -4540,7 +4558,7 @@ class UnclearOut(BaseModel):
         str,
         Field(description="the clause's own words: the writer's, nobody has checked them"),
     ]
-    why: str
+    why: Annotated[str, Field(description="the service's own words")]
     could_be: list[CouldBeOut]
 
 
@@ -4555,7 +4573,10 @@ class UnwoundCall(BaseModel):
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     spent: Annotated[
         str,
         Field(
@@ -4672,7 +4693,7 @@ class BookWhole(BaseModel):
         extra="ignore",
     )
     book: str
-    name: str
+    name: Annotated[str, Field(description="the owner's own name for it")]
     agent_id: str | None
     network: Annotated[
         Literal["mainnet", "testnet"],
@@ -4867,7 +4888,7 @@ class DepositRoute(BaseModel):
         extra="ignore",
     )
     id: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     from_: Annotated[RouteEnd, Field(alias="from")]
     to: RouteEnd
     fee_usdc: FeeRange | None
@@ -5186,7 +5207,7 @@ class MandateWeek(BaseModel):
     result: Result
     fees: FeesPaid
     public_id: str
-    purpose: str
+    purpose: Annotated[str, Field(description="the owner's own words")]
     status: str
 
 
@@ -5288,7 +5309,7 @@ class StepParams(BaseModel):
     marked: WholeMark | None = None
     mark: Usdc | None = None
     position: ToldPosition | None = None
-    fee_kind: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
     refusal: RefusedTry | None = None
     approval: ApprovalDecision | None = None
     claim: ClaimOutcome | None = None
@@ -5327,10 +5348,10 @@ class ToldPayload(BaseModel):
     target: ToldTarget | None = None
     direction: Literal["in", "out"] | None = None
     why: Annotated[str | None, Field(description="the agent's own words")] = None
-    text: str | None = None
+    text: Annotated[str | None, Field(description="own words of whoever reported the row")] = None
     next_at: str | None = None
-    fee_kind: str | None = None
-    resource: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
     executed: ExecutedCall | None = None
@@ -5463,8 +5484,8 @@ class Step(BaseModel):
     amount_usdc: Usdc | None
     tx_hash: str | None
     why: Annotated[str | None, Field(description="the agent's own words")]
-    note: str | None
-    resource: str | None
+    note: Annotated[str | None, Field(description="own words of whoever reported the row")]
+    resource: Annotated[str | None, Field(description="what was read, as the agent told it")]
     target: StepTarget
     allowed_by: list[int]
     breached: list[int]
@@ -5498,10 +5519,10 @@ class Payload(BaseModel):
     target: ToldTarget | None = None
     direction: Literal["in", "out"] | None = None
     why: Annotated[str | None, Field(description="the agent's own words")] = None
-    text: str | None = None
+    text: Annotated[str | None, Field(description="own words of whoever reported the row")] = None
     next_at: str | None = None
-    fee_kind: str | None = None
-    resource: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
     executed: ExecutedCall | None = None

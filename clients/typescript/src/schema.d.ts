@@ -2223,6 +2223,7 @@ export interface components {
         /** @description An agent with its keys; the name is its owner's. */
         AgentTold: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             address: string | null;
             /** Format: date-time */
@@ -2367,6 +2368,7 @@ export interface components {
             /** @enum {string} */
             term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
             value: string | number | components["schemas"]["FeeValue"] | (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[] | null;
+            /** @description the service's own words */
             why: string;
         };
         /** @description Where an action went that no entry allows. */
@@ -2374,6 +2376,7 @@ export interface components {
             market?: string | null;
             address?: string | null;
             selector?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
         };
         /** @description A balance change and its cause; `delta` in units of the asset. */
@@ -2407,6 +2410,7 @@ export interface components {
         BestWay: {
             /** @constant */
             way: "deposit";
+            /** @description the service's own words */
             text: string;
             sync_call: components["schemas"]["Call"];
         };
@@ -2437,6 +2441,7 @@ export interface components {
         /** @description A paper book. Every figure is an estimate: nobody traded. */
         BookOut: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2479,6 +2484,7 @@ export interface components {
         /** @description A paper book with its positions, its newest orders and its equity at its newest entries. */
         BookWhole: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2635,9 +2641,11 @@ export interface components {
         /** @description What stands above the clauses: who, how much, until when. */
         CardHeader: {
             title: string;
+            /** @description the owner's own words */
             purpose: string;
             budget_usdc: components["schemas"]["Usdc"];
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             agent_name: string | null;
             chain_id: number;
             horizon_days: number;
@@ -2754,6 +2762,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
         };
@@ -2831,6 +2840,7 @@ export interface components {
             target: string;
             selector: string;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             call: components["schemas"]["ExplainedCall"];
             /** @description what the call pulls from the vault, where decoding shows it */
@@ -2875,6 +2885,7 @@ export interface components {
          */
         DepositRoute: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             from: components["schemas"]["RouteEnd"];
             to: components["schemas"]["RouteEnd"];
@@ -2898,6 +2909,7 @@ export interface components {
         Disclosure: {
             /** @enum {string} */
             code: "net_of_fees" | "past_results" | "estimates" | "off_switch";
+            /** @description the service's own words */
             text: string;
         };
         /** @description It is done. */
@@ -2974,6 +2986,7 @@ export interface components {
          *     name.
          */
         EnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -2994,6 +3007,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -3003,6 +3017,7 @@ export interface components {
         EnforcedPaidRead: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
             /** @enum {string} */
             enforced_by: "Contract" | "Service guard" | "Venue";
@@ -3020,6 +3035,7 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -3080,6 +3096,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -3406,6 +3423,7 @@ export interface components {
         };
         /** @description The same for the keeper key, whose address the signer gives. */
         KeeperEnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -3459,6 +3477,7 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
             changed_by: string;
+            /** @description the operator's own words */
             why: string | null;
         };
         /** @description Changes of who may trade live, and of how much; newest first. */
@@ -3660,6 +3679,7 @@ export interface components {
             result: components["schemas"]["Result"];
             fees: components["schemas"]["FeesPaid"];
             public_id: string;
+            /** @description the owner's own words */
             purpose: string;
             status: string;
         };
@@ -3678,6 +3698,7 @@ export interface components {
         /** @description One market as it is shown (contract 8). */
         MarketTold: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             /** @enum {string} */
             status: "live" | "paper" | "planned";
@@ -3717,6 +3738,7 @@ export interface components {
         /** @description Who calls; `agents` for an owner, `policy` for an agent. */
         Me: {
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             name: string | null;
             owner: components["schemas"]["OwnerTold"] | null;
             address: string | null;
@@ -3805,6 +3827,7 @@ export interface components {
         };
         /** @description A part of a position as its agent names it, in the agent's own figures. */
         OpenPart: {
+            /** @description as the agent told it */
             id: string;
             cost_est: components["schemas"]["Usdc"];
             mark_est: components["schemas"]["Usdc"] | null;
@@ -3934,11 +3957,12 @@ export interface components {
             refusal: components["schemas"]["RefusalShown"] | null;
             /** @description true for paper: nobody traded */
             est: boolean;
-            /** @description words of whoever prepared it */
+            /** @description own words of whoever prepared it */
             why: string | null;
         };
         /** @description What can be done next with it. */
         OrderStep: {
+            /** @description the service's own words */
             text: string;
             tool?: string | null;
             route?: string | null;
@@ -3998,17 +4022,21 @@ export interface components {
         };
         /** @description Hosts of paid reads; any where none is named. */
         PaidHosts: {
+            /** @description of the service's own markets file */
             hosts: string[];
         };
         /** @description Paid reads; of any host where none is named. */
         PaidReadTarget: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
         };
         /** @description What was read, as far as the report says. */
         PaidReference: {
+            /** @description as the agent told it */
             resource: string | null;
+            /** @description as the agent told it */
             fee_kind: string | null;
             tx_hash: string | null;
         };
@@ -4024,9 +4052,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -4092,6 +4123,7 @@ export interface components {
             n: number;
             /** @enum {string} */
             step: "stop" | "unwind" | "settle" | "withdraw";
+            /** @description the service's own words */
             text: string;
             call: components["schemas"]["Call"] | null;
             position?: string | null;
@@ -4421,6 +4453,7 @@ export interface components {
         /** @description The agent; its key is shown once. */
         Registered: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             key: string;
             key_id: string;
@@ -4464,6 +4497,7 @@ export interface components {
         /** @description The key that was approved; None for a revocation. */
         RelayedAgent: {
             address: string;
+            /** @description the service's own name for the key */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -4514,6 +4548,7 @@ export interface components {
          *     stands for.
          */
         RevertTold: {
+            /** @description the contract's own name for the error */
             name: string;
             /** @description the error's own arguments, by name */
             args: {
@@ -4544,6 +4579,7 @@ export interface components {
         Rule: {
             code: string;
             clause: number;
+            /** @description the service's own words */
             text: string;
             ok: boolean;
         };
@@ -4560,6 +4596,7 @@ export interface components {
             net_30d_usdc: components["schemas"]["Usdc"];
             net_since_usdc: components["schemas"]["Usdc"];
             fees_usdc: components["schemas"]["Usdc"];
+            /** @description the service's own words */
             note: string;
         };
         /** @description One line of a chart: (UTC day, USDC), oldest first, a point a day. */
@@ -4614,6 +4651,7 @@ export interface components {
          *     `args` are the log's arguments by their Solidity names, amounts in base units.
          */
         StagedLog: {
+            /** @description the contract's own name for the log */
             name: string;
             address: string;
             mandate: string | null;
@@ -4687,7 +4725,9 @@ export interface components {
             tx_hash: string | null;
             /** @description the agent's own words */
             why: string | null;
+            /** @description own words of whoever reported the row */
             note: string | null;
+            /** @description what was read, as the agent told it */
             resource: string | null;
             target: components["schemas"]["StepTarget"];
             allowed_by: number[];
@@ -4700,6 +4740,7 @@ export interface components {
         StepOut: {
             /** @enum {string} */
             step: "link" | "enable" | "verify" | "renew" | "fund" | "builder_fee";
+            /** @description the service's own words */
             text: string;
             route: string | null;
         };
@@ -4716,6 +4757,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             mark?: components["schemas"]["Usdc"] | null;
             position?: components["schemas"]["ToldPosition"] | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
@@ -4747,6 +4789,7 @@ export interface components {
         };
         /** @description A switch; `source` says whether it was set, or is the setting's default. */
         SwitchOut: {
+            /** @description the service's own name for it */
             name: string;
             value: string;
             /** @enum {string} */
@@ -4819,9 +4862,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -4846,14 +4892,18 @@ export interface components {
         };
         /** @description The agent's name for a part of a position. */
         ToldPosition: {
+            /** @description as the agent told it */
             id?: string | null;
+            /** @description as the agent told it */
             market?: string | null;
+            /** @description as the agent told it */
             side?: string | null;
             /** @description the agent's own words */
             label?: string | null;
         };
         /** @description Where the agent says that an action went. */
         ToldTarget: {
+            /** @description as the agent told it */
             market?: string | null;
             address?: string | null;
             selector?: string | null;
@@ -4879,6 +4929,7 @@ export interface components {
             reported_at: string;
             confirmed_at: string | null;
             status: string;
+            /** @description the operator's own words */
             override_reason: string | null;
         };
         /** @description EIP-712 typed data, as a wallet takes it. */
@@ -4920,6 +4971,7 @@ export interface components {
         };
         /** @description A field of an EIP-712 type. */
         TypedField: {
+            /** @description the service's own name for it */
             name: string;
             type: string;
         };
@@ -4934,6 +4986,7 @@ export interface components {
         UnclearOut: {
             /** @description the clause's own words: the writer's, nobody has checked them */
             text: string;
+            /** @description the service's own words */
             why: string;
             could_be: components["schemas"]["CouldBeOut"][];
         };
@@ -4955,6 +5008,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -5061,6 +5115,7 @@ export interface components {
         /** @description An agent key, as the venue named it last. */
         VenueKeyOut: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -5078,6 +5133,7 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
         };
@@ -5099,6 +5155,7 @@ export interface components {
         /** @description The key as the venue names it. */
         VerifiedAgent: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -5119,6 +5176,7 @@ export interface components {
         Warned: {
             /** @constant */
             code: "unproven";
+            /** @description the service's own words */
             text: string;
         };
         /** @description A broken rule, or an attempt that was refused; `reason` stands at attempts only. */
@@ -5142,6 +5200,7 @@ export interface components {
         };
         /** @description Where to see that the chain tells of what was reported. */
         WhereProven: {
+            /** @description the service's own words */
             text: string;
             /** @constant */
             tool: "mandate_limits";
