@@ -7,14 +7,14 @@ from datetime import UTC, timedelta
 from typing import Final, Literal, cast
 
 from domain.money import Usdc
-from domain.reads.fees import WorthSource, worth_source
+from domain.reads.fees import WorthSource
 from domain.reads.rows import breach_detail
 from domain.reads.shapes import BreachDetail
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
 from domain.rules.case import Case, moment, today
 from domain.rules.checks import remaining
 from domain.rules.codes import CLAUSE_OF
-from domain.rules.worth import committed, floor_now, worth
+from domain.rules.worth import committed, floor_now, usdc, valuation
 from domain.times import Timestamp, moment_of
 from domain.wire import said
 
@@ -176,11 +176,13 @@ class Binding:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingNow:
     """The largest single action possible now, the clause that binds, and when time alone lifts it
-    (null where time lifts nothing).
+    (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+    `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
     """
 
     value: Usdc
     binding: Binding
+    blocked_by: str | None
     retry_at: Timestamp | None
 
 
@@ -243,6 +245,7 @@ def source_of(case: Case) -> SpendSource:
 def used(case: Case) -> Used:
     """What is used of each, with where the figure comes from."""
     (most, most_day), source = case.measured.largest, source_of(case)
+    at = valuation(case)
     return Used(
         budget=UsedAmount(value=committed(case), source="chain", basis="deposits - withdrawals"),
         per_action=UsedOnce(
@@ -254,7 +257,7 @@ def used(case: Case) -> Used:
             basis="gross spend of the UTC day; what comes back gives nothing back",
             reserved=reserved(case),
         ),
-        stop_line=UsedStopLine(value=worth(case), source=worth_source(case), basis="worth_est"),
+        stop_line=UsedStopLine(value=usdc(at.worth), source=at.source, basis="worth_est"),
         period=UsedPeriod(value=case.now, basis="now" if case.mandate.signed_at else "not signed"),
         pending_approvals=UsedItems(
             value=sum(a.shown(case.now) == "pending" for a in case.approvals),
@@ -277,6 +280,7 @@ def left(case: Case) -> RemainingNow:
     return RemainingNow(
         value=told.amount,
         binding=Binding(clause=int(told.binding), key=told.binding.key),
+        blocked_by=told.blocked_by,
         retry_at=told.retry_at,
     )
 

@@ -16,7 +16,7 @@ class RevertTold(Gives):
     stands for.
     """
 
-    name: str
+    name: str = Field(description="the contract's own name for the error")
     args: dict[str, object] = Field(description="the error's own arguments, by name")
     code: str | None
 
@@ -40,6 +40,16 @@ def simulated(told: Simulation | None) -> Simulated | None:
         else RevertTold(name=revert.name, args=dict(revert.args), code=revert.code)
     )
     return Simulated(ok=told.ok, revert=shown, gas=told.gas)
+
+
+class ExplainedCall(Gives):
+    """The calldata, decoded where the function is known."""
+
+    selector: str | None
+    function: str | None = None
+    args: list[Any] | None = Field(
+        default=None, description="the call's own arguments, integers as decimal text"
+    )
 
 
 class CutBytes(Gives):

@@ -144,7 +144,7 @@ class AttemptedPlace(BaseModel):
     market: str | None = None
     address: str | None = None
     selector: str | None = None
-    resource: str | None = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
 
 
 class Binding(BaseModel):
@@ -249,6 +249,45 @@ class CardFooter(BaseModel):
     signed: bool
 
 
+class ChainTold(BaseModel):
+    """
+    One chain.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    chain_id: int
+    name: str
+    usdc: Annotated[str | None, Field(description="address of USDC; null where none is set")]
+    factory: Annotated[
+        str | None,
+        Field(
+            description="the vault factory; null while the operator has set none, and then no vault can be made there"
+        ),
+    ]
+    explorer: Annotated[str | None, Field(description="base address of a block explorer")]
+    confirmations: Annotated[int, Field(description="blocks until a log is in the ledger")]
+    public_rpc: Annotated[
+        str | None,
+        Field(
+            description="an RPC address that anybody may ask (EIP-3085); null where none is known"
+        ),
+    ]
+
+
+class ChainsOut(BaseModel):
+    """
+    Every chain that the service knows.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[ChainTold]
+    next_cursor: str | None
+
+
 class ChallengeOut(BaseModel):
     """
     A text to sign.
@@ -290,7 +329,10 @@ class ContractTarget(BaseModel):
     selector: str | None
     self_args: list[int]
     probe: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
 
 
@@ -414,7 +456,7 @@ class Disclosure(BaseModel):
         extra="ignore",
     )
     code: Literal["net_of_fees", "past_results", "estimates", "off_switch"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
 
 
 class Done(BaseModel):
@@ -437,7 +479,7 @@ class EnableOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    agent_name: str
+    agent_name: Annotated[str, Field(description="the service's own name for the key")]
     max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
 
@@ -467,7 +509,10 @@ class EnforcedContract(BaseModel):
     selector: str | None
     self_args: list[int]
     probe: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
@@ -481,7 +526,7 @@ class EnforcedPaidRead(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
 
@@ -508,7 +553,10 @@ class EnforcedVenue(BaseModel):
     kind: Literal["venue"]
     venue: str | None
     symbols: list[str]
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
@@ -579,22 +627,6 @@ class FromTo(BaseModel):
     )
     from_: Annotated[bool | str | None, Field(alias="from")]
     to: bool | str | None
-
-
-class FundCall(BaseModel):
-    """
-    One of the two calls that put money in, in their order.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    chain_id: int
-    to: str
-    data: str
-    value: str
-    from_: Annotated[str | None, Field(alias="from")] = None
-    step: Literal["approve", "deposit"]
 
 
 class GapOut(BaseModel):
@@ -767,7 +799,7 @@ class KeeperEnableOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    agent_name: str
+    agent_name: Annotated[str, Field(description="the service's own name for the key")]
     max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
     agent_address: str
@@ -799,7 +831,7 @@ class LimitChangeOut(BaseModel):
     changes: dict[str, FromTo]
     changed_at: AwareDatetime
     changed_by: str
-    why: str | None
+    why: Annotated[str | None, Field(description="the operator's own words")]
 
 
 class LimitLogPage(BaseModel):
@@ -933,7 +965,14 @@ class McpTool(BaseModel):
     idempotentHint: bool
     openWorldHint: bool
     route: str | None
-    inputSchema: dict[str, Any]
+    arguments: Annotated[
+        list[str],
+        Field(description="their names; ? at the end of one that may be left out"),
+    ]
+    inputSchema: Annotated[
+        dict[str, Any] | None,
+        Field(description="given for the tools that `names` names"),
+    ] = None
 
 
 class McpTools(BaseModel):
@@ -1071,7 +1110,7 @@ class OrderStep(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     tool: str | None = None
     route: str | None = None
 
@@ -1109,7 +1148,7 @@ class PaidHosts(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="of the service's own markets file")]
 
 
 class PaidReadTarget(BaseModel):
@@ -1121,7 +1160,7 @@ class PaidReadTarget(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
 
 
 class PaidReference(BaseModel):
@@ -1132,8 +1171,8 @@ class PaidReference(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    resource: str | None
-    fee_kind: str | None
+    resource: Annotated[str | None, Field(description="as the agent told it")]
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")]
     tx_hash: str | None
 
 
@@ -1434,9 +1473,11 @@ class Refusal(BaseModel):
         "rate_limited",
         "secret_not_accepted",
         "signature_needed",
+        "storage_unavailable",
         "target_not_allowed",
         "terms_changed",
         "terms_expired",
+        "tx_pending",
         "unauthenticated",
         "vault_mismatch",
         "venue_unavailable",
@@ -1504,7 +1545,7 @@ class Registered(BaseModel):
         extra="ignore",
     )
     agent_id: str
-    name: str
+    name: Annotated[str, Field(description="the owner's name for the agent")]
     key: str
     key_id: str
     address: str | None
@@ -1544,7 +1585,7 @@ class RelayedAgent(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for the key")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -1569,7 +1610,7 @@ class RevertTold(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the contract's own name for the error")]
     args: Annotated[dict[str, Any], Field(description="the error's own arguments, by name")]
     code: str | None
 
@@ -1608,7 +1649,7 @@ class Rule(BaseModel):
     )
     code: str
     clause: int
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     ok: bool
 
 
@@ -1661,7 +1702,7 @@ class StagedLog(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the contract's own name for the log")]
     address: str
     mandate: str | None
     args: dict[str, Any]
@@ -1709,7 +1750,7 @@ class StepOut(BaseModel):
         extra="ignore",
     )
     step: Literal["link", "enable", "verify", "renew", "fund", "builder_fee"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     route: str | None
 
 
@@ -1734,7 +1775,7 @@ class SwitchOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     value: str
     source: Literal["database", "settings"]
 
@@ -1804,9 +1845,9 @@ class ToldPosition(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: str | None = None
-    market: str | None = None
-    side: str | None = None
+    id: Annotated[str | None, Field(description="as the agent told it")] = None
+    market: Annotated[str | None, Field(description="as the agent told it")] = None
+    side: Annotated[str | None, Field(description="as the agent told it")] = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
 
 
@@ -1818,7 +1859,7 @@ class ToldTarget(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    market: str | None = None
+    market: Annotated[str | None, Field(description="as the agent told it")] = None
     address: str | None = None
     selector: str | None = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
@@ -1860,7 +1901,7 @@ class TypedField(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     type: str
 
 
@@ -2051,11 +2092,13 @@ class VaultCallOut(BaseModel):
     message: str
     lock: Lock | None = None
     chain_live: bool | None = None
+    decoded: Annotated[
+        ExplainedCall | None,
+        Field(description="what the calldata says, to be compared with what is signed"),
+    ] = None
     simulation: Annotated[
         Simulated | None,
-        Field(
-            description="what the chain said of an unwind; null where it was not or could not be asked"
-        ),
+        Field(description="what the chain said of it; null where it could not be asked"),
     ] = None
 
 
@@ -2079,7 +2122,7 @@ class VenueKeyOut(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
 
@@ -2107,7 +2150,10 @@ class VenueTarget(BaseModel):
     kind: Literal["venue"]
     venue: str | None
     symbols: list[str]
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
 
 
@@ -2134,7 +2180,7 @@ class VerifiedAgent(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -2164,7 +2210,7 @@ class Warned(BaseModel):
         extra="ignore",
     )
     code: Literal["unproven"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
 
 
 class WeekBreach(BaseModel):
@@ -2194,6 +2240,19 @@ class WeekPeriod(BaseModel):
     from_: Annotated[AwareDatetime, Field(alias="from")]
     until: AwareDatetime
     zone: Literal["UTC"]
+
+
+class WhereProven(BaseModel):
+    """
+    Where to see that the chain tells of what was reported.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    text: Annotated[str, Field(description="the service's own words")]
+    tool: Literal["mandate_limits"]
+    route: Literal["GET /wallet/mandates/{public_id}/limits"]
 
 
 class WholeMark(BaseModel):
@@ -2317,7 +2376,7 @@ class AgentTold(BaseModel):
         extra="ignore",
     )
     agent_id: str
-    name: str
+    name: Annotated[str, Field(description="the owner's name for the agent")]
     address: str | None
     created_at: AwareDatetime
     accepts_mandates: bool
@@ -2483,7 +2542,7 @@ class AssumedOut(BaseModel):
         | list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
         | None
     )
-    why: str
+    why: Annotated[str, Field(description="the service's own words")]
 
 
 class BalanceActivity(BaseModel):
@@ -2576,8 +2635,10 @@ class BestWay(BaseModel):
         extra="ignore",
     )
     way: Literal["deposit"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     sync_call: Call
+    decoded: ExplainedCall
+    simulation: Simulated | None
 
 
 class BidEventOut(BaseModel):
@@ -2630,7 +2691,7 @@ class BookOut(BaseModel):
         extra="ignore",
     )
     book: str
-    name: str
+    name: Annotated[str, Field(description="the owner's own name for it")]
     agent_id: str | None
     network: Annotated[
         Literal["mainnet", "testnet"],
@@ -2821,7 +2882,7 @@ class CardHeader(BaseModel):
         extra="ignore",
     )
     title: str
-    purpose: str
+    purpose: Annotated[str, Field(description="the owner's own words")]
     budget_usdc: Annotated[
         str,
         Field(
@@ -2831,7 +2892,7 @@ class CardHeader(BaseModel):
         ),
     ]
     agent_id: str | None
-    agent_name: str | None
+    agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
     chain_id: int
     horizon_days: int
     ends_at: AwareDatetime | None
@@ -3052,7 +3113,10 @@ class DecodedCall(BaseModel):
     target: str
     selector: str
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     call: ExplainedCall
     pulls_usdc: Annotated[
         Usdc | None,
@@ -3122,7 +3186,10 @@ class ExecutedCall(BaseModel):
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     spent: Annotated[
         str,
         Field(
@@ -3307,6 +3374,29 @@ class Flows(BaseModel):
     ]
 
 
+class FundCall(BaseModel):
+    """
+    One of the two calls that put money in, in their order.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    chain_id: int
+    to: str
+    data: str
+    value: str
+    from_: Annotated[str | None, Field(alias="from")] = None
+    step: Literal["approve", "deposit"]
+    decoded: ExplainedCall | None
+    simulation: Annotated[
+        Simulated | None,
+        Field(
+            description="what the chain said of it; null where it could not be asked, and for a deposit that waits for its approval"
+        ),
+    ]
+
+
 class FundOut(BaseModel):
     """
     How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
@@ -3327,6 +3417,10 @@ class FundOut(BaseModel):
             examples=["12.500000"],
             pattern="^-?\\d+\\.\\d{6}$",
         ),
+    ]
+    in_wallet: Annotated[
+        Usdc | None,
+        Field(description="USDC in the owner's wallet now; null where it could not be asked"),
     ]
     best_way: BestWay
     calls: list[FundCall]
@@ -3576,7 +3670,7 @@ class MarketTold(BaseModel):
         extra="ignore",
     )
     id: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     status: Literal["live", "paper", "planned"]
     enforced_by: str
     chain_id: int | None
@@ -3605,12 +3699,43 @@ class Me(BaseModel):
         extra="ignore",
     )
     agent_id: str | None
-    name: str | None
+    name: Annotated[str | None, Field(description="the owner's name for the agent")]
     owner: OwnerTold | None
     address: str | None
     agents: list[AgentTold] | None
     policy: PolicyState | None
     mandates: list[MandateShort]
+
+
+class NamedItem(BaseModel):
+    """
+    An item, and whose action it is.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    approval_id: str
+    public_id: str
+    status: Literal["pending", "approved", "declined", "expired", "used"]
+    target: ApprovalTarget
+    data: str
+    approve_amount_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    clause: Literal[6]
+    why: Annotated[str | None, Field(description="the agent's own words")]
+    requested_at: AwareDatetime
+    expires_at: AwareDatetime
+    decided_at: AwareDatetime | None
+    note: Annotated[str | None, Field(description="the owner's own words")]
+    agent_id: str | None
+    agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
 
 
 class Offer(BaseModel):
@@ -3645,7 +3770,7 @@ class OpenPart(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: str
+    id: Annotated[str, Field(description="as the agent told it")]
     cost_est: Annotated[
         str,
         Field(
@@ -3810,7 +3935,7 @@ class OrderOut(BaseModel):
     venue: OrderAtVenue | None
     refusal: RefusalShown | None
     est: Annotated[bool, Field(description="true for paper: nobody traded")]
-    why: Annotated[str | None, Field(description="words of whoever prepared it")]
+    why: Annotated[str | None, Field(description="own words of whoever prepared it")]
 
 
 class OutAndIn(BaseModel):
@@ -3874,6 +3999,18 @@ class OwnStatusOut(BaseModel):
     next: list[StepOut]
 
 
+class OwnerApprovals(BaseModel):
+    """
+    A page of items.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[NamedItem]
+    next_cursor: str | None
+
+
 class PageOrderOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -3891,6 +4028,32 @@ class PaperUse(BaseModel):
         extra="ignore",
     )
     used: CountedAmount
+
+
+class Pays(BaseModel):
+    """
+    What `withdrawAll` sends to the owner, and what it leaves for the agent.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    owner: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    agent_fee: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
 
 
 class PendingClaims(BaseModel):
@@ -3943,8 +4106,13 @@ class PlanStep(BaseModel):
     )
     n: int
     step: Literal["stop", "unwind", "settle", "withdraw"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     call: Call | None
+    decoded: ExplainedCall | None = None
+    simulation: Annotated[
+        Simulated | None,
+        Field(description="of the stop alone: the other calls come after what it changes"),
+    ] = None
     position: str | None = None
     market: str | None = None
     target: str | None = None
@@ -4175,7 +4343,8 @@ class RelayOut(BaseModel):
 class RemainingNow(BaseModel):
     """
     The largest single action possible now, the clause that binds, and when time alone lifts it
-    (null where time lifts nothing).
+    (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+    `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
     """
 
     model_config = ConfigDict(
@@ -4190,6 +4359,7 @@ class RemainingNow(BaseModel):
         ),
     ]
     binding: Binding
+    blocked_by: str | None
     retry_at: AwareDatetime | None
 
 
@@ -4210,6 +4380,7 @@ class RemainingThen(BaseModel):
         ),
     ]
     binding: Binding
+    blocked_by: str | None
     retry_at: AwareDatetime | None
     as_of: AwareDatetime
 
@@ -4287,7 +4458,7 @@ class SelfReported(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
-    note: str
+    note: Annotated[str, Field(description="the service's own words")]
 
 
 class Point(RootModel[tuple[str, Usdc]]):
@@ -4304,6 +4475,63 @@ class Series(BaseModel):
     )
     key: Literal["worth", "net"]
     points: list[Point]
+
+
+class SeriesPoint(BaseModel):
+    """
+    One UTC day, as it stood at its end; today as it stands.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    day: Annotated[str, Field(description="UTC day, YYYY-MM-DD")]
+    worth: Annotated[
+        Usdc | None,
+        Field(
+            description="as the house measured it; null before the first deposit, and where unknown"
+        ),
+    ]
+    put_in: Annotated[
+        str,
+        Field(
+            description="deposits - withdrawals up to the end of the day",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    floor: Annotated[
+        str,
+        Field(
+            description="the stop line",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    deposits: Annotated[
+        str,
+        Field(
+            description="of the day; a withdrawal undone by a reorg too",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    withdrawals: Annotated[
+        str,
+        Field(
+            description="of the day; a deposit undone by a reorg too",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    spent: Annotated[
+        str,
+        Field(
+            description="what counts against the cap of the day, measured",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
 
 
 class SettledOut(BaseModel):
@@ -4407,6 +4635,10 @@ class StopOut(BaseModel):
     mandate: MandateAttributes
     chain_live: bool
     stop_call: Call | None
+    decoded: Annotated[
+        ExplainedCall | None, Field(description="what the calldata of stop_call says")
+    ]
+    simulation: Annotated[Simulated | None, Field(description="what the chain said of stop_call")]
     message: str
 
 
@@ -4463,7 +4695,7 @@ class TransferReport(BaseModel):
     reported_at: AwareDatetime
     confirmed_at: AwareDatetime | None
     status: str
-    override_reason: str | None
+    override_reason: Annotated[str | None, Field(description="the operator's own words")]
 
 
 class TypedData(BaseModel):
@@ -4517,7 +4749,7 @@ class UnclearOut(BaseModel):
         str,
         Field(description="the clause's own words: the writer's, nobody has checked them"),
     ]
-    why: str
+    why: Annotated[str, Field(description="the service's own words")]
     could_be: list[CouldBeOut]
 
 
@@ -4532,7 +4764,10 @@ class UnwoundCall(BaseModel):
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     spent: Annotated[
         str,
         Field(
@@ -4586,6 +4821,47 @@ class VaultTxOut(BaseModel):
     confirmations: int
 
 
+class WithdrawOut(BaseModel):
+    """
+    The withdrawal, and what it pays.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    call: Call | None
+    message: str
+    lock: Lock | None = None
+    chain_live: bool | None = None
+    decoded: Annotated[
+        ExplainedCall | None,
+        Field(description="what the calldata says, to be compared with what is signed"),
+    ] = None
+    simulation: Annotated[
+        Simulated | None,
+        Field(description="what the chain said of it; null where it could not be asked"),
+    ] = None
+    pays: Annotated[
+        Pays | None,
+        Field(
+            description="where the vault's USDC goes if this is mined next; null where the vault could not be read"
+        ),
+    ]
+
+
+class Accepted(BaseModel):
+    """
+    The accepted mandate; its clauses stand in the mandate read, where they were read before.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    public_id: str
+    mandate: MandateAttributes
+    exposure: Exposure
+
+
 class AgentPage(BaseModel):
     """
     A page of agents.
@@ -4636,7 +4912,7 @@ class BookWhole(BaseModel):
         extra="ignore",
     )
     book: str
-    name: str
+    name: Annotated[str, Field(description="the owner's own name for it")]
     agent_id: str | None
     network: Annotated[
         Literal["mainnet", "testnet"],
@@ -4724,6 +5000,7 @@ class CallOut(BaseModel):
     )
     configured: bool
     call: Call | None = None
+    decoded: ExplainedCall | None = None
     predicted_vault: str | None = None
     simulation: Simulated | None = None
     message: str | None = None
@@ -4831,7 +5108,7 @@ class DepositRoute(BaseModel):
         extra="ignore",
     )
     id: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     from_: Annotated[RouteEnd, Field(alias="from")]
     to: RouteEnd
     fee_usdc: FeeRange | None
@@ -5050,6 +5327,31 @@ class HallRow(BaseModel):
     self_reported: SelfReported
 
 
+class HeldOut(BaseModel):
+    """
+    The item, and its action as it would be judged now.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    approval: ApprovalItem
+    decoded: DecodedCall
+    checks: list[CheckTold]
+    simulation: Annotated[
+        Simulated | None,
+        Field(
+            description="what the chain says of the call now; null where it could not be asked, where the item is no longer open, and where the vault asks for the owner's signature first"
+        ),
+    ]
+    remaining_after: Annotated[
+        RemainingNow | None,
+        Field(
+            description="the largest single action that would still be possible after it; null where the item is no longer open"
+        ),
+    ]
+
+
 class Limits(BaseModel):
     """
     The same, with what was broken, newest first.
@@ -5104,6 +5406,7 @@ class LimitsRead(BaseModel):
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
     paused: bool
     limits: LimitsNow
+    pending_claims: PendingClaims
     as_of_block: int | None
     as_of: AwareDatetime
 
@@ -5134,6 +5437,7 @@ class MandateSummary(BaseModel):
     status: str
     mandate: MandateAttributes
     progress: ProgressSummary
+    pending_approvals: int
 
 
 class MandateWeek(BaseModel):
@@ -5149,7 +5453,7 @@ class MandateWeek(BaseModel):
     result: Result
     fees: FeesPaid
     public_id: str
-    purpose: str
+    purpose: Annotated[str, Field(description="the owner's own words")]
     status: str
 
 
@@ -5219,6 +5523,32 @@ class RoutesOut(BaseModel):
     qr_svg: str | None
 
 
+class SeriesOut(BaseModel):
+    """
+    The newest UTC days, oldest first; one in which nothing happened has no point.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    points: Annotated[list[SeriesPoint], Field(max_length=400)]
+    day_cap: Annotated[
+        str,
+        Field(
+            description="what may be spent in a UTC day",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    as_of: Annotated[AwareDatetime, Field(description="of the last point")]
+    complete: Annotated[
+        bool,
+        Field(
+            description="false while the house has not added all rows up: the newest days before today may be missing, and today's deposits, withdrawals"
+        ),
+    ]
+
+
 class StatementOfAll(BaseModel):
     """
     All mandates of an owner together, and a page of them, the oldest first.
@@ -5251,7 +5581,7 @@ class StepParams(BaseModel):
     marked: WholeMark | None = None
     mark: Usdc | None = None
     position: ToldPosition | None = None
-    fee_kind: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
     refusal: RefusedTry | None = None
     approval: ApprovalDecision | None = None
     claim: ClaimOutcome | None = None
@@ -5290,10 +5620,10 @@ class ToldPayload(BaseModel):
     target: ToldTarget | None = None
     direction: Literal["in", "out"] | None = None
     why: Annotated[str | None, Field(description="the agent's own words")] = None
-    text: str | None = None
+    text: Annotated[str | None, Field(description="own words of whoever reported the row")] = None
     next_at: str | None = None
-    fee_kind: str | None = None
-    resource: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
     executed: ExecutedCall | None = None
@@ -5426,8 +5756,8 @@ class Step(BaseModel):
     amount_usdc: Usdc | None
     tx_hash: str | None
     why: Annotated[str | None, Field(description="the agent's own words")]
-    note: str | None
-    resource: str | None
+    note: Annotated[str | None, Field(description="own words of whoever reported the row")]
+    resource: Annotated[str | None, Field(description="what was read, as the agent told it")]
     target: StepTarget
     allowed_by: list[int]
     breached: list[int]
@@ -5461,10 +5791,10 @@ class Payload(BaseModel):
     target: ToldTarget | None = None
     direction: Literal["in", "out"] | None = None
     why: Annotated[str | None, Field(description="the agent's own words")] = None
-    text: str | None = None
+    text: Annotated[str | None, Field(description="own words of whoever reported the row")] = None
     next_at: str | None = None
-    fee_kind: str | None = None
-    resource: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
     executed: ExecutedCall | None = None
@@ -5612,6 +5942,15 @@ class EventOut(BaseModel):
     )
     event: LedgerRow
     violation: bool
+    confirmed: Annotated[
+        bool | None,
+        Field(
+            description="whether the chain's own row of this action was in when it was reported; null where no chain tells of it (fee, resolve, note, venue and paid host)"
+        ),
+    ]
+    proof: Annotated[
+        WhereProven | None, Field(description="where to see it proven; null once it is")
+    ]
     warnings: list[Warned]
     remaining: Annotated[
         RemainingThen,

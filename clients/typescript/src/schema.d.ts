@@ -516,6 +516,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read all approval items
+         * @description Held actions of all your mandates, those that are good the longest first.
+         */
+        get: operations["owner_approvals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/auth/challenge": {
         parameters: {
             query?: never;
@@ -636,6 +656,26 @@ export interface paths {
          * @description Whether the venue says that your linked wallet approved the builder fee.
          */
         get: operations["builder_fee_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/chains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List chains
+         * @description The chains with their names, contracts, explorer and confirmations.
+         */
+        get: operations["chains_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1039,7 +1079,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Look at a held action
+         * @description One held action: the call decoded, every check as it stands now, what the chain says of it, and what would be left after it.
+         */
+        get: operations["mandate_approval"];
         put?: never;
         /**
          * Decide an approval
@@ -1205,7 +1249,7 @@ export interface paths {
         };
         /**
          * Fund the vault
-         * @description Vault address, USDC, and the approve and deposit calls for an amount.
+         * @description Vault address, USDC, and the approve and deposit calls for an amount, each decoded and tried out.
          */
         get: operations["owner_fund"];
         put?: never;
@@ -1308,6 +1352,26 @@ export interface paths {
          * @description Calldata of setAgent(agent), only while paused.
          */
         get: operations["owner_resume_call"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/mandates/{public_id}/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the days
+         * @description Worth, money put in, stop line, flows and spend of each UTC day.
+         */
+        get: operations["mandate_series"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2089,7 +2153,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The database answers */
+        /** The database takes writes */
         get: operations["readyz"];
         put?: never;
         post?: never;
@@ -2171,6 +2235,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The accepted mandate; its clauses stand in the mandate read, where they were read before. */
+        Accepted: {
+            public_id: string;
+            mandate: components["schemas"]["MandateAttributes"];
+            exposure: components["schemas"]["Exposure"];
+        };
         /** @description A page of activity. */
         ActivityPage: {
             items: (components["schemas"]["EventActivity"] | components["schemas"]["BalanceActivity"])[];
@@ -2217,6 +2287,7 @@ export interface components {
         /** @description An agent with its keys; the name is its owner's. */
         AgentTold: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             address: string | null;
             /** Format: date-time */
@@ -2361,6 +2432,7 @@ export interface components {
             /** @enum {string} */
             term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
             value: string | number | components["schemas"]["FeeValue"] | (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[] | null;
+            /** @description the service's own words */
             why: string;
         };
         /** @description Where an action went that no entry allows. */
@@ -2368,6 +2440,7 @@ export interface components {
             market?: string | null;
             address?: string | null;
             selector?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
         };
         /** @description A balance change and its cause; `delta` in units of the asset. */
@@ -2401,8 +2474,11 @@ export interface components {
         BestWay: {
             /** @constant */
             way: "deposit";
+            /** @description the service's own words */
             text: string;
             sync_call: components["schemas"]["Call"];
+            decoded: components["schemas"]["ExplainedCall"];
+            simulation: components["schemas"]["Simulated"] | null;
         };
         /** @description The event as it is booked; `known` says that it was booked before. */
         BidEventOut: {
@@ -2431,6 +2507,7 @@ export interface components {
         /** @description A paper book. Every figure is an estimate: nobody traded. */
         BookOut: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2473,6 +2550,7 @@ export interface components {
         /** @description A paper book with its positions, its newest orders and its equity at its newest entries. */
         BookWhole: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2582,6 +2660,7 @@ export interface components {
         CallOut: {
             configured: boolean;
             call?: components["schemas"]["Call"] | null;
+            decoded?: components["schemas"]["ExplainedCall"] | null;
             predicted_vault?: string | null;
             simulation?: components["schemas"]["Simulated"] | null;
             message?: string | null;
@@ -2629,9 +2708,11 @@ export interface components {
         /** @description What stands above the clauses: who, how much, until when. */
         CardHeader: {
             title: string;
+            /** @description the owner's own words */
             purpose: string;
             budget_usdc: components["schemas"]["Usdc"];
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             agent_name: string | null;
             chain_id: number;
             horizon_days: number;
@@ -2652,6 +2733,26 @@ export interface components {
             as_of: string | null;
             refreshed_at: string | null;
             provisional: components["schemas"]["StagedLog"][];
+        };
+        /** @description One chain. */
+        ChainTold: {
+            chain_id: number;
+            name: string;
+            /** @description address of USDC; null where none is set */
+            usdc: string | null;
+            /** @description the vault factory; null while the operator has set none, and then no vault can be made there */
+            factory: string | null;
+            /** @description base address of a block explorer */
+            explorer: string | null;
+            /** @description blocks until a log is in the ledger */
+            confirmations: number;
+            /** @description an RPC address that anybody may ask (EIP-3085); null where none is known */
+            public_rpc: string | null;
+        };
+        /** @description Every chain that the service knows. */
+        ChainsOut: {
+            items: components["schemas"]["ChainTold"][];
+            next_cursor: string | null;
         };
         /** @description A text to sign. */
         ChallengeOut: {
@@ -2748,6 +2849,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
         };
@@ -2825,6 +2927,7 @@ export interface components {
             target: string;
             selector: string;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             call: components["schemas"]["ExplainedCall"];
             /** @description what the call pulls from the vault, where decoding shows it */
@@ -2869,6 +2972,7 @@ export interface components {
          */
         DepositRoute: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             from: components["schemas"]["RouteEnd"];
             to: components["schemas"]["RouteEnd"];
@@ -2892,6 +2996,7 @@ export interface components {
         Disclosure: {
             /** @enum {string} */
             code: "net_of_fees" | "past_results" | "estimates" | "off_switch";
+            /** @description the service's own words */
             text: string;
         };
         /** @description It is done. */
@@ -2968,6 +3073,7 @@ export interface components {
          *     name.
          */
         EnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -2988,6 +3094,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -2997,6 +3104,7 @@ export interface components {
         EnforcedPaidRead: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
             /** @enum {string} */
             enforced_by: "Contract" | "Service guard" | "Venue";
@@ -3014,6 +3122,7 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -3033,6 +3142,10 @@ export interface components {
         EventOut: {
             event: components["schemas"]["LedgerRow"];
             violation: boolean;
+            /** @description whether the chain's own row of this action was in when it was reported; null where no chain tells of it (fee, resolve, note, venue and paid host) */
+            confirmed: boolean | null;
+            /** @description where to see it proven; null once it is */
+            proof: components["schemas"]["WhereProven"] | null;
             warnings: components["schemas"]["Warned"][];
             /** @description what limits.remaining was at as_of: a repeat of this answer repeats it too */
             remaining: components["schemas"]["RemainingThen"];
@@ -3070,6 +3183,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -3183,6 +3297,9 @@ export interface components {
             from?: string | null;
             /** @enum {string} */
             step: "approve" | "deposit";
+            decoded: components["schemas"]["ExplainedCall"] | null;
+            /** @description what the chain said of it; null where it could not be asked, and for a deposit that waits for its approval */
+            simulation: components["schemas"]["Simulated"] | null;
         };
         /**
          * @description How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
@@ -3194,6 +3311,8 @@ export interface components {
             chain_id: number;
             usdc: string;
             room: components["schemas"]["Usdc"];
+            /** @description USDC in the owner's wallet now; null where it could not be asked */
+            in_wallet: components["schemas"]["Usdc"] | null;
             best_way: components["schemas"]["BestWay"];
             calls: components["schemas"]["FundCall"][];
             amount: components["schemas"]["Usdc"] | null;
@@ -3286,6 +3405,16 @@ export interface components {
             operator_stake_usdc: components["schemas"]["Usdc"] | null;
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
+        };
+        /** @description The item, and its action as it would be judged now. */
+        HeldOut: {
+            approval: components["schemas"]["ApprovalItem"];
+            decoded: components["schemas"]["DecodedCall"];
+            checks: components["schemas"]["CheckTold"][];
+            /** @description what the chain says of the call now; null where it could not be asked, where the item is no longer open, and where the vault asks for the owner's signature first */
+            simulation: components["schemas"]["Simulated"] | null;
+            /** @description the largest single action that would still be possible after it; null where the item is no longer open */
+            remaining_after: components["schemas"]["RemainingNow"] | null;
         };
         /** @description A house key; it is shown once. */
         HouseKeyOut: {
@@ -3396,6 +3525,7 @@ export interface components {
         };
         /** @description The same for the keeper key, whose address the signer gives. */
         KeeperEnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -3449,6 +3579,7 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
             changed_by: string;
+            /** @description the operator's own words */
             why: string | null;
         };
         /** @description Changes of who may trade live, and of how much; newest first. */
@@ -3495,6 +3626,7 @@ export interface components {
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled" | "ended";
             paused: boolean;
             limits: components["schemas"]["LimitsNow"];
+            pending_claims: components["schemas"]["PendingClaims"];
             as_of_block: number | null;
             /** Format: date-time */
             as_of: string;
@@ -3641,6 +3773,7 @@ export interface components {
             status: string;
             mandate: components["schemas"]["MandateAttributes"];
             progress: components["schemas"]["ProgressSummary"];
+            pending_approvals: number;
         };
         /** @description One mandate in the statement of all. */
         MandateWeek: {
@@ -3649,6 +3782,7 @@ export interface components {
             result: components["schemas"]["Result"];
             fees: components["schemas"]["FeesPaid"];
             public_id: string;
+            /** @description the owner's own words */
             purpose: string;
             status: string;
         };
@@ -3667,6 +3801,7 @@ export interface components {
         /** @description One market as it is shown (contract 8). */
         MarketTold: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             /** @enum {string} */
             status: "live" | "paper" | "planned";
@@ -3695,7 +3830,10 @@ export interface components {
             idempotentHint: boolean;
             openWorldHint: boolean;
             route: string | null;
-            inputSchema: Record<string, never>;
+            /** @description their names; ? at the end of one that may be left out */
+            arguments: string[];
+            /** @description given for the tools that `names` names */
+            inputSchema?: Record<string, never>;
         };
         McpTools: {
             tools: components["schemas"]["McpTool"][];
@@ -3703,6 +3841,7 @@ export interface components {
         /** @description Who calls; `agents` for an owner, `policy` for an agent. */
         Me: {
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             name: string | null;
             owner: components["schemas"]["OwnerTold"] | null;
             address: string | null;
@@ -3739,6 +3878,30 @@ export interface components {
             /** @constant */
             fee_tier: "base";
             version: number;
+        };
+        /** @description An item, and whose action it is. */
+        NamedItem: {
+            approval_id: string;
+            public_id: string;
+            /** @enum {string} */
+            status: "pending" | "approved" | "declined" | "expired" | "used";
+            target: components["schemas"]["ApprovalTarget"];
+            data: string;
+            approve_amount_usdc: components["schemas"]["Usdc"];
+            /** @constant */
+            clause: 6;
+            /** @description the agent's own words */
+            why: string | null;
+            /** Format: date-time */
+            requested_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            decided_at: string | null;
+            /** @description the owner's own words */
+            note: string | null;
+            agent_id: string | null;
+            /** @description the owner's name for the agent */
+            agent_name: string | null;
         };
         /** @description What would be left by the newest estimate of worth. */
         NetEstimated: {
@@ -3791,6 +3954,7 @@ export interface components {
         };
         /** @description A part of a position as its agent names it, in the agent's own figures. */
         OpenPart: {
+            /** @description as the agent told it */
             id: string;
             cost_est: components["schemas"]["Usdc"];
             mark_est: components["schemas"]["Usdc"] | null;
@@ -3920,11 +4084,12 @@ export interface components {
             refusal: components["schemas"]["RefusalShown"] | null;
             /** @description true for paper: nobody traded */
             est: boolean;
-            /** @description words of whoever prepared it */
+            /** @description own words of whoever prepared it */
             why: string | null;
         };
         /** @description What can be done next with it. */
         OrderStep: {
+            /** @description the service's own words */
             text: string;
             tool?: string | null;
             route?: string | null;
@@ -3974,6 +4139,11 @@ export interface components {
             /** @description ISO 8601, UTC */
             effective_at: string;
         };
+        /** @description A page of items. */
+        OwnerApprovals: {
+            items: components["schemas"]["NamedItem"][];
+            next_cursor: string | null;
+        };
         /** @description The person who registered the agent. */
         OwnerTold: {
             address: string;
@@ -3984,17 +4154,21 @@ export interface components {
         };
         /** @description Hosts of paid reads; any where none is named. */
         PaidHosts: {
+            /** @description of the service's own markets file */
             hosts: string[];
         };
         /** @description Paid reads; of any host where none is named. */
         PaidReadTarget: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
         };
         /** @description What was read, as far as the report says. */
         PaidReference: {
+            /** @description as the agent told it */
             resource: string | null;
+            /** @description as the agent told it */
             fee_kind: string | null;
             tx_hash: string | null;
         };
@@ -4010,9 +4184,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -4044,6 +4221,11 @@ export interface components {
         PayoutRule: {
             kind: string;
             bps: number;
+        };
+        /** @description What `withdrawAll` sends to the owner, and what it leaves for the agent. */
+        Pays: {
+            owner: components["schemas"]["Usdc"];
+            agent_fee: components["schemas"]["Usdc"];
         };
         /** @description Actions reported with a transaction that no chain row tells of yet. */
         PendingClaims: {
@@ -4078,8 +4260,12 @@ export interface components {
             n: number;
             /** @enum {string} */
             step: "stop" | "unwind" | "settle" | "withdraw";
+            /** @description the service's own words */
             text: string;
             call: components["schemas"]["Call"] | null;
+            decoded?: components["schemas"]["ExplainedCall"] | null;
+            /** @description of the stop alone: the other calls come after what it changes */
+            simulation?: components["schemas"]["Simulated"] | null;
             position?: string | null;
             market?: string | null;
             target?: string | null;
@@ -4362,7 +4548,7 @@ export interface components {
         };
         Refusal: {
             /** @enum {string} */
-            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "target_not_allowed" | "terms_changed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "wallet_invalid_order" | "wallet_limit_raise" | "wallet_live_off" | "wallet_mode_changed" | "wallet_no_position" | "wallet_not_allowlisted" | "wallet_not_ready" | "wallet_outcome_unknown" | "wallet_over_cap" | "wallet_rate_limited" | "wallet_signature_invalid" | "wallet_venue_rejected" | "wallet_venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
+            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "storage_unavailable" | "target_not_allowed" | "terms_changed" | "terms_expired" | "tx_pending" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "wallet_invalid_order" | "wallet_limit_raise" | "wallet_live_off" | "wallet_mode_changed" | "wallet_no_position" | "wallet_not_allowlisted" | "wallet_not_ready" | "wallet_outcome_unknown" | "wallet_over_cap" | "wallet_rate_limited" | "wallet_signature_invalid" | "wallet_venue_rejected" | "wallet_venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
             reason: string;
             retry_safe: boolean;
             /** @enum {string} */
@@ -4407,6 +4593,7 @@ export interface components {
         /** @description The agent; its key is shown once. */
         Registered: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             key: string;
             key_id: string;
@@ -4450,23 +4637,27 @@ export interface components {
         /** @description The key that was approved; None for a revocation. */
         RelayedAgent: {
             address: string;
+            /** @description the service's own name for the key */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
         };
         /**
          * @description The largest single action possible now, the clause that binds, and when time alone lifts it
-         *     (null where time lifts nothing).
+         *     (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+         *     `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
          */
         RemainingNow: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
         };
         /** @description What remained at `as_of`. */
         RemainingThen: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
             /** Format: date-time */
             as_of: string;
@@ -4497,6 +4688,7 @@ export interface components {
          *     stands for.
          */
         RevertTold: {
+            /** @description the contract's own name for the error */
             name: string;
             /** @description the error's own arguments, by name */
             args: {
@@ -4527,6 +4719,7 @@ export interface components {
         Rule: {
             code: string;
             clause: number;
+            /** @description the service's own words */
             text: string;
             ok: boolean;
         };
@@ -4543,6 +4736,7 @@ export interface components {
             net_30d_usdc: components["schemas"]["Usdc"];
             net_since_usdc: components["schemas"]["Usdc"];
             fees_usdc: components["schemas"]["Usdc"];
+            /** @description the service's own words */
             note: string;
         };
         /** @description One line of a chart: (UTC day, USDC), oldest first, a point a day. */
@@ -4553,6 +4747,36 @@ export interface components {
                 string,
                 components["schemas"]["Usdc"]
             ][];
+        };
+        /** @description The newest UTC days, oldest first; one in which nothing happened has no point. */
+        SeriesOut: {
+            points: components["schemas"]["SeriesPoint"][];
+            /** @description what may be spent in a UTC day */
+            day_cap: components["schemas"]["Usdc"];
+            /**
+             * Format: date-time
+             * @description of the last point
+             */
+            as_of: string;
+            /** @description false while the house has not added all rows up: the newest days before today may be missing, and today's deposits, withdrawals */
+            complete: boolean;
+        };
+        /** @description One UTC day, as it stood at its end; today as it stands. */
+        SeriesPoint: {
+            /** @description UTC day, YYYY-MM-DD */
+            day: string;
+            /** @description as the house measured it; null before the first deposit, and where unknown */
+            worth: components["schemas"]["Usdc"] | null;
+            /** @description deposits - withdrawals up to the end of the day */
+            put_in: components["schemas"]["Usdc"];
+            /** @description the stop line */
+            floor: components["schemas"]["Usdc"];
+            /** @description of the day; a withdrawal undone by a reorg too */
+            deposits: components["schemas"]["Usdc"];
+            /** @description of the day; a deposit undone by a reorg too */
+            withdrawals: components["schemas"]["Usdc"];
+            /** @description what counts against the cap of the day, measured */
+            spent: components["schemas"]["Usdc"];
         };
         /** @description A session; `token` is shown once, at its start. */
         SessionOut: {
@@ -4597,6 +4821,7 @@ export interface components {
          *     `args` are the log's arguments by their Solidity names, amounts in base units.
          */
         StagedLog: {
+            /** @description the contract's own name for the log */
             name: string;
             address: string;
             mandate: string | null;
@@ -4670,7 +4895,9 @@ export interface components {
             tx_hash: string | null;
             /** @description the agent's own words */
             why: string | null;
+            /** @description own words of whoever reported the row */
             note: string | null;
+            /** @description what was read, as the agent told it */
             resource: string | null;
             target: components["schemas"]["StepTarget"];
             allowed_by: number[];
@@ -4683,6 +4910,7 @@ export interface components {
         StepOut: {
             /** @enum {string} */
             step: "link" | "enable" | "verify" | "renew" | "fund" | "builder_fee";
+            /** @description the service's own words */
             text: string;
             route: string | null;
         };
@@ -4699,6 +4927,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             mark?: components["schemas"]["Usdc"] | null;
             position?: components["schemas"]["ToldPosition"] | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
@@ -4726,10 +4955,15 @@ export interface components {
             mandate: components["schemas"]["MandateAttributes"];
             chain_live: boolean;
             stop_call: components["schemas"]["Call"] | null;
+            /** @description what the calldata of stop_call says */
+            decoded: components["schemas"]["ExplainedCall"] | null;
+            /** @description what the chain said of stop_call */
+            simulation: components["schemas"]["Simulated"] | null;
             message: string;
         };
         /** @description A switch; `source` says whether it was set, or is the setting's default. */
         SwitchOut: {
+            /** @description the service's own name for it */
             name: string;
             value: string;
             /** @enum {string} */
@@ -4802,9 +5036,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -4829,14 +5066,18 @@ export interface components {
         };
         /** @description The agent's name for a part of a position. */
         ToldPosition: {
+            /** @description as the agent told it */
             id?: string | null;
+            /** @description as the agent told it */
             market?: string | null;
+            /** @description as the agent told it */
             side?: string | null;
             /** @description the agent's own words */
             label?: string | null;
         };
         /** @description Where the agent says that an action went. */
         ToldTarget: {
+            /** @description as the agent told it */
             market?: string | null;
             address?: string | null;
             selector?: string | null;
@@ -4862,6 +5103,7 @@ export interface components {
             reported_at: string;
             confirmed_at: string | null;
             status: string;
+            /** @description the operator's own words */
             override_reason: string | null;
         };
         /** @description EIP-712 typed data, as a wallet takes it. */
@@ -4903,6 +5145,7 @@ export interface components {
         };
         /** @description A field of an EIP-712 type. */
         TypedField: {
+            /** @description the service's own name for it */
             name: string;
             type: string;
         };
@@ -4917,6 +5160,7 @@ export interface components {
         UnclearOut: {
             /** @description the clause's own words: the writer's, nobody has checked them */
             text: string;
+            /** @description the service's own words */
             why: string;
             could_be: components["schemas"]["CouldBeOut"][];
         };
@@ -4938,6 +5182,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -5022,7 +5267,9 @@ export interface components {
             message: string;
             lock?: components["schemas"]["Lock"] | null;
             chain_live?: boolean | null;
-            /** @description what the chain said of an unwind; null where it was not or could not be asked */
+            /** @description what the calldata says, to be compared with what is signed */
+            decoded?: components["schemas"]["ExplainedCall"] | null;
+            /** @description what the chain said of it; null where it could not be asked */
             simulation?: components["schemas"]["Simulated"] | null;
         };
         /** @description The mandate's own vault. */
@@ -5044,6 +5291,7 @@ export interface components {
         /** @description An agent key, as the venue named it last. */
         VenueKeyOut: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -5061,6 +5309,7 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
         };
@@ -5082,6 +5331,7 @@ export interface components {
         /** @description The key as the venue names it. */
         VerifiedAgent: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -5102,6 +5352,7 @@ export interface components {
         Warned: {
             /** @constant */
             code: "unproven";
+            /** @description the service's own words */
             text: string;
         };
         /** @description A broken rule, or an attempt that was refused; `reason` stands at attempts only. */
@@ -5122,6 +5373,15 @@ export interface components {
             until: string;
             /** @constant */
             zone: "UTC";
+        };
+        /** @description Where to see that the chain tells of what was reported. */
+        WhereProven: {
+            /** @description the service's own words */
+            text: string;
+            /** @constant */
+            tool: "mandate_limits";
+            /** @constant */
+            route: "GET /wallet/mandates/{public_id}/limits";
         };
         /** @description The vault's cash and the sum of its probes at one block. */
         WholeMark: {
@@ -5148,6 +5408,19 @@ export interface components {
             "30d": components["schemas"]["Window"];
             "90d": components["schemas"]["Window"];
             since: components["schemas"]["Window"];
+        };
+        /** @description The withdrawal, and what it pays. */
+        WithdrawOut: {
+            call: components["schemas"]["Call"] | null;
+            message: string;
+            lock?: components["schemas"]["Lock"] | null;
+            chain_live?: boolean | null;
+            /** @description what the calldata says, to be compared with what is signed */
+            decoded?: components["schemas"]["ExplainedCall"] | null;
+            /** @description what the chain said of it; null where it could not be asked */
+            simulation?: components["schemas"]["Simulated"] | null;
+            /** @description where the vault's USDC goes if this is mined next; null where the vault could not be read */
+            pays: components["schemas"]["Pays"] | null;
         };
         /** @description Worth at both ends; 0 before the first chain row. */
         WorthChange: {
@@ -5324,7 +5597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5464,6 +5737,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     trade_me: {
@@ -5540,6 +5834,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5744,7 +6049,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5847,6 +6152,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     trade_products: {
@@ -5913,6 +6229,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5990,6 +6317,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6093,6 +6431,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     admin_counts: {
@@ -6165,6 +6524,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     admin_keys: {
@@ -6231,6 +6601,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6318,6 +6699,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -6421,6 +6823,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     admin_limit_log: {
@@ -6498,6 +6921,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     admin_switches: {
@@ -6564,6 +6998,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6672,6 +7117,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_status: {
@@ -6767,6 +7233,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_agents: {
@@ -6838,6 +7315,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6941,6 +7429,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agents_me: {
@@ -7013,6 +7522,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_activity: {
@@ -7025,7 +7545,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7097,6 +7617,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7234,6 +7765,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_balances: {
@@ -7241,7 +7793,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7319,6 +7871,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_deposit_address: {
@@ -7326,7 +7889,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7441,11 +8004,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7557,6 +8130,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_agent_key_revoke: {
@@ -7654,6 +8248,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_offers: {
@@ -7666,7 +8281,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7744,6 +8359,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_policy: {
@@ -7751,7 +8377,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7823,6 +8449,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7953,6 +8590,117 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    owner_approvals: {
+        parameters: {
+            query?: {
+                /** @description only these */
+                status?: "pending" | "approved" | "declined" | "expired" | "used" | null;
+                /** @description rows a page */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnerApprovals"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     auth_challenge: {
@@ -8047,6 +8795,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     auth_session_read: {
@@ -8113,6 +8882,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8217,11 +8997,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8310,6 +9100,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     builder_fee_count: {
@@ -8382,6 +9193,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     builder_fee_config: {
@@ -8448,6 +9270,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8581,6 +9414,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: outcome_unknown */
             504: {
                 headers: {
@@ -8663,6 +9507,90 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    chains_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChainsOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     deposit_assets: {
@@ -8719,6 +9647,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8789,6 +9728,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8866,6 +9816,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     hall_proof: {
@@ -8922,6 +9883,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8997,6 +9969,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9090,7 +10073,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9186,7 +10169,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9272,7 +10255,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9372,7 +10355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9468,7 +10451,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9556,7 +10539,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9644,7 +10627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9727,7 +10710,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9813,6 +10796,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9988,6 +10982,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_draft: {
@@ -10087,6 +11102,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -10259,6 +11295,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_get: {
@@ -10341,6 +11398,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10519,6 +11587,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_accept: {
@@ -10540,7 +11629,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MandateOut"];
+                    "application/json": components["schemas"]["Accepted"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -10616,6 +11705,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -10712,6 +11822,125 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    mandate_approval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the mandate's id */
+                public_id: string;
+                /** @description the approval's id */
+                approval_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeldOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10838,11 +12067,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10964,6 +12203,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_mandate_cancel: {
@@ -11069,6 +12329,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_close_all_plan: {
@@ -11158,6 +12439,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11259,6 +12551,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_events: {
@@ -11343,6 +12646,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11502,6 +12816,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_execute_call: {
@@ -11620,11 +12955,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11736,6 +13081,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_fund: {
@@ -11834,6 +13190,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_limits: {
@@ -11913,6 +13280,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12014,6 +13392,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_reconcile: {
@@ -12098,6 +13487,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -12244,6 +13654,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_resume_call: {
@@ -12333,6 +13764,113 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    mandate_series: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the mandate's id */
+                public_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeriesOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12446,7 +13984,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12582,11 +14120,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12685,6 +14233,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_steps: {
@@ -12769,6 +14328,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12880,6 +14450,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_stop_call: {
@@ -12969,6 +14560,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13070,11 +14672,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13181,6 +14793,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_vault_attach: {
@@ -13255,7 +14878,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: conflict, not_configured, vault_mismatch, wrong_status */
+            /** @description Refused: conflict, not_configured, tx_pending, vault_mismatch, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13296,11 +14919,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13383,7 +15016,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: conflict, not_configured, vault_mismatch, wrong_status */
+            /** @description Refused: conflict, not_configured, tx_pending, vault_mismatch, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13424,11 +15057,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13456,7 +15099,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["VaultCallOut"];
+                    "application/json": components["schemas"]["WithdrawOut"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -13530,6 +15173,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     markets_list: {
@@ -13586,6 +15240,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13665,6 +15330,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13850,7 +15526,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13861,7 +15537,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: wallet_outcome_unknown */
+            /** @description Refused: outcome_unknown, wallet_outcome_unknown */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13957,6 +15633,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14060,6 +15747,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -14206,7 +15914,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14313,6 +16021,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14459,7 +16178,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14569,6 +16288,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14701,7 +16431,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14839,7 +16569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14850,7 +16580,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: wallet_outcome_unknown */
+            /** @description Refused: outcome_unknown, wallet_outcome_unknown */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15004,7 +16734,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15119,7 +16849,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15257,6 +16987,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_link: {
@@ -15373,7 +17124,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15508,6 +17259,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_paper_books: {
@@ -15584,6 +17356,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15714,6 +17497,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_paper_book: {
@@ -15802,6 +17606,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_status: {
@@ -15874,6 +17689,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_terms: {
@@ -15930,6 +17756,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16043,7 +17880,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -16178,6 +18015,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     index: {
@@ -16298,7 +18156,10 @@ export interface operations {
     };
     mcp_tools: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description comma list of tools; default: all */
+                names?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -16313,6 +18174,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["McpTools"];
+                };
+            };
+            /** @description Refused: invalid_request */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
                 };
             };
             /** @description Refused: door_off */
