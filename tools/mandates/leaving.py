@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from pydantic import Field
 
 from domain.facts import Call
 from domain.money import Usdc
+from domain.ports import Chain
 from domain.reads.progress import leaving
 from domain.rules.worth import valuation
 from storage.unit_of_work import UnitOfWork
@@ -17,6 +19,8 @@ from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply
 from tools.call.shapes import ExplainedCall, Simulated
 from tools.mandates.tried import by_owner, owners, told, trying, vault_of
+
+Step = Mapping[str, object]
 
 
 class PlanStep(Gives):
@@ -48,13 +52,21 @@ class PlanOut(Gives):
     est: Literal[True]
 
 
+def _explained(chain: Chain, step: Step, ask: Ask[OneMandate, Facts]) -> Step:
+    """The step with its call in words; only the first was tried out."""
+    call = step["call"]
+    if not isinstance(call, Call):
+        return step
+    return {**step, **told(chain, call, ask.facts.simulation if step["step"] == "stop" else None)}
+
+
 def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     """Ordered steps for stop-and-close-everything, with what the exit is estimated to cost."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     vault = vault_of(m, "closing everything")
     case = load_case(uow, ask, m, ask.facts, events=0)
     chain = named_chain(ask, m)
-    steps: list[dict[str, Any]] = []
+    steps: list[Step] = []
     state = case.chain
     if state is None or not state.stopped:
         steps.append(
@@ -97,14 +109,9 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
             "call": by_owner(chain, m, vault, "withdrawAll"),
         }
     )
-    for step in steps:
-        call = step["call"]
-        if call is not None:
-            tried = ask.facts.simulation if step["step"] == "stop" else None
-            step |= told(chain, call, tried)
     out = leaving(case, at)
     body = {
-        "steps": [{"n": n, **s} for n, s in enumerate(steps, start=1)],
+        "steps": [{"n": n, **_explained(chain, s, ask)} for n, s in enumerate(steps, start=1)],
         "exit_cost_est": out.exit_cost,
         "leave_now_est": out.after_fee,
         "est": True,
