@@ -224,9 +224,7 @@ class Tiling:
         """True behind a cap that is said as what must not be: there "or" adds a second one."""
         last = path.pieces[-1]
         tokens = self.tokens[last.start : last.end]
-        return last.action in ("tx", "day", "budget") and any(
-            t.kind in NEGATED for t in tokens
-        )
+        return last.action in ("tx", "day", "budget") and any(t.kind in NEGATED for t in tokens)
 
     def _caps_a_budget(self, way: str, at: int, paths: list[Path]) -> bool:
         """True for "up to 50 USDC" behind what the money is for; not behind what an agent does

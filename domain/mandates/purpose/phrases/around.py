@@ -174,16 +174,16 @@ PHRASES: Final[Mapping[str, str]] = {
             investment | mandate )
         ( be | stay ) ( aggressive | careful | bold | cautious | conservative | frugal | patient |
             quick ) :
-        ( a )? ( note | message | word | instruction | reminder ) ( for | to ) ( the | my | our )? ( agent
-            | bot | assistant ) :
-        ( small | slow | simple | cheap | quick | short | easy | safe | steady | modest | careful ) (
-            and ( small | slow | simple | cheap | quick | short | easy | safe | steady | modest |
-            careful ) )? :
+        ( a )? ( note | message | word | instruction | reminder ) ( for | to ) ( the | my | our )?
+            ( agent | bot | assistant ) :
+        ( small | slow | simple | cheap | quick | short | easy | safe | steady | modest | careful
+            ) ( and ( small | slow | simple | cheap | quick | short | easy | safe | steady |
+            modest | careful ) )? :
         ( here's | here is | this is ) the ( deal | plan | idea | setup | arrangement ) :
-        ( we're | we are | i'm | i am ) ( just | only )? ( testing | experimenting | trying this out |
-            starting small | new to this ) :
-        ( i'd like | i would like | i want | i prefer | we want | we'd like ) a ( W ){1,2} ( approach |
-            strategy | style | setup ) :
+        ( we're | we are | i'm | i am ) ( just | only )? ( testing | experimenting | trying this
+            out | starting small | new to this ) :
+        ( i'd like | i would like | i want | i prefer | we want | we'd like ) a ( W ){1,2} (
+            approach | strategy | style | setup ) :
         the ( rule | limit | deal | plan | task ) :
     """,
     "must": """

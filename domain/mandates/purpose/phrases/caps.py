@@ -256,12 +256,12 @@ PHRASES: Final[Mapping[str, str]] = {
         ( the | my | your )? ( max | maximum | largest | biggest | highest ) ( single | individual |
             one time | one off ) ( spend | expense | outlay | cost ) <is>? <amt>
         <not> ( <spendv> ( more than | over ) | exceed ) <amt> of ( it | that | them ) <per_act>
-        <max> <amt> ( may | can | must | should | is to ) ( ever )? be ( spent | used | paid | invested
-            | traded ) ( in | on | for )? <per_act>
+        <max> <amt> ( may | can | must | should | is to ) ( ever )? be ( spent | used | paid |
+            invested | traded ) ( in | on | for )? <per_act>
         <per_act> ,? <you>? <may> ( <spendv> ) ( up to | at most | no more than | only )? <amt>
         <you> ( is | are | am ) allowed <max>? <amt> <per_act>
-        ( your | my | the | our | its )? ( max | maximum | largest ) <act> ( size | amount | value )?
-            ( is | : | stays ) <amt>
+        ( your | my | the | our | its )? ( max | maximum | largest ) <act> ( size | amount | value
+            )? ( is | : | stays ) <amt>
         ( the )? ( most | maximum ) <per_act> ( is | at | : ) <amt>
     """,
     "tx_share": """

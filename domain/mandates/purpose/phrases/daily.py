@@ -177,8 +177,8 @@ PHRASES: Final[Mapping[str, str]] = {
         <amt> ( a day | per day | each day | every day | daily ) ( is | should be | will be )? ( the
             | my )? ( max | maximum | limit | cap | ceiling | most | absolute max | absolute maximum
             | upper limit )
-        <max> <amt> ( may | can | must | should | is to ) ( ever )? be ( spent | used | paid | invested
-            | traded ) ( in | on )? <per_day>
+        <max> <amt> ( may | can | must | should | is to ) ( ever )? be ( spent | used | paid |
+            invested | traded ) ( in | on )? <per_day>
         <per_day> ,? <you>? <may> ( <spendv> ) ( up to | at most | no more than | only )? <amt>
         ( your | my | the | our | its )? ( max | maximum | highest )? daily ( outlay | spend |
             spending | expense | expenses | ceiling ) ( is | of | : | at | stays under |

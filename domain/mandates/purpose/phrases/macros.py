@@ -365,15 +365,16 @@ MACROS: Final[Mapping[str, str]] = {
         tickets
     """,
     "askend": """
-        <ask> ( about it | about that | for it )? | ( i'd | i would ) like to ( approve it | be asked | approve that | see it first | ok
-        it | confirm it | decide | be consulted | approve | sign off ) ( first )? | ( i | we ) (
-        want | need | have | must | wish ) ( to )? ( approve it | be asked | approve that | see it
-        first | ok it | confirm it | decide | be consulted | approve | sign off | say yes | agree )
-        ( first )? | you need <approval> ( first )? | you must have <approval> | get <approval> (
-        first )? | it needs <approval> ( first )? | that needs <approval> ( first )? | i decide |
-        i'll decide | i will decide | let me decide | it's my call | that's my call | come to me
-        first | it goes through me | i have the final say | i have to say yes | check first | i'll
-        have to approve it | i will have to approve it | i get to decide
+        <ask> ( about it | about that | for it )? | ( i'd | i would ) like to ( approve it | be
+        asked | approve that | see it first | ok it | confirm it | decide | be consulted | approve
+        | sign off ) ( first )? | ( i | we ) ( want | need | have | must | wish ) ( to )? (
+        approve it | be asked | approve that | see it first | ok it | confirm it | decide | be
+        consulted | approve | sign off | say yes | agree ) ( first )? | you need <approval> (
+        first )? | you must have <approval> | get <approval> ( first )? | it needs <approval> (
+        first )? | that needs <approval> ( first )? | i decide | i'll decide | i will decide | let
+        me decide | it's my call | that's my call | come to me first | it goes through me | i have
+        the final say | i have to say yes | check first | i'll have to approve it | i will have to
+        approve it | i get to decide
     """,
     "ofall": """
         in total | overall | altogether | in all | total | all told | all together | for everything
