@@ -66,16 +66,23 @@ def answer(reply: Reply) -> web.Response:
 
 
 def build(
-    deps: Deps, operations: Sequence[Operation], *, mcp: Asgi | None = None
+    deps: Deps,
+    operations: Sequence[Operation],
+    *,
+    mcp: Asgi | None = None,
+    screens: Sequence[web.RouteDef] = (),
 ) -> web.Application:
     """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and
-    /messages/.
+    /messages/, `screens` are pages, each under a name.
     """
     app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
     app[DEPS], app[METRICS], app[READY] = deps, Metrics(), Readiness(deps)
     app.on_cleanup.append(_let_go)
-    # Operations count their own calls, MCP its tools'; health is asked by who runs the service.
-    app[UNCOUNTED] = frozenset({op.name for op in operations} | set(MCP_ROUTES) | about.HEALTH)
+    # Operations count their own calls, MCP its tools', the screens the operations that they ask;
+    # health is asked by who runs the service.
+    pages = {str(page.kwargs["name"]) for page in screens}
+    names = {op.name for op in operations}
+    app[UNCOUNTED] = frozenset(names | set(MCP_ROUTES) | about.HEALTH | pages)
     app[LEAVING] = asyncio.Event()
     app.on_response_prepare.append(_dress)
     kept = KeptAnswers()
@@ -95,6 +102,7 @@ def build(
             web.get("/wallet/skill.md", _skill(operations)),
             web.get("/wallet/mcp-tools", _tools(operations)),
             *about.routes(operations),
+            *screens,
         ]
     )
     if mcp is not None:

@@ -16,7 +16,7 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from domain.refusals import Refused, invalid, refusal
-from http_shim.identity import has_credential, identify, known, origin_of
+from http_shim.identity import has_credential, identify, origin_of
 from http_shim.parse import bounded, read
 from server.mcp_skill import add_skill
 from skill import text
@@ -26,6 +26,7 @@ from tools.call.describe import hints, tool_input, tool_output
 from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run, unavailable
 from tools.call.wire import encoded
+from tools.signin import known
 
 log = logging.getLogger("wallet.mcp")
 

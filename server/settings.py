@@ -46,7 +46,7 @@ class ChainSettings(BaseModel):
 
     Shapes: `rpc_urls` are further nodes, with commas between them.
     Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory
-    can have logs.
+    can have logs. `public_rpc` is told to anybody, for wallets that do not know the network.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -60,10 +60,20 @@ class ChainSettings(BaseModel):
     poll_s: int = Field(default=2, ge=1, le=3_600)
     start_block: int = Field(default=0, ge=0)
     explorer: str | None = None
+    name: str | None = Field(default=None, max_length=60)
+    public_rpc: str | None = None
     paymaster_url: str | None = None
 
     @field_validator(
-        "rpc_url", "usdc", "factory", "lens", "explorer", "paymaster_url", mode="before"
+        "rpc_url",
+        "usdc",
+        "factory",
+        "lens",
+        "explorer",
+        "name",
+        "public_rpc",
+        "paymaster_url",
+        mode="before",
     )
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from domain.ledger.events import Event
@@ -20,6 +20,7 @@ from domain.ledger.payloads import (
     Unwound,
     Withdrawn,
 )
+from domain.times import day_of
 from domain.wire import JsonObject
 
 SCALE: Final = 10**18
@@ -42,6 +43,9 @@ class Day:
     Shapes: `start` and `worth` are the measured worth at its begin and its end; `stood` and `held`
     what was in positions then, `most` the most that a result of the day is over. `calls` are the
     executed ones, `trades` those that moved money. The `claimed_*` figures are the agent's.
+    `put_in` is deposits - withdrawals, `deposited` deposits alone, from the first day to the end of
+    this one. `spent` is what the day's rows took out, by the UTC day of their blocks: the cap of a
+    day counts by that one, and a row may be stored on a later.
     """
 
     day: str
@@ -58,6 +62,9 @@ class Day:
     held: int = 0
     most: int = 0
     calls: int = 0
+    put_in: int = 0
+    deposited: int = 0
+    spent: tuple[tuple[str, int], ...] = ()
 
     @property
     def net(self) -> int:
@@ -71,7 +78,9 @@ class Day:
     @classmethod
     def from_json(cls, told: Sequence[Any]) -> Day:
         """Read `as_json`'s form back."""
-        return cls(*told)
+        *figures, spent = told
+        by_day = tuple((day, micros) for day, micros in spent)
+        return replace(cls(*figures), spent=by_day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +159,18 @@ def after(record: Record, event: Event) -> Record:
 def _on_day(r: Record, day: str) -> Record:
     if r.day is not None and r.day.day >= day:
         return r
-    at_work = {"stood": r.positions, "held": r.positions, "most": r.positions}
-    return replace(r, day=Day(day, r.worth, r.worth, **at_work))
+    before = r.day if r.day is not None else Day(day, 0, 0)
+    begun = Day(
+        day=day,
+        start=r.worth,
+        worth=r.worth,
+        stood=r.positions,
+        held=r.positions,
+        most=r.positions,
+        put_in=before.put_in,
+        deposited=before.deposited,
+    )
+    return replace(r, day=begun)
 
 
 def _today(r: Record, **changes: Any) -> Record:
@@ -161,6 +180,15 @@ def _today(r: Record, **changes: Any) -> Record:
 def _add(r: Record, **more: int) -> Record:
     """Add to the day's sums."""
     return r if r.day is None else _today(r, **{n: getattr(r.day, n) + v for n, v in more.items()})
+
+
+def _spent(r: Record, day: str, micros: int) -> Record:
+    """Count spend on the day of its block."""
+    if r.day is None or not micros:
+        return r
+    days = dict(r.day.spent)
+    days[day] = days.get(day, 0) + micros
+    return _today(r, spent=tuple(sorted(days.items())))
 
 
 def _claimed(r: Record, event: Event) -> Record:
@@ -189,7 +217,8 @@ def _measured(r: Record, event: Event) -> Record:
         case Reverses():
             return _reversed(r, what)
         case Deposited() | Withdrawn():
-            return _flow(replace(r, funded=True), moved(what, amount).flow)
+            by = moved(what, amount)
+            return _add(_flow(replace(r, funded=True), by.flow), deposited=by.deposited)
         case AgentPaid():
             by = moved(what, amount)
             return replace(r, cash=r.cash + by.cash, fee_owed=max(0, r.fee_owed - by.paid))
@@ -197,14 +226,15 @@ def _measured(r: Record, event: Event) -> Record:
             fee = what.agent_fee.micros
             return _closed(replace(r, settled=True, positions=0, waiting=None, fee_owed=fee))
         case Executed() | Unwound():
-            return _traded(r, what, moved(what, amount))
+            return _traded(r, event.occurred_at, what, moved(what, amount))
     return r
 
 
-def _traded(r: Record, what: Executed | Unwound, by: Moved) -> Record:
+def _traded(r: Record, at: datetime, what: Executed | Unwound, by: Moved) -> Record:
     r = replace(_exchanged(r, -by.cash), exited=r.exited or by.received > 0)
     if isinstance(what, Executed):
         r = _add(r, calls=1, trades=int(bool(by.spent or by.received)))
+        r = _spent(r, day_of(at), by.spent)
     return _closed(r) if r.positions == 0 else r
 
 
@@ -239,7 +269,7 @@ def _reversed(r: Record, row: Reverses) -> Record:
     by = moved(row.what, row.amount.micros if row.amount is not None else 0)
     match row.what:
         case Deposited() | Withdrawn():
-            return _flow(r, -by.flow)
+            return _add(_flow(r, -by.flow), deposited=-by.deposited)
         case AgentPaid():
             owed = r.fee_owed + (by.paid if r.settled else 0)
             return replace(r, cash=r.cash - by.cash, fee_owed=owed)
@@ -247,6 +277,8 @@ def _reversed(r: Record, row: Reverses) -> Record:
             return replace(r, settled=False, fee_owed=0)
         case Executed():
             r = _add(r, calls=-1, trades=-int(bool(by.spent or by.received)))
+            if row.occurred_at is not None:
+                r = _spent(r, day_of(row.occurred_at), -by.spent)
             return _exchanged(r, by.cash)
         case Unwound():
             return _exchanged(r, by.cash)
@@ -262,7 +294,7 @@ def _flow(r: Record, amount: int) -> Record:
     With nothing open worth is known to the last unit, so that a new sub-period begins here. With
     positions open it is known at the next mark only; until then the flow waits.
     """
-    r = _add(r, inflow=max(0, amount), outflow=max(0, -amount))
+    r = _add(r, inflow=max(0, amount), outflow=max(0, -amount), put_in=amount)
     if r.positions == 0 and not r.void:
         r = _closed(r)
         return replace(r, cash=r.cash + amount, base=r.base + amount)

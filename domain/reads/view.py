@@ -44,6 +44,7 @@ class MandateSummary:
     status: str
     mandate: MandateAttributes
     progress: ProgressSummary
+    pending_approvals: int
 
 
 PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
@@ -83,4 +84,5 @@ def summary(case: Case) -> MandateSummary:
             day=told.day,
             horizon_days=told.horizon_days,
         ),
+        pending_approvals=sum(a.status == "pending" for a in case.approvals),
     )

@@ -10,6 +10,7 @@ from typing import Literal
 from domain.facts import VaultState
 from domain.ledger.books import Books
 from domain.ledger.measured import Position, shares
+from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.rules.case import Case
 
@@ -189,7 +190,11 @@ def floor_now(case: Case) -> Usdc:
     """The floor that binds: the vault's, in proportion while the budget is not fully paid in, else
     the terms'.
     """
-    deposited = Usdc(case.measured.deposits)
-    if deposited and deposited < case.mandate.budget_usdc:
-        return deposited.share_down(10_000 - case.mandate.stop_floor_bps)
-    return case.mandate.floor
+    return floor_at(case.mandate, Usdc(case.measured.deposits))
+
+
+def floor_at(m: Mandate, deposited: Usdc) -> Usdc:
+    """The same of a mandate into which `deposited` was paid."""
+    if deposited and deposited < m.budget_usdc:
+        return deposited.share_down(10_000 - m.stop_floor_bps)
+    return m.floor

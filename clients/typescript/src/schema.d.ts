@@ -516,6 +516,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read all approval items
+         * @description Held actions of all your mandates, those that are good the longest first.
+         */
+        get: operations["owner_approvals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/auth/challenge": {
         parameters: {
             query?: never;
@@ -636,6 +656,26 @@ export interface paths {
          * @description Whether the venue says that your linked wallet approved the builder fee.
          */
         get: operations["builder_fee_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/chains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List chains
+         * @description The chains with their names, contracts, explorer and confirmations.
+         */
+        get: operations["chains_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1039,7 +1079,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Look at a held action
+         * @description One held action: the call decoded, every check as it stands now, what the chain says of it, and what would be left after it.
+         */
+        get: operations["mandate_approval"];
         put?: never;
         /**
          * Decide an approval
@@ -1205,7 +1249,7 @@ export interface paths {
         };
         /**
          * Fund the vault
-         * @description Vault address, USDC, and the approve and deposit calls for an amount.
+         * @description Vault address, USDC, and the approve and deposit calls for an amount, each decoded and tried out.
          */
         get: operations["owner_fund"];
         put?: never;
@@ -1308,6 +1352,26 @@ export interface paths {
          * @description Calldata of setAgent(agent), only while paused.
          */
         get: operations["owner_resume_call"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/mandates/{public_id}/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the days
+         * @description Worth, money put in, stop line, flows and spend of each UTC day.
+         */
+        get: operations["mandate_series"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2403,6 +2467,8 @@ export interface components {
             way: "deposit";
             text: string;
             sync_call: components["schemas"]["Call"];
+            decoded: components["schemas"]["ExplainedCall"];
+            simulation: components["schemas"]["Simulated"] | null;
         };
         /** @description The event as it is booked; `known` says that it was booked before. */
         BidEventOut: {
@@ -2582,6 +2648,7 @@ export interface components {
         CallOut: {
             configured: boolean;
             call?: components["schemas"]["Call"] | null;
+            decoded?: components["schemas"]["ExplainedCall"] | null;
             predicted_vault?: string | null;
             simulation?: components["schemas"]["Simulated"] | null;
             message?: string | null;
@@ -2652,6 +2719,26 @@ export interface components {
             as_of: string | null;
             refreshed_at: string | null;
             provisional: components["schemas"]["StagedLog"][];
+        };
+        /** @description One chain. */
+        ChainTold: {
+            chain_id: number;
+            name: string;
+            /** @description address of USDC; null where none is set */
+            usdc: string | null;
+            /** @description the vault factory; null while the operator has set none, and then no vault can be made there */
+            factory: string | null;
+            /** @description base address of a block explorer */
+            explorer: string | null;
+            /** @description blocks until a log is in the ledger */
+            confirmations: number;
+            /** @description an RPC address that anybody may ask (EIP-3085); null where none is known */
+            public_rpc: string | null;
+        };
+        /** @description Every chain that the service knows. */
+        ChainsOut: {
+            items: components["schemas"]["ChainTold"][];
+            next_cursor: string | null;
         };
         /** @description A text to sign. */
         ChallengeOut: {
@@ -3183,6 +3270,9 @@ export interface components {
             from?: string | null;
             /** @enum {string} */
             step: "approve" | "deposit";
+            decoded: components["schemas"]["ExplainedCall"] | null;
+            /** @description what the chain said of it; null where it could not be asked, and for a deposit that waits for its approval */
+            simulation: components["schemas"]["Simulated"] | null;
         };
         /**
          * @description How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
@@ -3194,6 +3284,8 @@ export interface components {
             chain_id: number;
             usdc: string;
             room: components["schemas"]["Usdc"];
+            /** @description USDC in the owner's wallet now; null where it could not be asked */
+            in_wallet: components["schemas"]["Usdc"] | null;
             best_way: components["schemas"]["BestWay"];
             calls: components["schemas"]["FundCall"][];
             amount: components["schemas"]["Usdc"] | null;
@@ -3286,6 +3378,16 @@ export interface components {
             operator_stake_usdc: components["schemas"]["Usdc"] | null;
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
+        };
+        /** @description The item, and its action as it would be judged now. */
+        HeldOut: {
+            approval: components["schemas"]["ApprovalItem"];
+            decoded: components["schemas"]["DecodedCall"];
+            checks: components["schemas"]["CheckTold"][];
+            /** @description what the chain says of the call now; null where it could not be asked, where the item is no longer open, and where the vault asks for the owner's signature first */
+            simulation: components["schemas"]["Simulated"] | null;
+            /** @description the largest single action that would still be possible after it; null where the item is no longer open */
+            remaining_after: components["schemas"]["RemainingNow"] | null;
         };
         /** @description A house key; it is shown once. */
         HouseKeyOut: {
@@ -3641,6 +3743,7 @@ export interface components {
             status: string;
             mandate: components["schemas"]["MandateAttributes"];
             progress: components["schemas"]["ProgressSummary"];
+            pending_approvals: number;
         };
         /** @description One mandate in the statement of all. */
         MandateWeek: {
@@ -3739,6 +3842,30 @@ export interface components {
             /** @constant */
             fee_tier: "base";
             version: number;
+        };
+        /** @description An item, and whose action it is. */
+        NamedItem: {
+            approval_id: string;
+            public_id: string;
+            /** @enum {string} */
+            status: "pending" | "approved" | "declined" | "expired" | "used";
+            target: components["schemas"]["ApprovalTarget"];
+            data: string;
+            approve_amount_usdc: components["schemas"]["Usdc"];
+            /** @constant */
+            clause: 6;
+            /** @description the agent's own words */
+            why: string | null;
+            /** Format: date-time */
+            requested_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            decided_at: string | null;
+            /** @description the owner's own words */
+            note: string | null;
+            agent_id: string | null;
+            /** @description the owner's name for the agent */
+            agent_name: string | null;
         };
         /** @description What would be left by the newest estimate of worth. */
         NetEstimated: {
@@ -3974,6 +4101,11 @@ export interface components {
             /** @description ISO 8601, UTC */
             effective_at: string;
         };
+        /** @description A page of items. */
+        OwnerApprovals: {
+            items: components["schemas"]["NamedItem"][];
+            next_cursor: string | null;
+        };
         /** @description The person who registered the agent. */
         OwnerTold: {
             address: string;
@@ -4045,6 +4177,11 @@ export interface components {
             kind: string;
             bps: number;
         };
+        /** @description What `withdrawAll` sends to the owner, and what it leaves for the agent. */
+        Pays: {
+            owner: components["schemas"]["Usdc"];
+            agent_fee: components["schemas"]["Usdc"];
+        };
         /** @description Actions reported with a transaction that no chain row tells of yet. */
         PendingClaims: {
             count: number;
@@ -4080,6 +4217,9 @@ export interface components {
             step: "stop" | "unwind" | "settle" | "withdraw";
             text: string;
             call: components["schemas"]["Call"] | null;
+            decoded?: components["schemas"]["ExplainedCall"] | null;
+            /** @description of the stop alone: the other calls come after what it changes */
+            simulation?: components["schemas"]["Simulated"] | null;
             position?: string | null;
             market?: string | null;
             target?: string | null;
@@ -4554,6 +4694,36 @@ export interface components {
                 components["schemas"]["Usdc"]
             ][];
         };
+        /** @description The newest UTC days, oldest first; one in which nothing happened has no point. */
+        SeriesOut: {
+            points: components["schemas"]["SeriesPoint"][];
+            /** @description what may be spent in a UTC day */
+            day_cap: components["schemas"]["Usdc"];
+            /**
+             * Format: date-time
+             * @description of the last point
+             */
+            as_of: string;
+            /** @description false while the house has not added all rows up: the newest days before today may be missing, and today's deposits, withdrawals */
+            complete: boolean;
+        };
+        /** @description One UTC day, as it stood at its end; today as it stands. */
+        SeriesPoint: {
+            /** @description UTC day, YYYY-MM-DD */
+            day: string;
+            /** @description as the house measured it; null before the first deposit, and where unknown */
+            worth: components["schemas"]["Usdc"] | null;
+            /** @description deposits - withdrawals up to the end of the day */
+            put_in: components["schemas"]["Usdc"];
+            /** @description the stop line */
+            floor: components["schemas"]["Usdc"];
+            /** @description of the day; a withdrawal undone by a reorg too */
+            deposits: components["schemas"]["Usdc"];
+            /** @description of the day; a deposit undone by a reorg too */
+            withdrawals: components["schemas"]["Usdc"];
+            /** @description what counts against the cap of the day, measured */
+            spent: components["schemas"]["Usdc"];
+        };
         /** @description A session; `token` is shown once, at its start. */
         SessionOut: {
             /** Format: date-time */
@@ -4726,6 +4896,10 @@ export interface components {
             mandate: components["schemas"]["MandateAttributes"];
             chain_live: boolean;
             stop_call: components["schemas"]["Call"] | null;
+            /** @description what the calldata of stop_call says */
+            decoded: components["schemas"]["ExplainedCall"] | null;
+            /** @description what the chain said of stop_call */
+            simulation: components["schemas"]["Simulated"] | null;
             message: string;
         };
         /** @description A switch; `source` says whether it was set, or is the setting's default. */
@@ -5022,7 +5196,9 @@ export interface components {
             message: string;
             lock?: components["schemas"]["Lock"] | null;
             chain_live?: boolean | null;
-            /** @description what the chain said of an unwind; null where it was not or could not be asked */
+            /** @description what the calldata says, to be compared with what is signed */
+            decoded?: components["schemas"]["ExplainedCall"] | null;
+            /** @description what the chain said of it; null where it could not be asked */
             simulation?: components["schemas"]["Simulated"] | null;
         };
         /** @description The mandate's own vault. */
@@ -5148,6 +5324,19 @@ export interface components {
             "30d": components["schemas"]["Window"];
             "90d": components["schemas"]["Window"];
             since: components["schemas"]["Window"];
+        };
+        /** @description The withdrawal, and what it pays. */
+        WithdrawOut: {
+            call: components["schemas"]["Call"] | null;
+            message: string;
+            lock?: components["schemas"]["Lock"] | null;
+            chain_live?: boolean | null;
+            /** @description what the calldata says, to be compared with what is signed */
+            decoded?: components["schemas"]["ExplainedCall"] | null;
+            /** @description what the chain said of it; null where it could not be asked */
+            simulation?: components["schemas"]["Simulated"] | null;
+            /** @description where the vault's USDC goes if this is mined next; null where the vault could not be read */
+            pays: components["schemas"]["Pays"] | null;
         };
         /** @description Worth at both ends; 0 before the first chain row. */
         WorthChange: {
@@ -8340,6 +8529,85 @@ export interface operations {
             };
         };
     };
+    owner_approvals: {
+        parameters: {
+            query?: {
+                /** @description only these */
+                status?: "pending" | "approved" | "declined" | "expired" | "used" | null;
+                /** @description rows a page */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnerApprovals"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     auth_challenge: {
         parameters: {
             query?: never;
@@ -9149,6 +9417,68 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    chains_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChainsOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11405,6 +11735,103 @@ export interface operations {
             };
         };
     };
+    mandate_approval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the mandate's id */
+                public_id: string;
+                /** @description the approval's id */
+                approval_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeldOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     owner_approval_decide: {
         parameters: {
             query?: never;
@@ -13239,6 +13666,91 @@ export interface operations {
             };
         };
     };
+    mandate_series: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the mandate's id */
+                public_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeriesOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     keeper_settle: {
         parameters: {
             query?: never;
@@ -14238,7 +14750,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: conflict, not_configured, vault_mismatch, wrong_status */
+            /** @description Refused: conflict, not_configured, tx_pending, vault_mismatch, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14376,7 +14888,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: conflict, not_configured, vault_mismatch, wrong_status */
+            /** @description Refused: conflict, not_configured, tx_pending, vault_mismatch, wrong_status */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14459,7 +14971,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["VaultCallOut"];
+                    "application/json": components["schemas"]["WithdrawOut"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
