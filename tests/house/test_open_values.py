@@ -25,7 +25,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "storage": (6, 4),
     "chain": (41, 0),
     "venue": (73, 0),
-    "tools": (25, 3),
+    "tools": (24, 3),
     "skill": (0, 0),
     "http_shim": (1, 0),
     "app": (0, 1),
