@@ -128,10 +128,9 @@ def tool_output(op: Operation) -> Schema:
     """
     properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
     properties["refusal"] = {"type": "object"}
-    about = f"whole: /openapi.json, components.schemas.{op.gives.__name__}"
-    others = ", ".join(others_words(op))
-    if others:
-        about += f"; others' words: {others}"
+    about = f"/openapi.json {op.gives.__name__}"
+    if others_words(op):
+        about += "; holds others' words"
     return {"type": "object", "description": about, "properties": properties}
 
 
@@ -139,7 +138,7 @@ def _open(field: Schema) -> Schema:
     return {"type": field["type"]} if "type" in field else {}
 
 
-# Of these a tool names the fields: a model reads them as prose.
+# Of these a tool warns: a model reads them as prose.
 PROSE: Final = re.compile(r"words|'s name for")
 # How a description says whose words a field holds; the service's own are no reason for care.
 OTHERS: Final = re.compile(
