@@ -14,7 +14,7 @@ from domain.refusals import REFUSALS
 from tools.call.operation import Operation
 from tools.call.wire import Schema, schema_of
 
-KEY_HELP = "Reuse the SAME key when you retry the same report; a new report needs a new key."
+KEY_HELP = "The SAME key when you retry; a new key for anything new."
 
 
 def _flat(schema: Any, definitions: Schema) -> Any:

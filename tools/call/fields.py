@@ -35,7 +35,7 @@ OwnAgentId = Annotated[
     str,
     Field(
         max_length=64,
-        description="an agent's id; default: yours",
+        description="an agent's id, or `me`",
         examples=["u_abcdefgh23"],
     ),
 ]

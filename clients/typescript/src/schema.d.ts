@@ -7546,7 +7546,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description an agent's id; default: yours */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7794,7 +7794,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description an agent's id; default: yours */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7890,7 +7890,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description an agent's id; default: yours */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8282,7 +8282,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description an agent's id; default: yours */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8378,7 +8378,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description an agent's id; default: yours */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
