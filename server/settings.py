@@ -46,7 +46,7 @@ class ChainSettings(BaseModel):
 
     Shapes: `rpc_urls` are further nodes, with commas between them.
     Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory
-    can have logs.
+    can have logs. `public_rpc` is told to anybody, for wallets that do not know the network.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -60,10 +60,20 @@ class ChainSettings(BaseModel):
     poll_s: int = Field(default=2, ge=1, le=3_600)
     start_block: int = Field(default=0, ge=0)
     explorer: str | None = None
+    name: str | None = Field(default=None, max_length=60)
+    public_rpc: str | None = None
     paymaster_url: str | None = None
 
     @field_validator(
-        "rpc_url", "usdc", "factory", "lens", "explorer", "paymaster_url", mode="before"
+        "rpc_url",
+        "usdc",
+        "factory",
+        "lens",
+        "explorer",
+        "name",
+        "public_rpc",
+        "paymaster_url",
+        mode="before",
     )
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
@@ -90,8 +100,8 @@ class Settings(BaseSettings):
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
-    database_wait_s: float = Field(default=5, gt=0, le=60)
-    database_statement_s: float = Field(default=15, gt=0, le=600)
+    database_wait_ms: int = Field(default=5_000, ge=10, le=60_000)
+    database_statement_ms: int = Field(default=15_000, ge=10, le=600_000)
     database_pool: int = Field(default=16, ge=1, le=1_000)
     base_url: str | None = None
     default_chain_id: int = 84532
@@ -232,8 +242,8 @@ class Settings(BaseSettings):
     def patience(self) -> Patience:
         """How long the database is waited for."""
         return Patience(
-            wait_s=self.database_wait_s,
-            statement_s=self.database_statement_s,
+            wait_ms=self.database_wait_ms,
+            statement_ms=self.database_statement_ms,
             pool=self.database_pool,
         )
 

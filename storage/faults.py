@@ -59,12 +59,12 @@ class Unavailable(Exception):
 class Patience:
     """How long a database is waited for.
 
-    Units: `wait_s` seconds for a lock, a connection or a place in the pool; `statement_s` seconds
+    Units: `wait_ms` milliseconds for a lock, a connection or a place in the pool; `statement_ms`
     for a statement. `pool` is how many connections a process keeps to PostgreSQL.
     """
 
-    wait_s: float = 5
-    statement_s: float = 15
+    wait_ms: int = 5_000
+    statement_ms: int = 15_000
     pool: int = 16
 
 

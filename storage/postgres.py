@@ -20,7 +20,7 @@ TRIES: Final = 8
 # Connections that stood in the pool while the server went away all fail; a new one is made after.
 RECONNECTS: Final = 2
 # Beyond a statement's own time: what the server needs to tell that it was stopped.
-GRACE_S: Final = 1
+GRACE_MS: Final = 1_000
 _RETRY_STATES: Final = frozenset({"40001", "40P01"})
 
 
@@ -82,7 +82,7 @@ class PostgresStore:
         sent = False
         try:
             async with engine.connect() as connection:
-                async with asyncio.timeout(self._patience.statement_s + GRACE_S):
+                async with asyncio.timeout((self._patience.statement_ms + GRACE_MS) / 1_000):
                     result = await connection.run_sync(
                         lambda c: work(UnitOfWork(PostgresSql(c), self._cache))
                     )
@@ -123,19 +123,19 @@ class _Lost(Exception):
 def _engine(url: str, patience: Patience) -> AsyncEngine:
     from sqlalchemy.ext.asyncio import create_async_engine
 
-    wait, statement = f"{patience.wait_s * 1_000:.0f}", f"{patience.statement_s * 1_000:.0f}"
+    wait_s = patience.wait_ms / 1_000
     return create_async_engine(
         "postgresql+asyncpg://" + url.partition("://")[2],
         pool_size=patience.pool,
         max_overflow=0,
-        pool_timeout=patience.wait_s,
+        pool_timeout=wait_s,
         connect_args={
-            "timeout": patience.wait_s,
+            "timeout": wait_s,
             "server_settings": {
                 "application_name": "wallet",
-                "statement_timeout": statement,
-                "lock_timeout": wait,
-                "idle_in_transaction_session_timeout": statement,
+                "statement_timeout": str(patience.statement_ms),
+                "lock_timeout": str(patience.wait_ms),
+                "idle_in_transaction_session_timeout": str(patience.statement_ms),
             },
         },
     )

@@ -34,11 +34,11 @@ T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
 BATCH: Final = 64
 # How long opening a file waits; a write waits as `Patience` says.
-OPEN_WAIT_S: Final = 30.0
+OPEN_WAIT_MS: Final = 30_000
 TURN_MS: Final = 5
 WAL_WAIT_MS: Final = 20
-LEAST_WAIT_S: Final = 0.1
-LOCK_ASK_S: Final = 0.01
+LEAST_WAIT_MS: Final = 100
+LOCK_ASK_MS: Final = 10
 
 
 class Store(Protocol):
@@ -81,19 +81,19 @@ def sqlite_path(url: str) -> str:
 
 
 def connect_sqlite(
-    path: str, *, reads_only: bool = False, wait_s: float = OPEN_WAIT_S
+    path: str, *, reads_only: bool = False, wait_ms: int = OPEN_WAIT_MS
 ) -> sqlite3.Connection:
     """One connection with the settings every process uses: WAL, full durability, foreign keys.
 
-    Units: `wait_s` seconds, for whoever holds the file, now and at each statement.
+    Units: `wait_ms` milliseconds, for whoever holds the file, now and at each statement.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=512
     )
     connection.row_factory = sqlite3.Row
-    _use_wal(connection, wait_s)
-    connection.execute(f"PRAGMA busy_timeout = {wait_s * 1_000:.0f}")
+    _use_wal(connection, wait_ms)
+    connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     # Without it INSERT OR REPLACE deletes past the triggers that keep the ledger append-only.
@@ -103,10 +103,10 @@ def connect_sqlite(
     return connection
 
 
-def _use_wal(connection: sqlite3.Connection, wait_s: float) -> None:
+def _use_wal(connection: sqlite3.Connection, wait_ms: int) -> None:
     """Switch to WAL; the first switch of a file does not wait for a second process by itself."""
     connection.execute(f"PRAGMA busy_timeout = {WAL_WAIT_MS}")
-    until = time.monotonic() + wait_s
+    until = time.monotonic() + wait_ms / 1_000
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -124,7 +124,7 @@ class _Job:
 
     work: Callable[[UnitOfWork], Any]
     future: asyncio.Future[Any]
-    since: float
+    since_ms: int
     result: Any = None
     error: BaseException | None = None
 
@@ -155,10 +155,10 @@ class SqliteStore:
         self._cache = StateCache()
         self._loop = asyncio.get_running_loop()
         self._jobs: deque[_Job] = deque()
-        wait_s = patience.wait_s
-        self._reader = connect_sqlite(self._path, reads_only=True, wait_s=wait_s)
+        wait_ms = patience.wait_ms
+        self._reader = connect_sqlite(self._path, reads_only=True, wait_ms=wait_ms)
         self._reader.execute("PRAGMA busy_timeout = 0")
-        self._writer: sqlite3.Connection | None = connect_sqlite(self._path, wait_s=wait_s)
+        self._writer: sqlite3.Connection | None = connect_sqlite(self._path, wait_ms=wait_ms)
         self._writer.execute("PRAGMA busy_timeout = 0")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
         self._writing: asyncio.Task[None] | None = None
@@ -166,13 +166,13 @@ class SqliteStore:
 
     async def read(self, work: Work[T]) -> T:
         """Run on one snapshot. Errors: `Unavailable`."""
-        until = self._loop.time() + self._patience.wait_s
+        until = self._now_ms() + self._patience.wait_ms
         while True:
             try:
                 return self._shown(work)
             except sqlite3.Error as error:
-                if is_locked(error) and self._loop.time() < until and not self._closed:
-                    await asyncio.sleep(LOCK_ASK_S)
+                if is_locked(error) and self._now_ms() < until and not self._closed:
+                    await asyncio.sleep(LOCK_ASK_MS / 1_000)
                     continue
                 why = sqlite_trouble(error)
                 # The reader takes no writes: one that tries is a mistake of ours.
@@ -193,7 +193,7 @@ class SqliteStore:
         if self._closed:
             raise RuntimeError("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._jobs.append(_Job(work, future, self._loop.time()))
+        self._jobs.append(_Job(work, future, self._now_ms()))
         if self._writing is None:
             self._writing = self._loop.create_task(self._write_all())
         # A caller that is cancelled must not take the answer of a write that happens anyway.
@@ -236,7 +236,7 @@ class SqliteStore:
             self._writing = None
 
     async def _opened(self) -> sqlite3.Connection:
-        connect = partial(connect_sqlite, self._path, wait_s=self._patience.wait_s)
+        connect = partial(connect_sqlite, self._path, wait_ms=self._patience.wait_ms)
         connection = await self._loop.run_in_executor(self._thread, connect)
         connection.execute("PRAGMA busy_timeout = 0")
         return connection
@@ -244,7 +244,7 @@ class SqliteStore:
     async def _commit(self, connection: sqlite3.Connection, batch: list[_Job]) -> None:
         sent = False
         try:
-            await self._begin(connection, batch[0].since + self._patience.wait_s)
+            await self._begin(connection, batch[0].since_ms + self._patience.wait_ms)
             turn = self._loop.time()
             for job in batch:
                 self._run(connection, job)
@@ -264,18 +264,21 @@ class SqliteStore:
             if isinstance(error, asyncio.CancelledError):
                 raise
 
-    async def _begin(self, connection: sqlite3.Connection, until: float) -> None:
+    async def _begin(self, connection: sqlite3.Connection, until: int) -> None:
         """Take the write lock; where another process has it, ask again until then."""
-        until = max(until, self._loop.time() + LEAST_WAIT_S)
+        until = max(until, self._now_ms() + LEAST_WAIT_MS)
         while True:
             try:
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
-                if not is_locked(error) or self._closed or self._loop.time() >= until:
+                if not is_locked(error) or self._closed or self._now_ms() >= until:
                     raise
-                await asyncio.sleep(LOCK_ASK_S)
+                await asyncio.sleep(LOCK_ASK_MS / 1_000)
             else:
                 return
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1_000)
 
     def _run(self, connection: sqlite3.Connection, job: _Job) -> None:
         connection.execute("SAVEPOINT one")

@@ -18,7 +18,7 @@ from tests.storage.cable import cable
 
 pytestmark = pytest.mark.anyio
 
-SHORT = Patience(wait_s=0.3, statement_s=0.5, pool=2)
+SHORT = Patience(wait_ms=300, statement_ms=500, pool=2)
 
 
 def _switch(uow: UnitOfWork, name: str) -> str:
@@ -84,7 +84,7 @@ async def test_a_foreign_lock_does_not_hold_the_loop_nor_the_end(sqlite_url: str
 
     turning = asyncio.create_task(turn())
     with _held(sqlite_url):
-        store = await open_store(sqlite_url, Patience(wait_s=60))
+        store = await open_store(sqlite_url, Patience(wait_ms=60_000))
         write = asyncio.create_task(store.write(lambda uow: _switch(uow, "late")))
         await asyncio.sleep(0.05)
         seen = turns
@@ -134,7 +134,7 @@ async def test_a_file_that_somebody_keeps_for_himself_does_not_open(sqlite_url: 
 
 
 async def test_a_reader_that_is_locked_out_asks_again(sqlite_url: str) -> None:
-    async with _opened(sqlite_url, Patience(wait_s=5)) as store:
+    async with _opened(sqlite_url, Patience(wait_ms=5_000)) as store:
         tries = 0
 
         def locked_at_first(uow: UnitOfWork) -> dict[str, str]:
@@ -201,7 +201,7 @@ async def test_a_commit_whose_answer_is_lost_is_unknown(pg_url: str) -> None:
 
 @pytest.mark.pg
 async def test_nobody_waits_for_a_lock_or_a_place_in_the_pool_for_ever(pg_url: str) -> None:
-    async with _opened(pg_url) as store, _opened(pg_url, Patience(statement_s=30)) as other:
+    async with _opened(pg_url) as store, _opened(pg_url, Patience(statement_ms=30_000)) as other:
         await store.write(lambda uow: uow.mandates.add(m.mandate()))
         locked, go = asyncio.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()

@@ -18,7 +18,7 @@ from tests.surfaces.small import ALICE, Small, connected, small
 
 pytestmark = pytest.mark.anyio
 
-SHORT = Patience(wait_s=0.3, statement_s=0.5, pool=4)
+SHORT = Patience(wait_ms=300, statement_ms=500, pool=4)
 KEYED = {"X-Service-User-Key": ALICE, "Idempotency-Key": "k-1"}
 KEYLESS = {"X-Service-User-Key": ALICE}
 
