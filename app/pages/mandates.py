@@ -15,8 +15,8 @@ from app.views import approval, mandate, mandates, record
 async def listed(visit: Visit) -> web.Response:
     """What waits for the owner, and a card for each mandate."""
     rows = await visit.ask("mandate_list", cursor=visit.query("cursor"))
-    approvals = await visit.ask.maybe("owner_approvals", status="pending")
-    return visit.show("mandates.html", mandates.view(rows, approvals or {"items": []}, visit.now))
+    approvals = await visit.ask("owner_approvals", status="pending")
+    return visit.show("mandates.html", mandates.view(rows, approvals, visit.now))
 
 
 async def one(visit: Visit) -> web.Response:

@@ -31,7 +31,9 @@ async def one_agent(visit: Visit) -> web.Response:
 
 async def all_markets(visit: Visit) -> web.Response:
     """The markets."""
-    return visit.show("markets.html", markets.view(await visit.ask("markets_list")))
+    return visit.show(
+        "markets.html", markets.view(await visit.ask("markets_list"), visit.chain_names())
+    )
 
 
 async def ways_in(visit: Visit) -> web.Response:
@@ -44,7 +46,7 @@ async def ways_in(visit: Visit) -> web.Response:
         routes = await visit.ask("deposit_routes", amount=amount, recipient=owner)
     except NotDone as refused:
         block = refused.block
-    shown = deposit.view(routes, assets, owner, amount or "", block)
+    shown = deposit.view(routes, assets, owner, amount or "", block, visit.chain_names())
     return visit.show("deposit.html", shown, status=200 if block is None else 400)
 
 

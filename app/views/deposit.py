@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -59,21 +60,21 @@ def _span(low: int, high: int) -> str:
     return _("{low} to {high} min").format(low=max(1, low // 60), high=-(-high // 60))
 
 
-def _from(chain: int | str) -> str:
+def _from(chain: int | str, names: Mapping[int, str]) -> str:
     if chain == "same":
         return _("the same network")
-    return chain_name(chain) if isinstance(chain, int) else chain
+    return chain_name(names, chain) if isinstance(chain, int) else chain
 
 
 def _site(url: str) -> str:
     return urlsplit(url).netloc or url
 
 
-def _route(told: Json) -> Route:
+def _route(told: Json, names: Mapping[int, str]) -> Route:
     fee, takes = told["fee_usdc"], told["time_s"]
     return Route(
         name=told["name"],
-        start=_from(told["from"]["chain"]),
+        start=_from(told["from"]["chain"], names),
         fee=None if fee is None else (fee["low"], fee["high"]),
         takes="" if takes is None else _span(takes["low"], takes["high"]),
         steps=tuple(told["steps"]),
@@ -83,7 +84,12 @@ def _route(told: Json) -> Route:
 
 
 def view(
-    routes: Json | None, assets: Json, owner: str | None, amount: str, block: Json | None
+    routes: Json | None,
+    assets: Json,
+    owner: str | None,
+    amount: str,
+    block: Json | None,
+    names: Mapping[int, str],
 ) -> Deposit:
     """`routes` of deposit_routes (None where it was refused with `block`), `assets` of
     deposit_assets."""
@@ -91,7 +97,7 @@ def view(
     svg, to = told.get("qr_svg"), told["destination"]
     return Deposit(
         amount=amount,
-        routes=tuple(_route(r) for r in told["items"]),
+        routes=tuple(_route(r, names) for r in told["items"]),
         assets=tuple(
             Asset(
                 asset=a["asset"],
@@ -103,7 +109,7 @@ def view(
             for a in assets["items"]
         ),
         as_of=assets["as_of"],
-        chain=chain_name(to["chain"]) if to["chain"] else "",
+        chain=chain_name(names, to["chain"]) if to["chain"] else "",
         token=to["address"],
         to=owner,
         link=told["link"],

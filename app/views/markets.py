@@ -49,7 +49,7 @@ class Markets:
     markets: tuple[Market, ...]
 
 
-def _market(row: Json) -> Market:
+def _market(row: Json, names: Mapping[int, str]) -> Market:
     place, by = row["target"], row["enforced_by"]
     named = place.get("symbols") or place.get("hosts") or ()
     return Market(
@@ -58,12 +58,12 @@ def _market(row: Json) -> Market:
         pill=STATUS[row["status"]],
         kind=KINDS.get(row["kind"], row["kind"]),
         by=HOLDERS.get(by, by),
-        chain="" if row["chain_id"] is None else chain_name(row["chain_id"]),
+        chain="" if row["chain_id"] is None else chain_name(names, row["chain_id"]),
         address=place.get("address"),
         named=", ".join(named),
     )
 
 
-def view(told: Json) -> Markets:
-    """`told` of markets_list."""
-    return Markets(markets=tuple(_market(row) for row in told["items"]))
+def view(told: Json, names: Mapping[int, str]) -> Markets:
+    """`told` of markets_list; `names` of the networks."""
+    return Markets(markets=tuple(_market(row, names) for row in told["items"]))

@@ -47,6 +47,11 @@ def test_every_text_of_a_template_can_be_translated(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.name)
+def test_a_percent_sign_in_a_text_is_doubled(path: Path) -> None:
+    assert not re.search(r"_\(\"[^\"]*(?<!%)%(?![%(])[^\"]*\"", path.read_text())
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.name)
 def test_every_template_is_well_formed_for_jinja(path: Path) -> None:
     ENV.get_template(path.relative_to(ROOT / "app" / "templates").as_posix())
 
