@@ -12,6 +12,7 @@ from app.views.pieces import refusal
 from app.views.pieces.policy_log import FIELDS, Change, changes
 from app.views.pieces.refusal import RefusalView
 from app.words.status import PLAIN, Pill
+from app.words.steps import SOURCES, TITLES
 from app.words.text import _
 
 NUMBERS: Final = (
@@ -36,10 +37,12 @@ HINTS: Final[Mapping[str, str]] = {
     "credit_budget_daily": _("empty: no budget of its own"),
     "auto_vs_approval": _("allow_overdraft: true lets a report go below what is idle"),
 }
-WHAT: Final[Mapping[str, str]] = {
-    "event": _("Mandate"),
-    "paid_read": _("Paid read"),
-    "balance": _("Balance"),
+SAID: Final[Mapping[str, str]] = {
+    "move": _("Moved"),
+    "resolve": _("Result"),
+    "withdraw": _("Taken out"),
+    "deposit": _("Put in"),
+    "signed": _("Terms signed"),
 }
 
 
@@ -197,7 +200,7 @@ def _happened(item: Json) -> Happened:
         text = _("{asset} on chain {chain}: {state}, {cause}")
         return Happened(
             at=item["at"],
-            what=WHAT["balance"],
+            what=_("Balance"),
             text=text.format(
                 asset=item["asset"],
                 chain=item["chain_id"],
@@ -208,10 +211,12 @@ def _happened(item: Json) -> Happened:
             href=None,
         )
     row = item["event"]
+    kind, by = row["kind"], row["reported_by"]
+    paid = item["type"] == "paid_read"
     return Happened(
         at=item["at"],
-        what=WHAT[item["type"]],
-        text=f"{row['kind']} · {row['reported_by']}",
+        what=TITLES["paid_read"] if paid else SAID.get(kind) or TITLES.get(kind, kind),
+        text=_("reported by the agent") if by == "agent" else SOURCES[by],
         amount=row["amount_usdc"],
         href=f"/app/mandates/{item['public_id']}",
     )

@@ -117,6 +117,7 @@ def view(fresh: Json, read: Json, now: datetime) -> Held:
             amount,
             allowed["per_action"]["value"],
             _("clause 2, held by the vault"),
+            warns=False,
         ),
         after=None if after is None else after["value"],
     )

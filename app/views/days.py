@@ -30,7 +30,7 @@ def _some(value: str) -> str | None:
 
 def _row(point: Json) -> Row:
     worth, at = point["worth"], date.fromisoformat(point["day"])
-    known = _("not known") if worth is None else f"{money.said(worth)} USDC"
+    known = _("not known") if worth is None else f"{money.about(worth)} USDC"
     read = _("{day}: worth {worth}, spent {spent}")
     return Row(
         day=point["day"],

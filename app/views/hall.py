@@ -27,9 +27,9 @@ WINDOWS: Final = (
 )
 NEEDS: Final[Mapping[str, str]] = {
     "days_live": _("days live"),
-    "trades": _("measured actions"),
-    "funded": _("funded mandates"),
-    "capital": _("USDC of other people"),
+    "trades_measured": _("measured actions"),
+    "funded_mandates": _("funded mandates"),
+    "foreign_capital_usdc": _("USDC of other people"),
 }
 STATUS: Final[Mapping[str, str]] = {
     "signed": _("signed"),

@@ -20,7 +20,7 @@ from app.words.status import Pill, pill
 from app.words.steps import Line, lines
 from app.words.text import _
 
-LINES_SHOWN = 14
+LINES_SHOWN = 10
 CLAUSE_NAMES = {
     1: _("the budget"),
     2: _("the per-action limit"),
@@ -154,7 +154,7 @@ def _said(drawn: tuple[Row, ...]) -> str:
         "From {first} USDC on {start} to {last} USDC on {end}; stop line {floor} USDC. Arrow keys "
         "read single days. All numbers are in the table below."
     )
-    worth = tuple("0.00" if r.worth is None else money.said(r.worth) for r in (first, last))
+    worth = tuple("0.00" if r.worth is None else money.about(r.worth) for r in (first, last))
     return text.format(
         first=worth[0], start=first.day, last=worth[1], end=last.day, floor=money.said(last.floor)
     )

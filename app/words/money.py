@@ -70,6 +70,11 @@ def said(value: str) -> str:
     return digits(_read(value))
 
 
+def about(value: str) -> str:
+    """An estimate inside a sentence."""
+    return digits(_towards_zero(_read(value)))
+
+
 def whole(number: int) -> str:
     """A count, thousands apart."""
     return f"{number:,}"
