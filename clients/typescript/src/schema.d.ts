@@ -2737,6 +2737,7 @@ export interface components {
         /** @description One chain. */
         ChainTold: {
             chain_id: number;
+            /** @description the operator's name for it */
             name: string;
             /** @description address of USDC; null where none is set */
             usdc: string | null;
@@ -7545,7 +7546,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7793,7 +7794,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7889,7 +7890,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8281,7 +8282,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8377,7 +8378,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
