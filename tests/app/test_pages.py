@@ -437,3 +437,19 @@ async def test_a_page_reads_a_vault_once_and_the_next_page_reads_it_again(
     await site.world.ok("mandate_get", m.owner, public_id=m.id)
     await site.world.ok("mandate_series", m.owner, public_id=m.id)
     assert len(reads) == 4
+
+
+@pytest.mark.slow
+async def test_a_withdrawal_that_settles_is_one_line_with_all_that_it_did(site: Site) -> None:
+    m, browser = await opened(site, "settled")
+    page = await browser.get(f"/app/mandates/{m.id}/record")
+    fine(page)
+    first = page.all("li")[0].text
+    assert "You took money out" in first
+    assert "Ended by your withdrawal" in first
+    assert "Result" in first
+    assert "You paused it" not in page.said
+    assert "Your instruction" not in page.said
+    whole = await browser.get(f"/app/mandates/{m.id}")
+    assert "Worth over time" not in whole.said
+    assert "Largest action so far" in whole.said
