@@ -258,7 +258,7 @@ class ChainTold(BaseModel):
         extra="ignore",
     )
     chain_id: int
-    name: Annotated[str, Field(description="the operator's name for it")]
+    name: Annotated[str, Field(description="the service's own name for it")]
     usdc: Annotated[str | None, Field(description="address of USDC; null where none is set")]
     factory: Annotated[
         str | None,

@@ -2737,7 +2737,7 @@ export interface components {
         /** @description One chain. */
         ChainTold: {
             chain_id: number;
-            /** @description the operator's name for it */
+            /** @description the service's own name for it */
             name: string;
             /** @description address of USDC; null where none is set */
             usdc: string | null;
