@@ -378,3 +378,8 @@ Table(
     "paper_watch", metadata,
     Column("book", Text, primary_key=True), _need("seen_at", BIG), _may("due_at", BIG), Index("paper_watch_due", "due_at"),
 )  # fmt: skip
+Table(
+    "venue_keeping", metadata,
+    _need("public_id", Text), _need("network", Text), _need("episode", BIG), _need("state", Text), _may("why", Text),
+    _need("changed_at", BIG), _may("again_at", BIG), PrimaryKeyConstraint("public_id", "network"),
+)  # fmt: skip
