@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 import orjson
@@ -18,6 +19,7 @@ from storage.rows.chainlog import Cursor
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps, Operation
 from tools.call.run import refused_reply
+from tools.trading.stop_line.telling import gauges_of
 
 log = logging.getLogger("wallet.http")
 
@@ -86,6 +88,8 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
         for (network, kind, what), times in deps.venues.met().items():
             labels = f'network="{network}",kind="{kind}",what="{what}"'
             gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
+        if gauges["wallet_database_up"]:
+            gauges |= await deps.store.read(partial(gauges_of, now=deps.clock.now()))
     return web.Response(
         text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8"
     )

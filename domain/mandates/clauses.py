@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal
 
 from domain.mandates.mandate import ClauseKey, Mandate
@@ -357,9 +357,15 @@ CLAUSES: Final[tuple[Callable[[Mandate, Switches], Clause], ...]] = (
 )
 
 
-def clauses(mandate: Mandate, switches: Switches) -> tuple[Clause, ...]:
-    """The ten clauses in their order (spec 2.3)."""
-    return tuple(clause(mandate, switches) for clause in CLAUSES)
+def clauses(m: Mandate, switches: Switches, *, keeper_key: bool = False) -> tuple[Clause, ...]:
+    """The ten clauses in their order (spec 2.3). Without a `keeper_key` nothing closes at the
+    venue, and clause 7 of a mandate that wants it is stored and pending (trading 0).
+    """
+    told = tuple(clause(m, switches) for clause in CLAUSES)
+    if keeper_key or not m.closes_at_venue:
+        return told
+    at_stop = ClauseKey.AT_STOP
+    return tuple(replace(c, status="stored_pending") if c.n == at_stop else c for c in told)
 
 
 def card_header(mandate: Mandate) -> CardHeader:

@@ -50,7 +50,7 @@ PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
     "mandate": lambda case: case.mandate.attributes(),
     "progress": progress,
     "events": lambda case: tuple(ledger_row(e) for e in case.events),
-    "clauses": lambda case: clauses(case.mandate, case.switches),
+    "clauses": lambda case: clauses(case.mandate, case.switches, keeper_key=case.keeper_key),
     "card_header": lambda case: card_header(case.mandate),
     "card_footer": lambda case: card_footer(case.mandate),
     "limits": limits,

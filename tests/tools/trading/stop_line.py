@@ -83,7 +83,12 @@ class Lines:
     async def mandate(self, p: Person, *coins: str, **changes: Any) -> Mandate:
         """A working mandate over 500 USDC with its floor at 450, signed by its owner's wallet."""
         self.n += 1
-        m = mandate_of(p, f"m_{'abcdefghij'[self.n % 10] * 9}{'abcdefghij'[self.n // 10]}", coins or ("BTC",), **changes)
+        m = mandate_of(
+            p,
+            f"m_{'abcdefghij'[self.n % 10] * 9}{'abcdefghij'[self.n // 10]}",
+            coins or ("BTC",),
+            **changes,
+        )
         now = self.desk.clock.now()
         paid = NewEvent(
             kind=Kind.DEPOSIT, reported_by=Reporter.CHAIN, occurred_at=now, amount_usdc=m.budget_usdc, tx_hash=f"0x{self.n:064x}",
@@ -97,11 +102,23 @@ class Lines:
         await self.desk.store.write(work)
         return m
 
-    def trade(self, p: Person, coin: str, size: str, *, tif: actions.Tif = "Ioc", px: str | None = None, cloid: str | None = None) -> Any:
+    def trade(
+        self,
+        p: Person,
+        coin: str,
+        size: str,
+        *,
+        tif: actions.Tif = "Ioc",
+        px: str | None = None,
+        cloid: str | None = None,
+    ) -> Any:
         """An order of the wallet itself at the venue; a negative size sells."""
         self.n += 1
         market = self.desk.test.market(coin)
-        is_buy, now = not size.startswith("-"), milliseconds(self.desk.clock.now()) + 50_000 + self.n
+        is_buy, now = (
+            not size.startswith("-"),
+            milliseconds(self.desk.clock.now()) + 50_000 + self.n,
+        )
         made = actions.place([
             actions.Order(
                 asset=market.asset, is_buy=is_buy, price=Decimal(px) if px else far(market.mark, is_buy), size=abs(Decimal(size)),
@@ -110,7 +127,9 @@ class Lines:
         ])  # fmt: skip
         key = signing.key_from(bytes(p.wallet.key))
         signature = signing.sign(key, signing.l1_digest("testnet", signing.action_hash(made, now)))
-        told = self.desk.test.exchange({"action": dict(made), "nonce": now, "signature": signature.as_json()})
+        told = self.desk.test.exchange(
+            {"action": dict(made), "nonce": now, "signature": signature.as_json()}
+        )
         return told["response"]["data"]["statuses"][0]
 
     async def bought(self, p: Person, m: Mandate, coin: str = "BTC", size: str = "0.01") -> Order:
@@ -118,11 +137,19 @@ class Lines:
         told = self.trade(p, coin, size)["filled"]
         assert Decimal(told["totalSz"]) == abs(Decimal(size))
         order = self.order(p, m, coin, size, f"0x{self.n:032x}")
-        order = replace(order, status="executed", filled_size=abs(Decimal(size)), avg_px=Decimal(told["avgPx"]), fills_whole=True)
+        order = replace(
+            order,
+            status="executed",
+            filled_size=abs(Decimal(size)),
+            avg_px=Decimal(told["avgPx"]),
+            fills_whole=True,
+        )
         await self.desk.store.write(lambda uow: uow.orders.add(order))
         return order
 
-    def order(self, p: Person, m: Mandate | None, coin: str, size: str, cloid: str, **changes: Any) -> Order:
+    def order(
+        self, p: Person, m: Mandate | None, coin: str, size: str, cloid: str, **changes: Any
+    ) -> Order:
         now, is_buy = self.desk.clock.now(), not size.startswith("-")
         market = self.desk.test.market(coin)
         px = changes.pop("px", market.mark)
@@ -149,13 +176,19 @@ class Lines:
         return found
 
     async def closes(self, m: Mandate) -> list[Order]:
-        orders = await self.desk.store.read(lambda uow: uow.orders.live_of_mandate(m.public_id, "testnet"))
+        orders = await self.desk.store.read(
+            lambda uow: uow.orders.live_of_mandate(m.public_id, "testnet")
+        )
         return [o for o in orders if o.source == "keeper"]
 
     async def told(self, m: Mandate) -> list[tuple[str, str]]:
         """The keeper's rows in the ledger."""
         events = await self.desk.store.read(lambda uow: uow.ledger.newest(m.public_id))
-        return [(e.kind.value, str(e.payload.get("text") or e.payload.get("reason"))) for e in reversed(events) if e.reported_by is Reporter.KEEPER]
+        return [
+            (e.kind.value, str(e.payload.get("text") or e.payload.get("reason")))
+            for e in reversed(events)
+            if e.reported_by is Reporter.KEEPER
+        ]
 
     @contextmanager
     def only_shrinks(self, p: Person, *coins: str) -> Iterator[None]:
@@ -185,8 +218,14 @@ def far(px: Decimal, is_buy: bool) -> Decimal:
     return Decimal(f"{moved:.4g}")
 
 
-def mandate_of(p: Person, public_id: str, coins: tuple[str, ...], *, by: Any = None, **changes: Any) -> Mandate:
-    targets = (Target("vault"), Target("x402"), Target(kind="venue", venue="hyperliquid", symbols=coins))
+def mandate_of(
+    p: Person, public_id: str, coins: tuple[str, ...], *, by: Any = None, **changes: Any
+) -> Mandate:
+    targets = (
+        Target("vault"),
+        Target("x402"),
+        Target(kind="venue", venue="hyperliquid", symbols=coins),
+    )
     on_floor = changes.get("on_floor", "close")
     message = {
         "publicId": public_id, "owner": p.wallet.address, "agent": "0x" + "ab" * 20, "budgetUsdc": "500000000", "perTxCap": "1", "dailyCap": "1",
@@ -196,7 +235,9 @@ def mandate_of(p: Person, public_id: str, coins: tuple[str, ...], *, by: Any = N
     }  # fmt: skip
     contract = "0x" + "00" * 19 + "01"
     whole = typed_data(message, "2", 84532, contract)
-    signature = "0x" + (by or p.wallet).sign_typed_data(full_message=whole).signature.hex().removeprefix("0x")
+    signature = "0x" + (by or p.wallet).sign_typed_data(
+        full_message=whole
+    ).signature.hex().removeprefix("0x")
     signed = Signed("2", message, 84532, contract, signature, "eoa", None)
     from tests.tools.trading.conftest import Clock
 

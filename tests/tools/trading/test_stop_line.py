@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from domain.mandates.mandate import Status
-from tests.tools.trading.conftest import Desk, a_desk
+from tests.tools.trading.conftest import a_desk
 from tests.tools.trading.stop_line import Lines, lines_of
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,9 @@ async def lines(sqlite_url: str, tmp_path: Path) -> AsyncIterator[Lines]:
         yield made
 
 
-async def test_two_looks_below_the_line_stop_the_mandate_and_close_its_position(lines: Lines) -> None:
+async def test_two_looks_below_the_line_stop_the_mandate_and_close_its_position(
+    lines: Lines,
+) -> None:
     p = await lines.person()
     m = await lines.mandate(p)
     await lines.bought(p, m)
@@ -34,7 +36,12 @@ async def test_two_looks_below_the_line_stop_the_mandate_and_close_its_position(
     assert (await lines.stored(m)).status is Status.STOPPED
     assert lines.held(p) == 0
     (close,) = await lines.closes(m)
-    assert (close.status, close.side, close.slippage_bps, close.filled_size) == ("executed", "sell", 100, Decimal("0.01"))
+    assert (close.status, close.side, close.slippage_bps, close.filled_size) == (
+        "executed",
+        "sell",
+        100,
+        Decimal("0.01"),
+    )
     (sent,) = lines.log.sent("order")[1:]
     assert (sent["orders"][0]["r"], sent["orders"][0]["t"]) == (True, {"limit": {"tif": "Ioc"}})
     await lines.tick()

@@ -23,6 +23,7 @@ from domain.trading.venue import NETWORKS, Network
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.trading.stop_line.acting import Acting, Superseded
+from tools.trading.stop_line.telling import LEADER
 from tools.trading.stop_line.watched import Meter, Sight, Watched, load
 
 log = logging.getLogger("wallet.stop_line")
@@ -31,7 +32,6 @@ WEIGHT_A_ROUND: Final = 200
 BATCH: Final = 20
 # A leader that is gone is followed after three rounds.
 ROUNDS_A_LEASE: Final = 3
-LEADER: Final = ("stop line", "leader")
 ONE_S: Final = 20
 _Id = tuple[str, Network]
 
