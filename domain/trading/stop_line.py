@@ -238,9 +238,13 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be done at this tick; the sentence says why."""
+    """Nothing can be done at this tick; the sentence says why.
+
+    `ask`: orders whose bytes are about; whether somebody sent one is asked meanwhile.
+    """
 
     why: str
+    ask: tuple[Order, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +296,8 @@ def next_move(view: View) -> Move:
     why = "; ".join(one.why for one in left)
     if left:
         return Wait(why) if any(one.passing for one in left) else Blocked(why)
-    late = any(may_open(o, view.now) for o in view.orders)
-    return Wait("an order that was given out to sign may still come") if late else Ended()
+    late = tuple(o for o in view.orders if may_open(o, view.now))
+    return Wait("an order that was given out to sign may still come", late) if late else Ended()
 
 
 def _taken_off(view: View) -> tuple[tuple[Cut, ...], tuple[Left, ...]]:

@@ -17,7 +17,7 @@ from domain.mandates.mandate import Mandate, Signed, Status
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
 from domain.money import ZERO, Usdc
-from domain.trading.orders import Order, OrderAction
+from domain.trading.orders import Envelope, Order, OrderAction
 from domain.trading.own import milliseconds
 from domain.trading.stop_line import Keeping
 from server.signer.line import SignerLine
@@ -53,8 +53,8 @@ class Lines:
     signer: SignerLine
     log: Requests
     keeper: StopLines
+    keys: Path
     n: int = 0
-    sizes: list[tuple[str, Decimal]] = field(default_factory=list)
 
     def another(self, holder: str) -> StopLines:
         """A process that has just started."""
@@ -132,6 +132,26 @@ class Lines:
         )
         return told["response"]["data"]["statuses"][0]
 
+    def trigger(self, p: Person, coin: str, size: str, at: str) -> str:
+        """The owner's own stop at the venue; its cloid."""
+        self.n += 1
+        market, cloid, now = (
+            self.desk.test.market(coin),
+            f"0x{self.n:032x}",
+            milliseconds(self.desk.clock.now()) + 50_000 + self.n,
+        )
+        kind = actions.Trigger(is_market=True, trigger_px=Decimal(at), tpsl="sl")
+        made = actions.place([
+            actions.Order(asset=market.asset, is_buy=False, price=Decimal(at), size=Decimal(size), reduce_only=True, kind=kind, cloid=cloid)
+        ])  # fmt: skip
+        key = signing.key_from(bytes(p.wallet.key))
+        signature = signing.sign(key, signing.l1_digest("testnet", signing.action_hash(made, now)))
+        told = self.desk.test.exchange(
+            {"action": dict(made), "nonce": now, "signature": signature.as_json()}
+        )
+        assert "resting" in str(told), told
+        return cloid
+
     async def bought(self, p: Person, m: Mandate, coin: str = "BTC", size: str = "0.01") -> Order:
         """A position that an order of the mandate opened; a negative size is a short one."""
         told = self.trade(p, coin, size)["filled"]
@@ -144,6 +164,16 @@ class Lines:
             avg_px=Decimal(told["avgPx"]),
             fills_whole=True,
         )
+        await self.desk.store.write(lambda uow: uow.orders.add(order))
+        return order
+
+    async def resting(self, p: Person, m: Mandate | None, coin: str, size: str, px: str) -> Order:
+        """An order that stands in the book; of nobody's mandate it is the owner's own affair."""
+        told = self.trade(p, coin, size, tif="Gtc", px=px)
+        assert "resting" in told, told
+        envelope = Envelope(nonce=1, expires_after=milliseconds(self.desk.clock.now()) + 60_000)
+        cloid = f"0x{self.n:032x}"
+        order = self.order(p, m, coin, size, cloid, px=px, status="resting", envelope=envelope)
         await self.desk.store.write(lambda uow: uow.orders.add(order))
         return order
 
@@ -270,7 +300,7 @@ async def lines_of(desk: Desk, folder: Path) -> AsyncIterator[Lines]:
         line = SignerLine(folder / "s.sock")
         desk.deps = replace(desk.deps, signer=line)
         desk.switched(stop_line_dry_run=False)
-        yield Lines(desk, line, log, StopLines(desk.deps, "one"))
+        yield Lines(desk, line, log, StopLines(desk.deps, "one"), folder / "keys")
     await networks.close()
 
 

@@ -81,11 +81,12 @@ def end_order(uow: UnitOfWork, order: Order, end: End, now: datetime) -> Order:
         tries=0,
     )
     if status in DONE:
-        used = traded(after)
+        # A close counts against no day, and its fees are asked for all the same.
+        known = after.fills_whole or after.filled_size == 0
         after = replace(
-            release(uow, after, used),
+            release(uow, after, traded(after)),
             done_at=now,
-            next_check_at=None if after.fills_whole or not used else asks_again(0, now),
+            next_check_at=None if known else asks_again(0, now),
         )
     else:
         after = replace(after, next_check_at=_next(after, now))

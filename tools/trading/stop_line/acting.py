@@ -213,6 +213,7 @@ class Acting:
     async def _end(self, w: Watched, move: Wait | Blocked | Ended) -> None:
         if isinstance(move, Wait):
             log.info("%s on %s waits: %s", *w.id, move.why)
+            await self._settled(move.ask)
         elif isinstance(move, Blocked):
             await self._told(w, "blocked", move.why)
         else:
