@@ -203,7 +203,9 @@ async def test_what_rests_is_cancelled_first_and_the_owners_own_orders_stay(line
     left = {o.cloid for o in lines.desk.test.account(p.wallet.address).orders.values()}
     assert theirs.action.cloid in left
     (ended,) = [o for o in lines.desk.test.account(p.wallet.address).history if o.cloid == stop]
-    assert ended.status == "reduceOnlyCanceled", "the venue's own doing: there is nothing left to reduce"
+    assert ended.status == "reduceOnlyCanceled", (
+        "the venue's own doing: there is nothing left to reduce"
+    )
     assert lines.held(p) == 0
     found = await lines.desk.store.read(lambda uow: uow.orders.get(mine.order_id))
     assert found is not None

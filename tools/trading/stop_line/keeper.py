@@ -32,6 +32,7 @@ WEIGHT_A_ROUND: Final = 200
 BATCH: Final = 20
 # A leader that is gone is followed after three rounds.
 ROUNDS_A_LEASE: Final = 3
+SHORTEST_LEASE: Final = timedelta(seconds=5)
 ONE_S: Final = 20
 _Id = tuple[str, Network]
 
@@ -54,7 +55,7 @@ class StopLines:
 
     def __init__(self, deps: Deps, holder: str, tick_s: int = 30, batch: int = BATCH):
         self.deps, self._holder, self._batch = deps, holder, batch
-        self._lease = timedelta(seconds=max(tick_s, 10) * ROUNDS_A_LEASE)
+        self._lease = max(ROUNDS_A_LEASE * timedelta(seconds=tick_s), SHORTEST_LEASE)
         self._looks: dict[_Id, Reading | None] = {}
         self._seen: dict[_Id, int] = {}
         self._round = 0
