@@ -83,12 +83,7 @@ class Lines:
     async def mandate(self, p: Person, *coins: str, **changes: Any) -> Mandate:
         """A working mandate over 500 USDC with its floor at 450, signed by its owner's wallet."""
         self.n += 1
-        m = mandate_of(
-            p,
-            f"m_{'abcdefghij'[self.n % 10] * 9}{'abcdefghij'[self.n // 10]}",
-            coins or ("BTC",),
-            **changes,
-        )
+        m = mandate_of(p, self.desk.deps.ids.short("m_"), coins or ("BTC",), **changes)
         now = self.desk.clock.now()
         paid = NewEvent(
             kind=Kind.DEPOSIT, reported_by=Reporter.CHAIN, occurred_at=now, amount_usdc=m.budget_usdc, tx_hash=f"0x{self.n:064x}",
