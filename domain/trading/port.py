@@ -29,7 +29,6 @@ from domain.trading.venue import (
     UserRole,
     VenueFill,
 )
-from domain.wire import JsonObject
 
 
 class Venue(Protocol):
@@ -233,7 +232,7 @@ class OrderSigner(Protocol):
         coin: str,
         action: OrderAction | CancelAction,
         expires_after: int,
-        terms: JsonObject,
+        terms: Mapping[str, object],
     ) -> tuple[Envelope, Mapping[str, object]]:
         """A nonce of the key's own and `{r, s, v}` over the action with it.
 

@@ -12,7 +12,6 @@ from domain.refusals import Refused, refusal
 from domain.trading.keeping import NotSigned
 from domain.trading.orders import CancelAction, Envelope, OrderAction
 from domain.trading.venue import Network
-from domain.wire import JsonObject
 from venue.orders import action_of
 
 ANSWER_S: Final = 20
@@ -37,7 +36,7 @@ class SignerLine:
         coin: str,
         action: OrderAction | CancelAction,
         expires_after: int,
-        terms: JsonObject,
+        terms: Mapping[str, object],
     ) -> tuple[Envelope, Mapping[str, object]]:
         """An action signed by the key for a linked wallet, with a nonce of the key's own."""
         told = await self.ask(

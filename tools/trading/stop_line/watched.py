@@ -29,7 +29,6 @@ from domain.trading.stop_line import (
     unsettled,
 )
 from domain.trading.venue import VENUE, DexAccount, Network, Perp
-from domain.wire import JsonObject
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
@@ -122,7 +121,7 @@ def load(uow: UnitOfWork, deps: Deps, public_id: str, network: Network) -> Watch
     )
 
 
-def terms_told(m: Mandate) -> JsonObject:
+def terms_told(m: Mandate) -> dict[str, object]:
     """The terms as the signer wants to see them: as signed, with the entries behind their hash."""
     if m.signed is None:
         raise TypeError("terms that nobody signed are not shown to the signer")
