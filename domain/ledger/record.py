@@ -10,6 +10,7 @@ from typing import Any, Final
 from domain.ledger.events import Event, Kind, Reporter
 from domain.money import Usdc
 from domain.refusals import Refused
+from domain.times import day_of, moment_of
 from domain.wire import JsonObject
 
 SCALE: Final = 10**18
@@ -35,6 +36,9 @@ class Day:
     Shapes: `start` and `worth` are the measured worth at its begin and its end; `stood` and `held`
     what was in positions then, `most` the most that a result of the day is over. `calls` are the
     executed ones, `trades` those that moved money. The `claimed_*` figures are the agent's.
+    `put_in` is deposits - withdrawals, `deposited` deposits alone, from the first day to the end of
+    this one. `spent` is what the day's rows took out, by the UTC day of their blocks: the cap of a
+    day counts by that one, and a row may be stored on a later.
     """
 
     day: str
@@ -51,6 +55,9 @@ class Day:
     held: int = 0
     most: int = 0
     calls: int = 0
+    put_in: int = 0
+    deposited: int = 0
+    spent: tuple[tuple[str, int], ...] = ()
 
     @property
     def net(self) -> int:
@@ -64,7 +71,9 @@ class Day:
     @classmethod
     def from_json(cls, told: Sequence[Any]) -> Day:
         """Read `as_json`'s form back."""
-        return cls(*told)
+        *figures, spent = told
+        by_day = tuple((day, micros) for day, micros in spent)
+        return replace(cls(*figures), spent=by_day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +152,18 @@ def after(record: Record, event: Event) -> Record:
 def _on_day(r: Record, day: str) -> Record:
     if r.day is not None and r.day.day >= day:
         return r
-    at_work = {"stood": r.positions, "held": r.positions, "most": r.positions}
-    return replace(r, day=Day(day, r.worth, r.worth, **at_work))
+    before = r.day if r.day is not None else Day(day, 0, 0)
+    begun = Day(
+        day=day,
+        start=r.worth,
+        worth=r.worth,
+        stood=r.positions,
+        held=r.positions,
+        most=r.positions,
+        put_in=before.put_in,
+        deposited=before.deposited,
+    )
+    return replace(r, day=begun)
 
 
 def _today(r: Record, **changes: Any) -> Record:
@@ -154,6 +173,15 @@ def _today(r: Record, **changes: Any) -> Record:
 def _add(r: Record, **more: int) -> Record:
     """Add to the day's sums."""
     return r if r.day is None else _today(r, **{n: getattr(r.day, n) + v for n, v in more.items()})
+
+
+def _spent(r: Record, day: str, micros: int) -> Record:
+    """Count spend on the day of its block."""
+    if r.day is None or not micros:
+        return r
+    days = dict(r.day.spent)
+    days[day] = days.get(day, 0) + micros
+    return _today(r, spent=tuple(sorted(days.items())))
 
 
 def _claimed(r: Record, event: Event) -> Record:
@@ -190,7 +218,9 @@ def _measured(r: Record, event: Event) -> Record:
     if not by_chain:
         return r
     if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
-        return _flow(replace(r, funded=True), amount if event.kind is Kind.DEPOSIT else -amount)
+        into = event.kind is Kind.DEPOSIT
+        r = _flow(replace(r, funded=True), amount if into else -amount)
+        return _add(r, deposited=amount) if into else r
     if event.kind is Kind.PAYOUT:
         return replace(r, cash=r.cash - amount, fee_owed=max(0, r.fee_owed - amount))
     if isinstance(told.get("settled"), Mapping):
@@ -208,7 +238,9 @@ def _traded(r: Record, event: Event) -> Record:
         return r
     spent, received = _money(told.get("spent")), _money(told.get("received"))
     r = replace(_exchanged(r, spent - received), exited=r.exited or received > 0)
-    r = _add(r, calls=1, trades=int(bool(spent or received))) if executed else r
+    if executed:
+        r = _add(r, calls=1, trades=int(bool(spent or received)))
+        r = _spent(r, day_of(event.occurred_at), spent)
     return _closed(r) if r.positions == 0 else r
 
 
@@ -244,7 +276,9 @@ def _reversed(r: Record, row: JsonObject) -> Record:
     told = told if isinstance(told, Mapping) else {}
     amount = _money(row.get("amount_usdc"))
     if kind in (Kind.DEPOSIT.value, Kind.WITHDRAW.value):
-        return _flow(r, -amount if kind == Kind.DEPOSIT.value else amount)
+        if kind == Kind.WITHDRAW.value:
+            return _flow(r, amount)
+        return _add(_flow(r, -amount), deposited=-amount)
     if kind == Kind.PAYOUT.value:
         return replace(r, cash=r.cash + amount, fee_owed=r.fee_owed + (amount if r.settled else 0))
     if isinstance(told.get("settled"), Mapping):
@@ -254,6 +288,8 @@ def _reversed(r: Record, row: JsonObject) -> Record:
         spent, received = _money(called.get("spent")), _money(called.get("received"))
         if told.get("executed"):
             r = _add(r, calls=-1, trades=-int(bool(spent or received)))
+            at = moment_of(row.get("occurred_at"))
+            r = r if at is None else _spent(r, day_of(at), -spent)
         return _exchanged(r, received - spent)
     return r
 
@@ -275,7 +311,7 @@ def _flow(r: Record, amount: int) -> Record:
     With nothing open worth is known to the last unit, so that a new sub-period begins here. With
     positions open it is known at the next mark only; until then the flow waits.
     """
-    r = _add(r, inflow=max(0, amount), outflow=max(0, -amount))
+    r = _add(r, inflow=max(0, amount), outflow=max(0, -amount), put_in=amount)
     if r.positions == 0 and not r.void:
         r = _closed(r)
         return replace(r, cash=r.cash + amount, base=r.base + amount)

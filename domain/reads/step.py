@@ -9,26 +9,24 @@ from typing import Any, Final
 from domain.ledger.chain_events import CHAIN_EVENTS, StepKind
 from domain.ledger.claimed import sides, unproven
 from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.forms import parts_of
 from domain.ledger.payloads import (
     ApprovalTold,
     ClaimEnded,
     Control,
     Executed,
-    Marked,
     Noted,
     PaidFee,
     Payload,
     RefusedAttempt,
     Reported,
     Said,
-    Settled,
     Signed,
-    Stopped,
     Unwound,
 )
 from domain.mandates.mandate import ClauseKey
 from domain.money import ZERO, Usdc
-from domain.reads.rows import approval, claim, executed, marked, position, refusal, settled, unwound
+from domain.reads.rows import filled
 from domain.reads.shapes import (
     ApprovalDecision,
     ClaimOutcome,
@@ -200,7 +198,7 @@ def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         allowed_by=tuple(c for c in checked if c not in broken),
         breached=broken,
         clauses=tuple(sorted(named)) or clauses_of(kind),
-        params=_params(what),
+        params=filled(StepParams, parts_of(what)),
         contradicted=_contradicted(event, twin) if by_agent and twin is not None else None,
     )
 
@@ -276,32 +274,3 @@ def _said(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
     if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE):
         return "action", event.kind.value, "unproven" if unproven(event) else "done"
     return ("note", "note", "done") if what.mark is None else ("outcome", "mark", "done")
-
-
-def _params(what: Payload) -> StepParams:
-    """The parts of a row that its step rests on."""
-    match what:
-        case Said():
-            return StepParams(
-                mark=what.mark,
-                position=position(what.part),
-                fee_kind=what.fee_kind,
-                preview=what.preview,
-            )
-        case Executed():
-            return StepParams(executed=executed(what))
-        case Unwound():
-            return StepParams(unwound=unwound(what))
-        case Settled():
-            return StepParams(settled=settled(what))
-        case Marked():
-            return StepParams(marked=marked(what))
-        case RefusedAttempt():
-            return StepParams(refusal=refusal(what))
-        case ApprovalTold():
-            return StepParams(approval=approval(what))
-        case Stopped():
-            return StepParams(reason=what.reason)
-        case ClaimEnded():
-            return StepParams(claim=claim(what))
-    return NOTHING

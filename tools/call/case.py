@@ -30,6 +30,7 @@ class Facts:
     signer: SignerCheck | None = None
     signed_message: str | None = None
     receipt: Receipt | None = None
+    simulation: Simulation | None = None
 
 
 def chain_if_named(deps: Deps, m: Mandate) -> Chain | None:

@@ -5,8 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0018"
-down_revision = "0017"
+revision = "0021"
+down_revision = "0018"
 
 
 def _big() -> Any:
@@ -14,7 +14,7 @@ def _big() -> Any:
 
 
 def upgrade() -> None:
-    """Create the table, and the index by which a mandate's orders on one network are found."""
+    """Create the table."""
     op.create_table(
         "venue_keeping",
         sa.Column("public_id", sa.Text(), nullable=False),
