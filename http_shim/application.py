@@ -307,4 +307,9 @@ def _skill(operations: Sequence[Operation]) -> Handler:
 
 
 def _tools(operations: Sequence[Operation]) -> Handler:
-    return _behind_door(lambda d: answer(Reply(200, text.tool_list(operations))))
+    async def handle(request: web.Request) -> web.StreamResponse:
+        names = request.query.get("names")
+        told = _behind_door(lambda d: answer(Reply(200, text.tool_list(operations, names))))
+        return await told(request)
+
+    return handle

@@ -203,7 +203,7 @@ def order_seen(told: Any) -> OrderSeen | None:
     )
 
 
-def open_orders(told: Sequence[Mapping[str, Any]]) -> tuple[OpenOrder, ...]:
+def open_orders(told: Sequence[Any]) -> tuple[OpenOrder, ...]:
     """Orders that may still trade."""
     return tuple(
         OpenOrder(coin=row["coin"], oid=row["oid"], cloid=row.get("cloid")) for row in told

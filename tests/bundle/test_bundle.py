@@ -59,6 +59,28 @@ def test_the_registry_entry_says_what_the_project_is() -> None:
     assert all(s["isSecret"] and "value" not in s for s in secrets)
 
 
+def linted(folder: Path, entry: dict[str, object]) -> list[dict[str, str]]:
+    """What skillsaw finds in a registry entry, against the released schema that it names and what
+    the registry's publisher asks beyond it.
+    """
+    folder.mkdir()
+    (folder / "server.json").write_text(json.dumps(entry))
+    command = [sys.executable, "-m", "skillsaw", "lint", "--format", "json", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    told = json.loads(done.stdout)
+    assert told
+    return list(told["violations"])
+
+
+def test_the_registry_entry_keeps_to_the_registry_s_schema(tmp_path: Path) -> None:
+    entry = json.loads((ROOT / "server.json").read_text())
+    assert linted(tmp_path / "ours", entry) == []
+    assert linted(tmp_path / "long", entry | {"description": "d" * 101})
+    assert linted(tmp_path / "latest", entry | {"version": "latest"})
+    (package,) = entry["packages"]
+    assert linted(tmp_path / "kind", entry | {"packages": [package | {"transport": {}}]})
+
+
 @pytest.mark.slow
 def test_the_wheel_runs_from_a_clean_environment(tmp_path: Path) -> None:
     """pip installs the wheel itself; its dependencies are this environment's, as the lock has them."""

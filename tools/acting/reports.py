@@ -4,6 +4,7 @@ dropped.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -11,7 +12,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.ledger.claimed import unproven
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.ledger.payloads import Noted, PaidFee, Reported, Told
 from domain.ledger.written import read, written
 from domain.mandates.mandate import Mandate
@@ -80,7 +81,7 @@ class Warned(Gives):
     """Something to mend, though no rule is broken."""
 
     code: Literal["unproven"]
-    text: str
+    text: str = Field(description="the service's own words")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,28 @@ class RemainingThen(RemainingNow):
 
 
 def _then(told: RemainingNow, at: datetime) -> RemainingThen:
-    return RemainingThen(value=told.value, binding=told.binding, retry_at=told.retry_at, as_of=at)
+    return RemainingThen(
+        value=told.value,
+        binding=told.binding,
+        blocked_by=told.blocked_by,
+        retry_at=told.retry_at,
+        as_of=at,
+    )
+
+
+class WhereProven(Gives):
+    """Where to see that the chain tells of what was reported."""
+
+    text: str = Field(description="the service's own words")
+    tool: Literal["mandate_limits"]
+    route: Literal["GET /wallet/mandates/{public_id}/limits"]
+
+
+PROVEN_LATER: Final = {
+    "text": "A claim until the chain's own row is in; then pending_claims no longer counts it.",
+    "tool": "mandate_limits",
+    "route": "GET /wallet/mandates/{public_id}/limits",
+}
 
 
 class EventOut(Gives):
@@ -99,6 +121,11 @@ class EventOut(Gives):
 
     event: LedgerRow
     violation: bool
+    confirmed: bool | None = Field(
+        description="whether the chain's own row of this action was in when it was reported; null "
+        "where no chain tells of it (fee, resolve, note, venue and paid host)"
+    )
+    proof: WhereProven | None = Field(description="where to see it proven; null once it is")
     warnings: list[Warned]
     remaining: RemainingThen = Field(
         description="what limits.remaining was at as_of: a repeat of this answer repeats it too"
@@ -194,13 +221,23 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     )
     if event is None:
         raise LookupError("an agent's row is never a duplicate log")
+    confirmed = _confirmed(kind, said, same)
     body = {
         "event": ledger_row(event),
         "violation": bool(broken),
+        "confirmed": confirmed,
+        "proof": PROVEN_LATER if confirmed is False else None,
         "warnings": [UNPROVEN] if unproven(event) else [],
         "remaining": _then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
     }
     return Reply(202 if broken else 201, body)
+
+
+def _confirmed(kind: Kind, said: Spoken, same: Sequence[Event]) -> bool | None:
+    acts = kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
+    if not acts or (isinstance(said, Reported) and said.notional):
+        return None
+    return any(row.reported_by is Reporter.CHAIN for row in same)
 
 
 def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:

@@ -24,7 +24,7 @@ class PlanStep(Gives):
 
     n: int
     step: Literal["stop", "unwind", "settle", "withdraw"]
-    text: str
+    text: str = Field(description="the service's own words")
     call: Call | None
     decoded: ExplainedCall | None = None
     simulation: Simulated | None = Field(

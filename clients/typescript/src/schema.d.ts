@@ -2235,6 +2235,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The accepted mandate; its clauses stand in the mandate read, where they were read before. */
+        Accepted: {
+            public_id: string;
+            mandate: components["schemas"]["MandateAttributes"];
+            exposure: components["schemas"]["Exposure"];
+        };
         /** @description A page of activity. */
         ActivityPage: {
             items: (components["schemas"]["EventActivity"] | components["schemas"]["BalanceActivity"])[];
@@ -2281,6 +2287,7 @@ export interface components {
         /** @description An agent with its keys; the name is its owner's. */
         AgentTold: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             address: string | null;
             /** Format: date-time */
@@ -2425,6 +2432,7 @@ export interface components {
             /** @enum {string} */
             term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
             value: string | number | components["schemas"]["FeeValue"] | (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[] | null;
+            /** @description the service's own words */
             why: string;
         };
         /** @description Where an action went that no entry allows. */
@@ -2432,6 +2440,7 @@ export interface components {
             market?: string | null;
             address?: string | null;
             selector?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
         };
         /** @description A balance change and its cause; `delta` in units of the asset. */
@@ -2465,6 +2474,7 @@ export interface components {
         BestWay: {
             /** @constant */
             way: "deposit";
+            /** @description the service's own words */
             text: string;
             sync_call: components["schemas"]["Call"];
             decoded: components["schemas"]["ExplainedCall"];
@@ -2497,6 +2507,7 @@ export interface components {
         /** @description A paper book. Every figure is an estimate: nobody traded. */
         BookOut: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2539,6 +2550,7 @@ export interface components {
         /** @description A paper book with its positions, its newest orders and its equity at its newest entries. */
         BookWhole: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2696,9 +2708,11 @@ export interface components {
         /** @description What stands above the clauses: who, how much, until when. */
         CardHeader: {
             title: string;
+            /** @description the owner's own words */
             purpose: string;
             budget_usdc: components["schemas"]["Usdc"];
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             agent_name: string | null;
             chain_id: number;
             horizon_days: number;
@@ -2835,6 +2849,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
         };
@@ -2912,6 +2927,7 @@ export interface components {
             target: string;
             selector: string;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             call: components["schemas"]["ExplainedCall"];
             /** @description what the call pulls from the vault, where decoding shows it */
@@ -2956,6 +2972,7 @@ export interface components {
          */
         DepositRoute: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             from: components["schemas"]["RouteEnd"];
             to: components["schemas"]["RouteEnd"];
@@ -2979,6 +2996,7 @@ export interface components {
         Disclosure: {
             /** @enum {string} */
             code: "net_of_fees" | "past_results" | "estimates" | "off_switch";
+            /** @description the service's own words */
             text: string;
         };
         /** @description It is done. */
@@ -3055,6 +3073,7 @@ export interface components {
          *     name.
          */
         EnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -3075,6 +3094,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -3084,6 +3104,7 @@ export interface components {
         EnforcedPaidRead: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
             /** @enum {string} */
             enforced_by: "Contract" | "Service guard" | "Venue";
@@ -3101,6 +3122,7 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -3120,6 +3142,10 @@ export interface components {
         EventOut: {
             event: components["schemas"]["LedgerRow"];
             violation: boolean;
+            /** @description whether the chain's own row of this action was in when it was reported; null where no chain tells of it (fee, resolve, note, venue and paid host) */
+            confirmed: boolean | null;
+            /** @description where to see it proven; null once it is */
+            proof: components["schemas"]["WhereProven"] | null;
             warnings: components["schemas"]["Warned"][];
             /** @description what limits.remaining was at as_of: a repeat of this answer repeats it too */
             remaining: components["schemas"]["RemainingThen"];
@@ -3157,6 +3183,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -3498,6 +3525,7 @@ export interface components {
         };
         /** @description The same for the keeper key, whose address the signer gives. */
         KeeperEnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -3551,6 +3579,7 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
             changed_by: string;
+            /** @description the operator's own words */
             why: string | null;
         };
         /** @description Changes of who may trade live, and of how much; newest first. */
@@ -3597,6 +3626,7 @@ export interface components {
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled" | "ended";
             paused: boolean;
             limits: components["schemas"]["LimitsNow"];
+            pending_claims: components["schemas"]["PendingClaims"];
             as_of_block: number | null;
             /** Format: date-time */
             as_of: string;
@@ -3752,6 +3782,7 @@ export interface components {
             result: components["schemas"]["Result"];
             fees: components["schemas"]["FeesPaid"];
             public_id: string;
+            /** @description the owner's own words */
             purpose: string;
             status: string;
         };
@@ -3770,6 +3801,7 @@ export interface components {
         /** @description One market as it is shown (contract 8). */
         MarketTold: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             /** @enum {string} */
             status: "live" | "paper" | "planned";
@@ -3798,7 +3830,10 @@ export interface components {
             idempotentHint: boolean;
             openWorldHint: boolean;
             route: string | null;
-            inputSchema: Record<string, never>;
+            /** @description their names; ? at the end of one that may be left out */
+            arguments: string[];
+            /** @description given for the tools that `names` names */
+            inputSchema?: Record<string, never>;
         };
         McpTools: {
             tools: components["schemas"]["McpTool"][];
@@ -3806,6 +3841,7 @@ export interface components {
         /** @description Who calls; `agents` for an owner, `policy` for an agent. */
         Me: {
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             name: string | null;
             owner: components["schemas"]["OwnerTold"] | null;
             address: string | null;
@@ -3918,6 +3954,7 @@ export interface components {
         };
         /** @description A part of a position as its agent names it, in the agent's own figures. */
         OpenPart: {
+            /** @description as the agent told it */
             id: string;
             cost_est: components["schemas"]["Usdc"];
             mark_est: components["schemas"]["Usdc"] | null;
@@ -4047,11 +4084,12 @@ export interface components {
             refusal: components["schemas"]["RefusalShown"] | null;
             /** @description true for paper: nobody traded */
             est: boolean;
-            /** @description words of whoever prepared it */
+            /** @description own words of whoever prepared it */
             why: string | null;
         };
         /** @description What can be done next with it. */
         OrderStep: {
+            /** @description the service's own words */
             text: string;
             tool?: string | null;
             route?: string | null;
@@ -4116,17 +4154,21 @@ export interface components {
         };
         /** @description Hosts of paid reads; any where none is named. */
         PaidHosts: {
+            /** @description of the service's own markets file */
             hosts: string[];
         };
         /** @description Paid reads; of any host where none is named. */
         PaidReadTarget: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
         };
         /** @description What was read, as far as the report says. */
         PaidReference: {
+            /** @description as the agent told it */
             resource: string | null;
+            /** @description as the agent told it */
             fee_kind: string | null;
             tx_hash: string | null;
         };
@@ -4142,9 +4184,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -4215,6 +4260,7 @@ export interface components {
             n: number;
             /** @enum {string} */
             step: "stop" | "unwind" | "settle" | "withdraw";
+            /** @description the service's own words */
             text: string;
             call: components["schemas"]["Call"] | null;
             decoded?: components["schemas"]["ExplainedCall"] | null;
@@ -4502,7 +4548,7 @@ export interface components {
         };
         Refusal: {
             /** @enum {string} */
-            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "storage_unavailable" | "target_not_allowed" | "terms_changed" | "terms_expired" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "wallet_invalid_order" | "wallet_limit_raise" | "wallet_live_off" | "wallet_mode_changed" | "wallet_no_position" | "wallet_not_allowlisted" | "wallet_not_ready" | "wallet_outcome_unknown" | "wallet_over_cap" | "wallet_rate_limited" | "wallet_signature_invalid" | "wallet_venue_rejected" | "wallet_venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
+            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "storage_unavailable" | "target_not_allowed" | "terms_changed" | "terms_expired" | "tx_pending" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "wallet_invalid_order" | "wallet_limit_raise" | "wallet_live_off" | "wallet_mode_changed" | "wallet_no_position" | "wallet_not_allowlisted" | "wallet_not_ready" | "wallet_outcome_unknown" | "wallet_over_cap" | "wallet_rate_limited" | "wallet_signature_invalid" | "wallet_venue_rejected" | "wallet_venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
             reason: string;
             retry_safe: boolean;
             /** @enum {string} */
@@ -4547,6 +4593,7 @@ export interface components {
         /** @description The agent; its key is shown once. */
         Registered: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             key: string;
             key_id: string;
@@ -4590,23 +4637,27 @@ export interface components {
         /** @description The key that was approved; None for a revocation. */
         RelayedAgent: {
             address: string;
+            /** @description the service's own name for the key */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
         };
         /**
          * @description The largest single action possible now, the clause that binds, and when time alone lifts it
-         *     (null where time lifts nothing).
+         *     (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+         *     `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
          */
         RemainingNow: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
         };
         /** @description What remained at `as_of`. */
         RemainingThen: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
             /** Format: date-time */
             as_of: string;
@@ -4637,6 +4688,7 @@ export interface components {
          *     stands for.
          */
         RevertTold: {
+            /** @description the contract's own name for the error */
             name: string;
             /** @description the error's own arguments, by name */
             args: {
@@ -4667,6 +4719,7 @@ export interface components {
         Rule: {
             code: string;
             clause: number;
+            /** @description the service's own words */
             text: string;
             ok: boolean;
         };
@@ -4683,6 +4736,7 @@ export interface components {
             net_30d_usdc: components["schemas"]["Usdc"];
             net_since_usdc: components["schemas"]["Usdc"];
             fees_usdc: components["schemas"]["Usdc"];
+            /** @description the service's own words */
             note: string;
         };
         /** @description One line of a chart: (UTC day, USDC), oldest first, a point a day. */
@@ -4767,6 +4821,7 @@ export interface components {
          *     `args` are the log's arguments by their Solidity names, amounts in base units.
          */
         StagedLog: {
+            /** @description the contract's own name for the log */
             name: string;
             address: string;
             mandate: string | null;
@@ -4840,7 +4895,9 @@ export interface components {
             tx_hash: string | null;
             /** @description the agent's own words */
             why: string | null;
+            /** @description own words of whoever reported the row */
             note: string | null;
+            /** @description what was read, as the agent told it */
             resource: string | null;
             target: components["schemas"]["StepTarget"];
             allowed_by: number[];
@@ -4853,6 +4910,7 @@ export interface components {
         StepOut: {
             /** @enum {string} */
             step: "link" | "enable" | "verify" | "renew" | "fund" | "builder_fee";
+            /** @description the service's own words */
             text: string;
             route: string | null;
         };
@@ -4869,6 +4927,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             mark?: components["schemas"]["Usdc"] | null;
             position?: components["schemas"]["ToldPosition"] | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
@@ -4904,6 +4963,7 @@ export interface components {
         };
         /** @description A switch; `source` says whether it was set, or is the setting's default. */
         SwitchOut: {
+            /** @description the service's own name for it */
             name: string;
             value: string;
             /** @enum {string} */
@@ -4976,9 +5036,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -5003,14 +5066,18 @@ export interface components {
         };
         /** @description The agent's name for a part of a position. */
         ToldPosition: {
+            /** @description as the agent told it */
             id?: string | null;
+            /** @description as the agent told it */
             market?: string | null;
+            /** @description as the agent told it */
             side?: string | null;
             /** @description the agent's own words */
             label?: string | null;
         };
         /** @description Where the agent says that an action went. */
         ToldTarget: {
+            /** @description as the agent told it */
             market?: string | null;
             address?: string | null;
             selector?: string | null;
@@ -5036,6 +5103,7 @@ export interface components {
             reported_at: string;
             confirmed_at: string | null;
             status: string;
+            /** @description the operator's own words */
             override_reason: string | null;
         };
         /** @description EIP-712 typed data, as a wallet takes it. */
@@ -5077,6 +5145,7 @@ export interface components {
         };
         /** @description A field of an EIP-712 type. */
         TypedField: {
+            /** @description the service's own name for it */
             name: string;
             type: string;
         };
@@ -5091,6 +5160,7 @@ export interface components {
         UnclearOut: {
             /** @description the clause's own words: the writer's, nobody has checked them */
             text: string;
+            /** @description the service's own words */
             why: string;
             could_be: components["schemas"]["CouldBeOut"][];
         };
@@ -5112,6 +5182,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -5220,6 +5291,7 @@ export interface components {
         /** @description An agent key, as the venue named it last. */
         VenueKeyOut: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -5237,6 +5309,7 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
         };
@@ -5258,6 +5331,7 @@ export interface components {
         /** @description The key as the venue names it. */
         VerifiedAgent: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -5278,6 +5352,7 @@ export interface components {
         Warned: {
             /** @constant */
             code: "unproven";
+            /** @description the service's own words */
             text: string;
         };
         /** @description A broken rule, or an attempt that was refused; `reason` stands at attempts only. */
@@ -5298,6 +5373,15 @@ export interface components {
             until: string;
             /** @constant */
             zone: "UTC";
+        };
+        /** @description Where to see that the chain tells of what was reported. */
+        WhereProven: {
+            /** @description the service's own words */
+            text: string;
+            /** @constant */
+            tool: "mandate_limits";
+            /** @constant */
+            route: "GET /wallet/mandates/{public_id}/limits";
         };
         /** @description The vault's cash and the sum of its probes at one block. */
         WholeMark: {
@@ -7461,7 +7545,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7709,7 +7793,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -7805,7 +7889,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -8197,7 +8281,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -8293,7 +8377,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description the agent's id; `me`, the default: the agent that calls */
                 agent_id: string;
             };
             cookie?: never;
@@ -8600,6 +8684,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9479,6 +9574,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11523,7 +11629,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MandateOut"];
+                    "application/json": components["schemas"]["Accepted"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -11824,6 +11930,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13743,6 +13860,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -18028,7 +18156,10 @@ export interface operations {
     };
     mcp_tools: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description comma list of tools; default: all */
+                names?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -18043,6 +18174,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["McpTools"];
+                };
+            };
+            /** @description Refused: invalid_request */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
                 };
             };
             /** @description Refused: door_off */
