@@ -65,7 +65,8 @@ PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
 """The derivation behind each key of the mandate read."""
 
 OF_TERMS: Final = frozenset({"mandate", "clauses", "card_header", "card_footer"})
-"""Those that look at the mandate and the switches alone, so that they change with these only."""
+"""Those that look at the mandate, the switches and the keeper's key alone, so that they change with
+these only."""
 
 
 def summary(case: Case) -> MandateSummary:
