@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
@@ -174,6 +174,7 @@ class Settings(BaseSettings):
     throttle_close_reserve: int = Field(default=0, ge=0, le=60)
     paper_latency_ms: int = Field(default=400, ge=0, le=10_000)
     paper_depth_share: Decimal = Field(default=Decimal("0.5"), gt=0, le=1, decimal_places=4)
+    keeper_scope: Literal["listed", "all"] = "listed"
     signer_socket: Path | None = None
     signer_keys: Path | None = None
     signer_seal_file: Path | None = None
@@ -327,6 +328,7 @@ class Settings(BaseSettings):
             throttle_close_reserve=self.throttle_close_reserve,
             paper_latency_ms=self.paper_latency_ms,
             paper_depth_share=self.paper_depth_share,
+            keeper_scope=self.keeper_scope,
         )
 
     def venue_urls(self) -> Mapping[Network, str]:

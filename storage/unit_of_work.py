@@ -20,6 +20,7 @@ from storage.rows.sums import Sums
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers
 from storage.rows.venue import VenueAccounts
+from storage.rows.venue_keeping import VenueKeeping
 from storage.rows.webhooks import Webhooks
 from storage.rows.work import Idempotency, SwitchRows, Work
 from storage.sql import Sql
@@ -155,3 +156,8 @@ class UnitOfWork:
     def webhooks(self) -> Webhooks:
         """Webhooks of owners, and what is told to them."""
         return Webhooks(self.sql)
+
+    @cached_property
+    def venue_keeping(self) -> VenueKeeping:
+        """How the keeper stands with mandates at the venue."""
+        return VenueKeeping(self.sql)

@@ -35,7 +35,8 @@ class Books:
     """A mandate's ledger after row `seq`.
 
     Shapes: `violations` counts broken rules by code; `breaches` are the newest, newest first;
-    `record_stop` is when the owner stopped the record; `bad` says that a stored value was unusable.
+    `record_stop` is when the owner, or the keeper at the stop line, stopped the record; `bad` says
+    that a stored value was unusable.
     """
 
     seq: int = 0
@@ -82,7 +83,7 @@ def after(books: Books, event: Event, pair: Event | None = None, past: Past | No
         day = day_of(event.created_at)
         count = books.refusals_count + 1 if books.refusals_day == day else 1
         books = replace(books, refusals_day=day, refusals_count=count)
-    if isinstance(what, Stopped) and event.reported_by is Reporter.OWNER:
+    if isinstance(what, Stopped) and event.reported_by in (Reporter.OWNER, Reporter.KEEPER):
         books = replace(books, record_stop=event.occurred_at)
     return books
 

@@ -96,7 +96,8 @@ class AgentPaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """No more actions; `record_only` says that the owner stopped the record, not the vault."""
+    """No more actions; `record_only` says that the record was stopped, by the owner or at the stop
+    line by the keeper, and not the vault."""
 
     reason: str | None = None
     by: str | None = None

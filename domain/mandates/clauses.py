@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal
 
 from domain.mandates.mandate import ClauseKey, Mandate
@@ -357,9 +357,13 @@ CLAUSES: Final[tuple[Callable[[Mandate, Switches], Clause], ...]] = (
 )
 
 
-def clauses(mandate: Mandate, switches: Switches) -> tuple[Clause, ...]:
-    """The ten clauses in their order (spec 2.3)."""
-    return tuple(clause(mandate, switches) for clause in CLAUSES)
+def clauses(m: Mandate, switches: Switches, *, keeper_key: bool = False) -> tuple[Clause, ...]:
+    """The ten clauses in their order (spec 2.3); 7 waits for the key where the venue is named."""
+    told = tuple(clause(m, switches) for clause in CLAUSES)
+    if keeper_key or not m.closes_at_venue:
+        return told
+    at_stop = ClauseKey.AT_STOP
+    return tuple(replace(c, status="stored_pending") if c.n == at_stop else c for c in told)
 
 
 def card_header(mandate: Mandate) -> CardHeader:

@@ -24,6 +24,7 @@ class Case:
     Shapes: `state` are its two books; `events` are the newest rows, newest first; `chain` is the
     vault at one block, None where it was not read; `provisional` are chain logs that are not deep
     enough to be ledger rows. `policy` is the agent's, None where unset.
+    `keeper_key`: the owner approved a key that closes at the venue.
     """
 
     mandate: Mandate
@@ -39,6 +40,7 @@ class Case:
     provisional: tuple[StagedLog, ...] = ()
     terms_status: TermsStatus | None = None
     first_events: tuple[Event, ...] = field(default=())
+    keeper_key: bool = False
 
     @property
     def measured(self) -> Measured:

@@ -241,6 +241,15 @@ class OrderSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenOrder:
+    """One order of an account that may still trade; `cloid` is None where it was sent without."""
+
+    coin: str
+    oid: int
+    cloid: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VenueFill:
     """One fill of an account. Units: fee and result in USDC; `fee` includes the builder's."""
 

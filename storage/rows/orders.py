@@ -23,6 +23,7 @@ from domain.trading.orders import (
     SeenAtVenue,
     Status,
 )
+from domain.trading.venue import Network
 from storage.sql import (
     Row,
     Sql,
@@ -199,6 +200,16 @@ class Orders:
             mode=mode,
         )
         return Usdc(int(row["n"])) if row else Usdc(0)
+
+    def live_of_mandate(self, mandate_id: str, network: Network) -> list[Order]:
+        """Every live order on one network that cites a mandate, oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM orders WHERE mandate_id = :mandate AND mode = 'live' "
+            "AND network = :network ORDER BY created_at, order_id",
+            mandate=mandate_id,
+            network=network,
+        )
+        return self._orders(rows)
 
     def open_of_agent(self, agent_id: str) -> Usdc:
         """The notional of an agent's live orders that are not done."""

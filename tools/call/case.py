@@ -16,6 +16,8 @@ from domain.refusals import Refused
 from domain.rules.case import Case
 from domain.rules.standing import as_read
 from domain.times import moment_of
+from domain.trading.modes import live_network
+from domain.trading.own import usable
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek
 from tools.call.operation import Ask, Caller, Deps
@@ -206,4 +208,16 @@ def load_case(
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
         provisional=staged,
         terms_status=terms_status(m, chain_if_named_here(ask, m), facts),
+        keeper_key=keeper_key(uow, ask, m),
     )
+
+
+def keeper_key(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> bool:
+    """Whether the mandate's owner approved a key that closes at the venue; asked only where that
+    matters.
+    """
+    if not m.closes_at_venue:
+        return False
+    link = uow.venue.link_of(m.owner_id, live_network(ask.switches))
+    key = uow.venue.key_in_use(link.link_id, "keeper") if link is not None else None
+    return usable(key, None, ask.now)

@@ -279,7 +279,7 @@ async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, 
         await _carried(deps, venue, order, signature)
     found = await again(deps, order)
     if found.status == "executing":
-        found = await _ended(deps, found, End(happening="lose", verified=False))
+        found = await ended(deps, found, End(happening="lose", verified=False))
     return found
 
 
@@ -293,21 +293,21 @@ async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[st
     except Refused as refused:
         why, soon = why_silent(refused), deps.clock.now() + timedelta(seconds=2)
         nothing = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
-        await _ended(deps, order, End(happening="refuse", refusal=nothing, whole=True))
+        await ended(deps, order, End(happening="refuse", refusal=nothing, whole=True))
         raise Refused(nothing) from None
-    ended = await _ended(deps, order, end_of(placed))
+    done = await ended(deps, order, end_of(placed))
     if placed.outcome == "filled":
-        await fees_of(deps, ended)
-    while ended.status == "unknown":
+        await fees_of(deps, done)
+    while done.status == "unknown":
         try:
-            ended = await look(deps, ended)
+            done = await look(deps, done)
         except Refused as refused:
-            log.info("order %s: %s", ended.order_id, refused.refusal.reason)
-        if ended.status == "unknown":
+            log.info("order %s: %s", done.order_id, refused.refusal.reason)
+        if done.status == "unknown":
             await anyio.sleep(LOOK_AGAIN_S)
 
 
-async def _ended(deps: Deps, order: Order, end: End) -> Order:
+async def ended(deps: Deps, order: Order, end: End) -> Order:
     """Write the end down; where the tick was first, its word stands."""
     now = deps.clock.now()
 
@@ -337,7 +337,7 @@ async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
     try:
         sight = await desk.sight(venue_of(deps, order.network), marked)
     except Refused as refused:
-        await _ended(deps, marked, End(happening="refuse", refusal=refused.refusal, whole=True))
+        await ended(deps, marked, End(happening="refuse", refusal=refused.refusal, whole=True))
         raise
     now = deps.clock.now()
 

@@ -82,11 +82,12 @@ def end_order(uow: UnitOfWork, order: Order, end: End, now: datetime) -> Order:
         tries=0,
     )
     if status in DONE:
-        used = traded(after)
+        # A close counts against no day, and its fees are asked for all the same.
+        known = after.fills_whole or after.filled_size == 0
         after = replace(
-            release(uow, after, used),
+            release(uow, after, traded(after)),
             done_at=now,
-            next_check_at=None if after.fills_whole or not used else asks_again(0, now),
+            next_check_at=None if known else asks_again(0, now),
         )
     else:
         after = replace(after, next_check_at=_next(after, now))
@@ -167,18 +168,18 @@ def end_of(placed: Placed) -> End:
 
 
 # -- asking the venue
-# ------------------------------------------------------------------------------------------------
 
 
-async def look(deps: Deps, order: Order) -> Order:
+async def look(deps: Deps, order: Order, lane: Lane | None = None) -> Order:
     """Ask the venue about an order once, and write down what it says.
 
-    Errors: `venue_unavailable`; then the order is as it was.
+    `lane`: who asks, where that is not the order's own lane. Errors: `venue_unavailable`; then the
+    order is as it was.
     """
     venue = venue_of(deps, order.network)
     wallet = order.wallet or ""
-    seen = await venue.order_seen(wallet, order.action.cloid, lane=_lane(order))
-    end = None if seen is None else await _end_seen(venue, order, seen)
+    seen = await venue.order_seen(wallet, order.action.cloid, lane=lane or _lane(order))
+    end = None if seen is None else await _end_seen(venue, order, seen, lane or _lane(order))
     now = deps.clock.now()
     return await deps.store.write(lambda uow: _learned(uow, order, seen, end, now))
 
@@ -187,7 +188,7 @@ def _lane(order: Order) -> Lane:
     return "close" if order.closing else "house"
 
 
-async def _end_seen(venue: Venue, order: Order, seen: OrderSeen) -> End | None:
+async def _end_seen(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> End | None:
     """What the venue's word for an order comes to; None where that is no news, or not known."""
     if seen.seen_as == "unknown":
         return None
@@ -202,7 +203,7 @@ async def _end_seen(venue: Venue, order: Order, seen: OrderSeen) -> End | None:
         happening = "refuse"
         refused = rejected(VenueSaid(words=seen.status, kind=_kind(seen.status)))
         filled = Decimal(0)
-    fills = await _fills(venue, order, seen.oid) if filled is None or filled > 0 else ()
+    fills = () if filled == 0 else await _fills(venue, order, seen.oid, lane)
     if fills:
         filled = None
     whole = bool(fills) or filled == 0
@@ -231,11 +232,11 @@ def _kind(status: str) -> str:
     return known.get(status, "oi_cap" if "OpenInterest" in status else "other")
 
 
-async def _fills(venue: Venue, order: Order, oid: int) -> tuple[OrderFill, ...]:
+async def _fills(venue: Venue, order: Order, oid: int, lane: Lane) -> tuple[OrderFill, ...]:
     """The order's fills, none where the venue does not tell them now."""
     since = (order.sent_at or order.created_at) - _BEFORE
     try:
-        rows = await venue.fills(order.wallet or "", since, lane=_lane(order))
+        rows = await venue.fills(order.wallet or "", since, lane=lane)
     except Refused:
         return ()
     return tuple(_fill(row) for row in rows if row.oid == oid)
@@ -310,7 +311,8 @@ async def fees_of(deps: Deps, order: Order) -> Order:
     """Read the fills of an order that is done and whose fees nobody has said yet."""
     if order.seen is None or order.seen.oid is None:
         return order
-    fills = await _fills(venue_of(deps, order.network), order, order.seen.oid)
+    # Nothing waits for the fees of an order that is done: they take nothing of the reserve.
+    fills = await _fills(venue_of(deps, order.network), order, order.seen.oid, "house")
     now = deps.clock.now()
 
     def work(uow: UnitOfWork) -> Order:
@@ -337,7 +339,6 @@ async def fees_of(deps: Deps, order: Order) -> Order:
 
 
 # -- by itself
-# ------------------------------------------------------------------------------------------------
 
 
 async def settle_due(deps: Deps) -> int:
