@@ -1,10 +1,5 @@
-"""The whole schema: every module that declares tables, and what they declared."""
+"""The whole schema: what every module that declares tables declared."""
 
-from __future__ import annotations
-
-from typing import Final
-
-from storage import tables, trading_tables
+from storage import tables as tables
+from storage import trading_tables as trading_tables
 from storage.columns import metadata as metadata
-
-DECLARED_IN: Final = (tables, trading_tables)
