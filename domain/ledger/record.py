@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC
 from typing import Any, Final
 
+from domain.ledger import venue_book
 from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.venue_book import VenueBook
 from domain.money import Usdc
 from domain.refusals import Refused
 from domain.wire import JsonObject
@@ -35,6 +37,8 @@ class Day:
     Shapes: `start` and `worth` are the measured worth at its begin and its end; `stood` and `held`
     what was in positions then, `most` the most that a result of the day is over. `calls` are the
     executed ones, `trades` those that moved money. The `claimed_*` figures are the agent's.
+    `venue` are live orders at the venue, by network: what was realized less fees, how many filled
+    first on this day, and their volume; no part of the other figures.
     """
 
     day: str
@@ -51,6 +55,7 @@ class Day:
     held: int = 0
     most: int = 0
     calls: int = 0
+    venue: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def net(self) -> int:
@@ -94,6 +99,7 @@ class Record:
     outflow: int = 0
     most: int = 0
     last: int = 0
+    venue: VenueBook = venue_book.EMPTY
 
     @property
     def worth(self) -> int:
@@ -102,13 +108,15 @@ class Record:
 
     def as_json(self) -> dict[str, object]:
         """An exact JSON form; the day is a row of its own."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "day"}
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "day"}
+        return told | {"venue": venue_book.to_json(self.venue)}
 
     @classmethod
     def from_json(cls, told: JsonObject, day: Day) -> Record:
         """Read `as_json`'s form back, with the day it stands in."""
         waiting = told["waiting"]
-        return cls(**{**told, "waiting": None if waiting is None else tuple(waiting), "day": day})
+        values = {**told, "waiting": None if waiting is None else tuple(waiting), "day": day}
+        return cls(**(values | {"venue": venue_book.from_json(told.get("venue"))}))
 
 
 EMPTY: Final = Record()
@@ -135,7 +143,7 @@ def after(record: Record, event: Event) -> Record:
     """
     r = _on_day(replace(record, seq=event.seq), event.created_at.astimezone(UTC).date().isoformat())
     if event.reported_by in HOUSE:
-        r = _caught_up(_measured(r, event))
+        r = _caught_up(_measured(_at_venue(r, event), event))
         return _today(r, worth=r.worth, held=r.positions)
     return _claimed(r, event) if event.reported_by is Reporter.AGENT else r
 
@@ -143,8 +151,8 @@ def after(record: Record, event: Event) -> Record:
 def _on_day(r: Record, day: str) -> Record:
     if r.day is not None and r.day.day >= day:
         return r
-    at_work = {"stood": r.positions, "held": r.positions, "most": r.positions}
-    return replace(r, day=Day(day, r.worth, r.worth, **at_work))
+    p = r.positions
+    return replace(r, day=Day(day, r.worth, r.worth, stood=p, held=p, most=p))
 
 
 def _today(r: Record, **changes: Any) -> Record:
@@ -154,6 +162,22 @@ def _today(r: Record, **changes: Any) -> Record:
 def _add(r: Record, **more: int) -> Record:
     """Add to the day's sums."""
     return r if r.day is None else _today(r, **{n: getattr(r.day, n) + v for n, v in more.items()})
+
+
+def _at_venue(r: Record, event: Event) -> Record:
+    """The record after a fill at the venue: the day's own figures of its network."""
+    book = venue_book.after(r.venue, event)
+    network = book.newest
+    if book is r.venue or network is None:
+        return r
+    was, now = r.venue.of(network), book.of(network)
+    r = replace(r, venue=book)
+    if r.day is None:
+        return r
+    more = (now.net - was.net, now.orders - was.orders, now.volume - was.volume)
+    before = r.day.venue.get(network, (0, 0, 0))
+    added = [a + b for a, b in zip(before, more, strict=True)]
+    return _today(r, venue={**r.day.venue, network: added})
 
 
 def _claimed(r: Record, event: Event) -> Record:

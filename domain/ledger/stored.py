@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Final, TypeVar
 
 from domain.ledger.kinds import Kind
@@ -32,6 +34,7 @@ from domain.ledger.payloads import (
     Told,
     Unusable,
     Unwound,
+    VenueFilled,
     Violation,
     Withdrawn,
 )
@@ -74,6 +77,9 @@ def read(kind: Kind, stored: object) -> Told:
         unusable=tuple(Unusable(path) for path in bad),
     )
 
+
+# What the venue writes: plain, with its own decimals; a fee may be negative.
+_FIGURE: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 S = TypeVar("S", Reported, PaidFee, Noted)
 
@@ -130,6 +136,13 @@ class _Stored:
     def sum(self, name: str) -> Usdc:
         amount = self.money(name)
         return ZERO if amount is None else amount
+
+    def figure(self, name: str) -> Decimal:
+        value = self.values.get(name)
+        if isinstance(value, str) and _FIGURE.fullmatch(value):
+            return Decimal(value)
+        self._unusable(name)
+        return Decimal(0)
 
     def at(self, name: str) -> datetime | None:
         value = self.text(name)
@@ -243,6 +256,25 @@ def _claim(s: _Stored, told: _Stored) -> Payload:
     return ClaimEnded(event_id=told.text("event_id") or "", outcome=outcome)
 
 
+def _venue(s: _Stored, told: _Stored) -> VenueFilled:
+    return VenueFilled(
+        venue=told.text("venue") or "",
+        network=told.text("network") or "",
+        order_id=told.text("order_id") or "",
+        product=told.text("product") or "",
+        is_buy=told.text("side") == "buy",
+        px=told.figure("px"),
+        size=told.figure("size"),
+        fee=told.figure("fee"),
+        builder_fee=told.figure("builder_fee"),
+        first=told.flag("first"),
+        reduce_only=told.flag("reduce_only"),
+        tid=told.number("tid"),
+        oid=told.number("oid"),
+        at=told.at("at"),
+    )
+
+
 def _approval(s: _Stored, told: _Stored) -> ApprovalTold:
     return ApprovalTold(
         approval_id=told.text("approval_id"),
@@ -303,6 +335,7 @@ _BLOCKS: Final[Mapping[str, Callable[[_Stored, _Stored], Payload]]] = {
     "settled": _settled,
     "marked": _marked,
     "control": _control,
+    "venue": _venue,
 }
 _BY_KIND: Final[Mapping[Kind, Callable[[_Stored], Payload]]] = {
     Kind.DEPOSIT: lambda s: Deposited(sender=s.text("from")),

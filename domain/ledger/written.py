@@ -26,6 +26,7 @@ from domain.ledger.payloads import (
     Stopped,
     Told,
     Unwound,
+    VenueFilled,
     Violation,
     Withdrawn,
 )  # fmt: skip
@@ -112,6 +113,15 @@ def _reverses(what: Reverses) -> dict[str, object]:
     return {"reverses": told} | _there(text=what.text)
 
 
+def _venue(what: VenueFilled) -> dict[str, object]:
+    told = _there(venue=what.venue, network=what.network, order_id=what.order_id)
+    told |= {"product": what.product, "side": "buy" if what.is_buy else "sell"}
+    told |= {n: format(getattr(what, n), "f") for n in ("px", "size", "fee", "builder_fee")}
+    told |= _there(first=what.first or None, reduce_only=what.reduce_only or None)
+    at = None if what.at is None else timestamp(what.at)
+    return {"venue": told | _there(tid=what.tid, oid=what.oid, at=at)}
+
+
 def _approval(what: ApprovalTold) -> dict[str, object]:
     told: dict[str, object] = {"approval_id": what.approval_id, "status": what.status, "clause": 6}
     told |= _there(reason=what.reason)
@@ -145,6 +155,7 @@ _WRITERS: Final[Mapping[type, Callable[[Any], dict[str, object]]]] = {
     Marked: _marked,
     Reverses: _reverses,
     ClaimEnded: lambda w: {"claim": {"event_id": w.event_id, "outcome": w.outcome}},
+    VenueFilled: _venue,
     Signed: lambda w: _there(digest=w.digest, signer_type=w.signer_type),
     ApprovalTold: _approval,
     RefusedAttempt: _refusal,

@@ -28,6 +28,7 @@ from domain.ledger.payloads import (
     Stopped,
     Told,
     Unwound,
+    VenueFilled,
     Violation,
     Withdrawn,
 )
@@ -49,6 +50,7 @@ from domain.reads.shapes import (
     ToldPosition,
     ToldTarget,
     UnwoundCall,
+    VenueTrade,
     WholeMark,
 )
 
@@ -158,6 +160,26 @@ def approval(what: ApprovalTold) -> ApprovalDecision:
     return ApprovalDecision(approval_id=what.approval_id, status=what.status, reason=what.reason)
 
 
+def venue(what: VenueFilled) -> VenueTrade:
+    """A fill at the venue."""
+    return VenueTrade(
+        venue=what.venue,
+        network=what.network,
+        order_id=what.order_id,
+        product=what.product,
+        side="buy" if what.is_buy else "sell",
+        px=format(what.px, "f"),
+        size=format(what.size, "f"),
+        fee=format(what.fee, "f"),
+        builder_fee=format(what.builder_fee, "f"),
+        first=True if what.first else None,
+        reduce_only=True if what.reduce_only else None,
+        tid=what.tid,
+        oid=what.oid,
+        at=what.at,
+    )
+
+
 def claim(what: ClaimEnded) -> ClaimOutcome:
     """How a claim ended."""
     return ClaimOutcome(event_id=what.event_id, outcome=what.outcome)
@@ -247,6 +269,7 @@ _TOLD: Final[Mapping[type, Callable[[Any], Payload]]] = {
     Marked: lambda w: Payload(marked=marked(w)),
     Reverses: lambda w: Payload(reverses=_reversed(w), text=w.text),
     ClaimEnded: lambda w: Payload(claim=EndedClaim(event_id=w.event_id, outcome=w.outcome)),
+    VenueFilled: lambda w: Payload(venue=venue(w)),
     Signed: lambda w: Payload(digest=w.digest, signer_type=w.signer_type),
     ApprovalTold: _approval,
     RefusedAttempt: lambda w: Payload(refusal=refusal(w)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,10 +25,21 @@ from domain.ledger.payloads import (
     Signed,
     Stopped,
     Unwound,
+    VenueFilled,
 )
 from domain.mandates.mandate import ClauseKey
 from domain.money import ZERO, Usdc
-from domain.reads.rows import approval, claim, executed, marked, position, refusal, settled, unwound
+from domain.reads.rows import (
+    approval,
+    claim,
+    executed,
+    marked,
+    position,
+    refusal,
+    settled,
+    unwound,
+    venue,
+)
 from domain.reads.shapes import (
     ApprovalDecision,
     ClaimOutcome,
@@ -38,6 +49,7 @@ from domain.reads.shapes import (
     SettledResult,
     ToldPosition,
     UnwoundCall,
+    VenueTrade,
     WholeMark,
 )
 from domain.rules.codes import CLAUSE_OF
@@ -85,6 +97,7 @@ class StepParams:
     refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     claim: ClaimOutcome | None = field(default=None, metadata=LEFT_OUT)
+    venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
     preview: Any = field(default=None, metadata=LEFT_OUT)
     reason: str | None = field(default=None, metadata=LEFT_OUT)
     approval_id: str | None = field(default=None, metadata=LEFT_OUT)
@@ -149,13 +162,17 @@ def _short(text: str | None) -> str | None:
 
 
 def _group(event: Event) -> str:
-    """What ties steps together: the transaction, the approval, else the row itself."""
+    """What ties steps together: the transaction, the approval, the order, else the row itself."""
     what = event.told.what
+    if isinstance(what, VenueFilled):
+        return what.order_id or event.event_id
     approved = what.approval_id if isinstance(what, ApprovalTold) else None
     return event.tx_hash or approved or event.event_id
 
 
 def _target(what: Payload) -> StepTarget:
+    if isinstance(what, VenueFilled):
+        return StepTarget(market=f"{what.venue}:{what.product}")
     if not isinstance(what, Executed | Unwound | Said | ApprovalTold):
         return NOWHERE
     place = what.place
@@ -264,6 +281,8 @@ def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
             return _said(event, what)
         case ClaimEnded():
             return "note", "claim", what.outcome
+        case VenueFilled():
+            return "action", event.kind.value, "done"
     kind, code = STEP_OF.get(type(what), ("note", "note"))
     return kind, code, "done"
 
@@ -278,30 +297,32 @@ def _said(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
     return ("note", "note", "done") if what.mark is None else ("outcome", "mark", "done")
 
 
+def _said_params(what: Said) -> StepParams:
+    return StepParams(
+        mark=what.mark,
+        position=position(what.part),
+        fee_kind=what.fee_kind,
+        preview=what.preview,
+    )
+
+
+# The parts of a row that its step rests on.
+_PARAMS: Final[Mapping[type, Callable[[Any], StepParams]]] = {
+    Reported: _said_params,
+    PaidFee: _said_params,
+    Noted: _said_params,
+    Executed: lambda w: StepParams(executed=executed(w)),
+    Unwound: lambda w: StepParams(unwound=unwound(w)),
+    Settled: lambda w: StepParams(settled=settled(w)),
+    Marked: lambda w: StepParams(marked=marked(w)),
+    RefusedAttempt: lambda w: StepParams(refusal=refusal(w)),
+    ApprovalTold: lambda w: StepParams(approval=approval(w)),
+    Stopped: lambda w: StepParams(reason=w.reason),
+    ClaimEnded: lambda w: StepParams(claim=claim(w)),
+    VenueFilled: lambda w: StepParams(venue=venue(w)),
+}
+
+
 def _params(what: Payload) -> StepParams:
-    """The parts of a row that its step rests on."""
-    match what:
-        case Said():
-            return StepParams(
-                mark=what.mark,
-                position=position(what.part),
-                fee_kind=what.fee_kind,
-                preview=what.preview,
-            )
-        case Executed():
-            return StepParams(executed=executed(what))
-        case Unwound():
-            return StepParams(unwound=unwound(what))
-        case Settled():
-            return StepParams(settled=settled(what))
-        case Marked():
-            return StepParams(marked=marked(what))
-        case RefusedAttempt():
-            return StepParams(refusal=refusal(what))
-        case ApprovalTold():
-            return StepParams(approval=approval(what))
-        case Stopped():
-            return StepParams(reason=what.reason)
-        case ClaimEnded():
-            return StepParams(claim=claim(what))
-    return NOTHING
+    made = _PARAMS.get(type(what))
+    return NOTHING if made is None else made(what)

@@ -98,18 +98,24 @@ class Orders:
             raise LookupError(order.order_id)
         return saved
 
-    def add_fills(self, order_id: str, fills: Sequence[OrderFill]) -> None:
-        """Write fills down; one that is there already stays as it is."""
+    def add_fills(self, order_id: str, fills: Sequence[OrderFill]) -> list[tuple[int, OrderFill]]:
+        """Write fills down; one that is there already stays as it is. Those that were not, with
+        their numbers from 1.
+        """
         row = first(
             self._sql, "SELECT COUNT(*) AS n FROM order_fills WHERE order_id = :id", id=order_id
         )
-        n = int(row["n"]) if row else 0
+        n, new = int(row["n"]) if row else 0, []
         for fill in fills:
-            n += self._sql.run(
+            done = self._sql.run(
                 "INSERT INTO order_fills " + columns(("order_id", "n", "tid", "body"))
                 + " ON CONFLICT DO NOTHING",
                 order_id=order_id, n=n + 1, tid=fill.tid, body=canonical(_fill_body(fill)),
             )  # fmt: skip
+            if done == 1:
+                n += 1
+                new.append((n, fill))
+        return new
 
     # -- what is asked for
 
@@ -188,17 +194,15 @@ class Orders:
             (int(r["created_at"]), order) for r, order in zip(rows, self._orders(rows), strict=True)
         ]
 
-    def counted_of_mandate(self, mandate_id: str, day: str, mode: Mode) -> Usdc:
-        """What a mandate's orders count against its day."""
-        row = first(
-            self._sql,
-            "SELECT COALESCE(SUM(counted_micros), 0) AS n FROM orders "
-            "WHERE mandate_id = :mandate AND counted_day = :day AND mode = :mode",
+    def counted_of_mandate(self, mandate_id: str, day: str) -> dict[Mode, Usdc]:
+        """What a mandate's orders count against its day, by mode."""
+        rows = self._sql.rows(
+            "SELECT mode, SUM(counted_micros) AS n FROM orders "
+            "WHERE mandate_id = :mandate AND counted_day = :day GROUP BY mode",
             mandate=mandate_id,
             day=day,
-            mode=mode,
         )
-        return Usdc(int(row["n"])) if row else Usdc(0)
+        return {row["mode"]: Usdc(int(row["n"])) for row in rows}
 
     def open_of_agent(self, agent_id: str) -> Usdc:
         """The notional of an agent's live orders that are not done."""

@@ -28,6 +28,7 @@ from domain.trading.venue import Book, Lane, Perp, Position
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.call.paper import PaperOutcome, PaperPosition
+from tools.trading.orders.filling import filled_size, keep_fills
 from tools.trading.orders.settling import RESTING_S, End, average, end_order
 from tools.trading.paper.market import (
     Pause,
@@ -219,9 +220,8 @@ class Desk:
         if not met.rests:
             end_order(uow, order, End(happening="fill", fills=all_fills, whole=True), now)
             return
-        if fills:
-            uow.orders.add_fills(order.order_id, fills)
-        size = sum((f.size for f in all_fills), Decimal(0))
+        keep_fills(uow, order, fills, now)
+        size = filled_size(all_fills)
         still = replace(
             order,
             filled_size=size if fills else order.filled_size,
