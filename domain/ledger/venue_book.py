@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Any, Final
+from typing import Final
 
 from domain.ledger.events import Event
 from domain.ledger.kinds import Reporter
@@ -202,7 +202,7 @@ def from_json(told: JsonObject | None) -> VenueBook:
     return VenueBook(accounts=accounts, newest=told["newest"])
 
 
-def _account(told: Any) -> VenueAccount:
+def _account(told: JsonObject) -> VenueAccount:
     held = {
         product: VenuePosition(size=Decimal(size), cost=cost, px=Decimal(px))
         for product, (size, cost, px) in told["positions"].items()
