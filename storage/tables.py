@@ -333,11 +333,12 @@ Table(
     Column("order_id", Text, primary_key=True), _need("owner_id", Text), _may("agent_id", Text), _need("mode", Text),
     _need("network", Text), _need("status", Text), _need("version", BIG), _need("cloid", Text), _may("mandate_id", Text),
     _need("counted_micros", BIG), _may("counted_day", Text), _may("confirm_hash", Text), _need("created_at", BIG),
-    _need("expires_at", BIG), _may("next_check_at", BIG), _need("body", Text),
+    _need("expires_at", BIG), _may("next_check_at", BIG), _need("body", Text), _may("book", Text),
     UniqueConstraint("cloid", name="one_order_a_cloid"), UniqueConstraint("confirm_hash", name="one_order_a_confirm"),
     Index("orders_owner", "owner_id", "status", "created_at"), Index("orders_agent", "agent_id", "status"),
     Index("orders_mandate", "mandate_id", "counted_day"), Index("orders_ends", "status", "expires_at"),
     Index("orders_to_ask", "next_check_at", **_WHILE_TO_ASK),
+    Index("orders_book", "book", "created_at", "order_id", **_where("book IS NOT NULL")),
 )  # fmt: skip
 Table(
     "order_fills", metadata,
@@ -373,6 +374,11 @@ Table(
 Table(
     "paper_snapshots", metadata,
     Column("hash", Text, primary_key=True), _need("coin", Text), _need("at", BIG), _need("body", Text),
+)  # fmt: skip
+Table(
+    "paper_checkpoints", metadata,
+    _need("book", Text), _need("n", BIG), _need("last_at", BIG), _need("state", Text),
+    PrimaryKeyConstraint("book", "n"), Index("paper_checkpoints_at", "book", "last_at"),
 )  # fmt: skip
 Table(
     "paper_watch", metadata,

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Final
+from typing import Any, Final
 
 from domain.ledger.events import Event
 from domain.ledger.kinds import Reporter
 from domain.ledger.payloads import VenueFilled
-from domain.wire import JsonObject
 
 _EXACT: Final = Context(prec=80)
 _ONE: Final = Decimal(1)
@@ -194,7 +193,7 @@ def _account_json(account: VenueAccount) -> dict[str, object]:
     return {n: getattr(account, n) for n in _PLAIN} | {"positions": held}
 
 
-def from_json(told: JsonObject | None) -> VenueBook:
+def from_json(told: Any) -> VenueBook:
     """Read `to_json`'s form back; nothing where a state was kept before there were such fills."""
     if told is None:
         return EMPTY
@@ -202,7 +201,7 @@ def from_json(told: JsonObject | None) -> VenueBook:
     return VenueBook(accounts=accounts, newest=told["newest"])
 
 
-def _account(told: JsonObject) -> VenueAccount:
+def _account(told: Any) -> VenueAccount:
     held = {
         product: VenuePosition(size=Decimal(size), cost=cost, px=Decimal(px))
         for product, (size, cost, px) in told["positions"].items()

@@ -38,7 +38,7 @@ from storage.sql import (
 _COLUMNS: Final = (
     "order_id", "owner_id", "agent_id", "mode", "network", "status", "version", "cloid",
     "mandate_id", "counted_micros", "counted_day", "confirm_hash", "created_at", "expires_at",
-    "next_check_at", "body",
+    "next_check_at", "body", "book",
 )  # fmt: skip
 _PLAIN: Final = (
     "source", "closing", "mode_seen", "wallet", "book", "product", "side", "type", "slippage_bps",
@@ -181,11 +181,11 @@ class Orders:
         `before`: time and id of the last one on the page before.
         """
         rows = self._sql.rows(
-            "SELECT * FROM orders WHERE owner_id = :who AND mode = 'paper' AND body LIKE :book "
+            "SELECT * FROM orders WHERE book = :book AND owner_id = :who "
             "AND (created_at < :at OR (created_at = :at AND order_id < :id)) "
             "ORDER BY created_at DESC, order_id DESC LIMIT :most",
             who=owner_id,
-            book=f'%"book":"{book}"%',
+            book=book,
             at=before[0] if before else _LAST,
             id=before[1] if before else "",
             most=most,
@@ -291,6 +291,7 @@ def _row(order: Order) -> dict[str, object]:
         "created_at": micros(order.created_at),
         "expires_at": micros(order.expires_at),
         "next_check_at": maybe_micros(order.next_check_at),
+        "book": order.book,
         "body": canonical(body),
     }
 

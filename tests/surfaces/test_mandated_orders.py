@@ -129,7 +129,9 @@ async def test_a_mandates_live_orders_are_told_by_fills_in_every_read_of_it(
         assert clauses[4]["enforced_by"] == "Service guard"
         async with opened("http", s.service) as over_http:
             first = await _prepared(over_http, m.id)
-            assert await _refused(over_http, m.id, product="ETH", size="0.01") == "target_not_allowed"
+            assert (
+                await _refused(over_http, m.id, product="ETH", size="0.01") == "target_not_allowed"
+            )
             assert await _refused(over_http, m.id, slippage_bps=90) == "wallet_invalid_order"
         async with opened("streamable-2026", s.service) as over_mcp:
             second = await _prepared(over_mcp, m.id, side="sell", size="0.0002")

@@ -23,7 +23,7 @@ from domain.trading.paper.entries import (
 from domain.trading.paper.filling import Taken
 from domain.trading.paper.margin import Waiting
 from domain.trading.paper.meeting import Asked, Met, Sight, arrived, came_through
-from domain.trading.paper.replay import Account, after, closes, replayed
+from domain.trading.paper.replay import Account, after, closes
 from domain.trading.venue import Book, Lane, Perp, Position
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
@@ -99,7 +99,7 @@ class Desk:
         """The open positions of a person's books; no figure of the market stands in them."""
         found = []
         for book in uow.paper.of_owner(owner_id):
-            account = replayed(book.start_micros, uow.paper.entries(book.book))
+            account = uow.paper.account(book)
             for coin, held in sorted(account.holdings.items()):
                 position = Position(
                     coin=coin,
@@ -157,7 +157,7 @@ class Desk:
         book = uow.paper.get(order.book or "", lock=True)
         if book is None:
             raise LookupError(order.book)
-        account = replayed(book.start_micros, uow.paper.entries(book.book))
+        account = uow.paper.account(book)
         return book, account, self._asked(order, perp)
 
     def _asked(self, order: Order, perp: Perp) -> Asked:
