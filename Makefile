@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.locked
-export PYTHONDONTWRITEBYTECODE ?= 1
+# Compiled modules are kept: the tests start hundreds of processes, and pytest rewrites every assertion.
+export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: setup check test demo bench lives chain-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ from domain.refusals import invalid
 
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 FLOOR_REASON: Final = 3
+_AN_ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
 LONGEST_SHOWN: Final = 1_024  # characters; a hostile target chooses how much data it reverts with
 
 # The vault's five refusals (spec 2.5), and what its other errors mean to a caller.
@@ -242,7 +244,8 @@ def _known() -> Mapping[bytes, tuple[str, tuple[str, ...]]]:
         named[keccak(text=signature)[:4]] = (name, tuple(rest.rstrip(")").split(",")))
     for item in items("MandateVault", "function").values():
         named[item.selector] = (item.name, item.types)
-    return named
+    create = items("MandateVaultFactory", "function")["create"]
+    return named | {create.selector: (create.name, create.types)}
 
 
 def execution(data: str) -> tuple[str, str, Usdc] | None:
@@ -284,5 +287,22 @@ def explain(data: str) -> dict[str, Any]:
     shown = [_shown(t, v) for t, v in zip(known[1], values, strict=True)]
     return told | {
         "function": known[0],
-        "args": [str(v) if isinstance(v, int) else v for v in shown],
+        "args": [_plain(v) for v in shown],
     }
+
+
+def _plain(value: Any) -> Any:
+    """A decoded value as JSON: integers as decimal text, what is nested by its parts."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return str(value)
+        case bytes():
+            return "0x" + value.hex()
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case str() if _AN_ADDRESS.fullmatch(value):
+            return to_checksum_address(value)
+        case _:
+            return value

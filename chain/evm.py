@@ -218,6 +218,8 @@ class EvmChains:
                         usdc=network.usdc,
                         explorer=network.explorer,
                         confirmations=network.confirmations,
+                        name=network.name,
+                        public_rpc=network.public_rpc,
                     )
                 ),
             )

@@ -25,7 +25,7 @@ class ChainFacts:
     """What the settings and the network table say of one chain.
 
     Shapes: `rpc_urls` are further nodes, asked where `rpc_url` does not answer, and where several
-    must agree.
+    must agree. `public_rpc` is one that may be told to anybody, which `rpc_url` may not.
     """
 
     chain_id: int
@@ -38,6 +38,8 @@ class ChainFacts:
     start_block: int = 0
     paymaster_url: str | None = None
     rpc_urls: tuple[str, ...] = ()
+    name: str | None = None
+    public_rpc: str | None = None
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -56,6 +58,16 @@ class KnownChain:
     def chain_id(self) -> int:
         """EIP-155 id."""
         return self.facts.chain_id
+
+    @property
+    def name(self) -> str:
+        """What people call the network."""
+        return self.facts.name or f"chain {self.chain_id}"
+
+    @property
+    def public_rpc(self) -> str | None:
+        """An RPC address that may be told to anybody."""
+        return self.facts.public_rpc
 
     @property
     def usdc(self) -> str | None:

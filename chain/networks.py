@@ -10,17 +10,22 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """One network. `confirmations` in blocks: how deep a log is before it enters the ledger."""
+    """One network.
+
+    `confirmations` in blocks: how deep a log is before it enters the ledger. `public_rpc` is an
+    address that anybody may ask, for wallets that do not know the network.
+    """
 
     chain_id: int
     name: str
     usdc: str | None
     explorer: str | None
     confirmations: int
+    public_rpc: str | None = None
 
 
 # USDC: Circle's list of contract addresses
-# (developers.circle.com/stablecoins/usdc-contract-addresses).
+# (developers.circle.com/stablecoins/usdc-contract-addresses). Public RPC addresses: docs.base.org.
 NETWORKS: Final[Mapping[int, Network]] = MappingProxyType(
     {
         n.chain_id: n
@@ -31,6 +36,7 @@ NETWORKS: Final[Mapping[int, Network]] = MappingProxyType(
                 "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
                 "https://basescan.org",
                 24,
+                "https://mainnet.base.org",
             ),
             Network(
                 84532,
@@ -38,6 +44,7 @@ NETWORKS: Final[Mapping[int, Network]] = MappingProxyType(
                 "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
                 "https://sepolia.basescan.org",
                 24,
+                "https://sepolia.base.org",
             ),
             Network(31337, "development chain", None, None, 0),
         )

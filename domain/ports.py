@@ -65,6 +65,16 @@ class Chain(Actions, Approves, Protocol):
         ...
 
     @property
+    def name(self) -> str:
+        """What people call the network."""
+        ...
+
+    @property
+    def public_rpc(self) -> str | None:
+        """An RPC address that may be told to anybody; the configured one may hold a key."""
+        ...
+
+    @property
     def rpc_set(self) -> bool:
         """True where an RPC address is configured."""
         ...

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
+
+MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 
 
 def timestamp(at: datetime) -> str:
     """ISO 8601 UTC with milliseconds and a trailing Z (contract 1); an aware time."""
     utc = at if at.tzinfo is UTC else at.astimezone(UTC)
     return utc.isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def in_words(at: datetime) -> str:
+    """What a sentence says, to the minute: 21 December 2026, 18:03 UTC."""
+    utc = at.astimezone(UTC)
+    return f"{utc.day} {MONTHS[utc.month - 1]} {utc.year}, {utc:%H:%M} UTC"
 
 
 # The rows of a ledger are shown again and again, and writing a time costs more than the rest of

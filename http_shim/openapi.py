@@ -16,6 +16,7 @@ ALWAYS: Final = (
     "secret_not_accepted",
     "rate_limited",
     "unauthenticated",
+    "storage_unavailable",
     "internal",
 )
 SECURITY: Final = {
@@ -116,6 +117,8 @@ def refusals_of(op: Operation) -> list[str]:
         codes.add("forbidden")
     if op.route and op.route[0] != "GET":
         codes.add("body_too_large")
+    if op.writes:
+        codes.add("outcome_unknown")
     if op.idempotency is not None:
         codes |= {"idempotency_key_reused", "idempotency_in_flight"}
     return sorted(codes)
@@ -270,7 +273,9 @@ def _texts() -> Schema:
             "refusals", "service", "Every refusal, one by one", ok(text, "text/markdown")
         ),
         "/healthz": get("healthz", "service", "The process runs", ok(_named("Alive"))),
-        "/readyz": get("readyz", "service", "The database answers", ok(_named("Ready")), failing),
+        "/readyz": get(
+            "readyz", "service", "The database takes writes", ok(_named("Ready")), failing
+        ),
         "/metrics": get("metrics", "service", "Counters for Prometheus", ok(text, "text/plain")),
         "/openapi.json": get("openapi", "service", "This document", ok(free)),
         "/docs": get("docs", "service", "A page for people", ok(text, "text/html")),

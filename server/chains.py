@@ -44,6 +44,8 @@ def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
         start_block=own.start_block,
         paymaster_url=own.paymaster_url,
         rpc_urls=tuple(url for url in own.rpc_urls.split(",") if url),
+        name=own.name or (network.name if network else None),
+        public_rpc=own.public_rpc or (network.public_rpc if network else None),
     )
 
 

@@ -91,7 +91,7 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
         )
 
     try:
-        store = await open_store(settings.database_url)
+        store = await open_store(settings.database_url, settings.patience())
     except Exception as error:
         return None, f"the database does not open ({type(error).__name__})"
     try:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import anyio
 
-from http_shim.application import build
 from http_shim.listening import address_of, bound, farewell, listen
-from server.mcp_http import drain, mcp_app
+from server.application import application
+from server.mcp_http import drain
 from server.mcp_server import Tools, build_server
 from server.settings import Settings
 from server.start import prepare_logging, up_to_date
@@ -65,7 +65,7 @@ async def serve_until(
     address = address_of(sock)
     async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
         server, tools = build_server(parts.deps, OPERATIONS)
-        app = build(parts.deps, OPERATIONS, mcp=mcp_app(server, parts.deps.config.base_url))
+        app = application(parts.deps, server)
         runner = await listen(app, host, port, sock=sock)
         try:
             group.start_soon(_watch_door, tools)

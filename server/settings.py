@@ -26,6 +26,7 @@ from domain.trading.builder import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue import Network
 from domain.wire import JsonObject
+from storage.faults import Patience
 from tools.call.rates import networks
 from tools.call.switches import is_on
 from venue.addresses import plain_http_is_local
@@ -45,7 +46,7 @@ class ChainSettings(BaseModel):
 
     Shapes: `rpc_urls` are further nodes, with commas between them.
     Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory
-    can have logs.
+    can have logs. `public_rpc` is told to anybody, for wallets that do not know the network.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -59,10 +60,20 @@ class ChainSettings(BaseModel):
     poll_s: int = Field(default=2, ge=1, le=3_600)
     start_block: int = Field(default=0, ge=0)
     explorer: str | None = None
+    name: str | None = Field(default=None, max_length=60)
+    public_rpc: str | None = None
     paymaster_url: str | None = None
 
     @field_validator(
-        "rpc_url", "usdc", "factory", "lens", "explorer", "paymaster_url", mode="before"
+        "rpc_url",
+        "usdc",
+        "factory",
+        "lens",
+        "explorer",
+        "name",
+        "public_rpc",
+        "paymaster_url",
+        mode="before",
     )
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
@@ -89,6 +100,9 @@ class Settings(BaseSettings):
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
+    database_wait_ms: int = Field(default=5_000, ge=10, le=60_000)
+    database_statement_ms: int = Field(default=15_000, ge=10, le=600_000)
+    database_pool: int = Field(default=16, ge=1, le=1_000)
     base_url: str | None = None
     default_chain_id: int = 84532
     auction_chain_id: int = 84532
@@ -224,6 +238,14 @@ class Settings(BaseSettings):
         if self.keeper_private_key is None and self.keeper_private_key_file is not None:
             self.keeper_private_key = SecretStr(self.keeper_private_key_file.read_text().strip())
         return self
+
+    def patience(self) -> Patience:
+        """How long the database is waited for."""
+        return Patience(
+            wait_ms=self.database_wait_ms,
+            statement_ms=self.database_statement_ms,
+            pool=self.database_pool,
+        )
 
     def switches(self) -> Switches:
         """The defaults of spec 4.5's switches; rows in the database stand above them."""

@@ -151,7 +151,8 @@ Table(
     "approvals", metadata,
     Column("approval_id", Text, primary_key=True), _need("public_id", Text), _need("status", Text),
     _need("action_hash", Text), _need("requested_at", BIG), _need("expires_at", BIG), _may("decided_at", BIG),
-    _need("body", Text),
+    _need("body", Text), Column("owner_id", Text, nullable=False, server_default=""),
+    Index("approvals_owner", "owner_id", "status", "expires_at", "approval_id"),
     Index("approvals_mandate", "public_id", "requested_at", "approval_id"),
     Index("approvals_action", "public_id", "action_hash"),
 )  # fmt: skip

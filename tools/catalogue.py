@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tools import operator, signin
-from tools.acting import execute, reconcile, refused, reports
+from tools.acting import execute, held, reconcile, refused, reports
 from tools.agents import activity, auctions, balances, offers, policy, registry, transfers
 from tools.call.operation import Operation
 from tools.keeper import settlement
@@ -13,16 +13,20 @@ from tools.mandates import (
     approvals,
     calls,
     drafts,
+    funding,
+    leaving,
     notes,
     reading,
     recording,
+    series,
     sponsorship,
     statements,
     terms,
     unwinding,
     vault,
+    waiting,
 )
-from tools.public import deposits, hall, markets
+from tools.public import chains, deposits, hall, markets
 from tools.trading import (
     allowlist,
     builder_fee,
@@ -50,19 +54,25 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *transfers.OPERATIONS,
     *hall.OPERATIONS,
     *markets.OPERATIONS,
+    *chains.OPERATIONS,
     *deposits.OPERATIONS,
     *notes.OPERATIONS,
     *drafts.OPERATIONS,
     *reading.OPERATIONS,
+    *series.OPERATIONS,
     *terms.OPERATIONS,
     *vault.OPERATIONS,
+    *funding.OPERATIONS,
     *execute.OPERATIONS,
+    *held.OPERATIONS,
     *unwinding.OPERATIONS,
     *calls.OPERATIONS,
+    *leaving.OPERATIONS,
     *recording.OPERATIONS,
     *reports.OPERATIONS,
     *refused.OPERATIONS,
     *approvals.OPERATIONS,
+    *waiting.OPERATIONS,
     *reconcile.OPERATIONS,
     *statements.OPERATIONS,
     *settlement.OPERATIONS,

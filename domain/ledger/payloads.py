@@ -1,7 +1,7 @@
 """What a ledger row tells: one frozen value a thing that can be told.
 
-`domain.ledger.stored` reads them, once, where a row becomes an `Event`, and writes them; it alone
-knows the keys. From there on the types are trusted.
+`domain.ledger.written` reads them, once, where a row becomes an `Event`, and writes them, by the
+table of `domain.ledger.forms`, which alone knows the keys. From there on the types are trusted.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from domain.ledger.events import Event, Kind, Reporter
 from domain.ledger.venue_book import VenueBook
 from domain.money import Usdc
 from domain.refusals import Refused
+from domain.times import day_of, moment_of
 from domain.wire import JsonObject
 
 SCALE: Final = 10**18
@@ -37,6 +38,9 @@ class Day:
     Shapes: `start` and `worth` are the measured worth at its begin and its end; `stood` and `held`
     what was in positions then, `most` the most that a result of the day is over. `calls` are the
     executed ones, `trades` those that moved money. The `claimed_*` figures are the agent's.
+    `put_in` is deposits - withdrawals, `deposited` deposits alone, from the first day to the end of
+    this one. `spent` is what the day's rows took out, by the UTC day of their blocks: the cap of a
+    day counts by that one, and a row may be stored on a later.
     `venue` are live orders at the venue, by network: what was realized less fees, how many filled
     first on this day, and their volume; no part of the other figures.
     """
@@ -55,6 +59,9 @@ class Day:
     held: int = 0
     most: int = 0
     calls: int = 0
+    put_in: int = 0
+    deposited: int = 0
+    spent: tuple[tuple[str, int], ...] = ()
     venue: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
@@ -68,8 +75,10 @@ class Day:
 
     @classmethod
     def from_json(cls, told: Sequence[Any]) -> Day:
-        """Read `as_json`'s form back."""
-        return cls(*told)
+        """Read `as_json`'s form back; a figure that a day was stored without is as at first."""
+        values = dict(zip((f.name for f in fields(cls)), told, strict=False))
+        by_day = tuple((day, micros) for day, micros in values.get("spent", ()))
+        return cls(**(values | {"spent": by_day}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +160,18 @@ def after(record: Record, event: Event) -> Record:
 def _on_day(r: Record, day: str) -> Record:
     if r.day is not None and r.day.day >= day:
         return r
-    p = r.positions
-    return replace(r, day=Day(day, r.worth, r.worth, stood=p, held=p, most=p))
+    before = r.day if r.day is not None else Day(day, 0, 0)
+    begun = Day(
+        day=day,
+        start=r.worth,
+        worth=r.worth,
+        stood=r.positions,
+        held=r.positions,
+        most=r.positions,
+        put_in=before.put_in,
+        deposited=before.deposited,
+    )
+    return replace(r, day=begun)
 
 
 def _today(r: Record, **changes: Any) -> Record:
@@ -178,6 +197,15 @@ def _at_venue(r: Record, event: Event) -> Record:
     before = r.day.venue.get(network, (0, 0, 0))
     added = [a + b for a, b in zip(before, more, strict=True)]
     return _today(r, venue={**r.day.venue, network: added})
+
+
+def _spent(r: Record, day: str, micros: int) -> Record:
+    """Count spend on the day of its block."""
+    if r.day is None or not micros:
+        return r
+    days = dict(r.day.spent)
+    days[day] = days.get(day, 0) + micros
+    return _today(r, spent=tuple(sorted(days.items())))
 
 
 def _claimed(r: Record, event: Event) -> Record:
@@ -214,7 +242,9 @@ def _measured(r: Record, event: Event) -> Record:
     if not by_chain:
         return r
     if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
-        return _flow(replace(r, funded=True), amount if event.kind is Kind.DEPOSIT else -amount)
+        into = event.kind is Kind.DEPOSIT
+        r = _flow(replace(r, funded=True), amount if into else -amount)
+        return _add(r, deposited=amount) if into else r
     if event.kind is Kind.PAYOUT:
         return replace(r, cash=r.cash - amount, fee_owed=max(0, r.fee_owed - amount))
     if isinstance(told.get("settled"), Mapping):
@@ -232,7 +262,9 @@ def _traded(r: Record, event: Event) -> Record:
         return r
     spent, received = _money(told.get("spent")), _money(told.get("received"))
     r = replace(_exchanged(r, spent - received), exited=r.exited or received > 0)
-    r = _add(r, calls=1, trades=int(bool(spent or received))) if executed else r
+    if executed:
+        r = _add(r, calls=1, trades=int(bool(spent or received)))
+        r = _spent(r, day_of(event.occurred_at), spent)
     return _closed(r) if r.positions == 0 else r
 
 
@@ -268,7 +300,9 @@ def _reversed(r: Record, row: JsonObject) -> Record:
     told = told if isinstance(told, Mapping) else {}
     amount = _money(row.get("amount_usdc"))
     if kind in (Kind.DEPOSIT.value, Kind.WITHDRAW.value):
-        return _flow(r, -amount if kind == Kind.DEPOSIT.value else amount)
+        if kind == Kind.WITHDRAW.value:
+            return _flow(r, amount)
+        return _add(_flow(r, -amount), deposited=-amount)
     if kind == Kind.PAYOUT.value:
         return replace(r, cash=r.cash + amount, fee_owed=r.fee_owed + (amount if r.settled else 0))
     if isinstance(told.get("settled"), Mapping):
@@ -278,6 +312,8 @@ def _reversed(r: Record, row: JsonObject) -> Record:
         spent, received = _money(called.get("spent")), _money(called.get("received"))
         if told.get("executed"):
             r = _add(r, calls=-1, trades=-int(bool(spent or received)))
+            at = moment_of(row.get("occurred_at"))
+            r = r if at is None else _spent(r, day_of(at), -spent)
         return _exchanged(r, received - spent)
     return r
 
@@ -299,7 +335,7 @@ def _flow(r: Record, amount: int) -> Record:
     With nothing open worth is known to the last unit, so that a new sub-period begins here. With
     positions open it is known at the next mark only; until then the flow waits.
     """
-    r = _add(r, inflow=max(0, amount), outflow=max(0, -amount))
+    r = _add(r, inflow=max(0, amount), outflow=max(0, -amount), put_in=amount)
     if r.positions == 0 and not r.void:
         r = _closed(r)
         return replace(r, cash=r.cash + amount, base=r.base + amount)

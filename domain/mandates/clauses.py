@@ -23,7 +23,7 @@ from domain.mandates.targets import (
 )
 from domain.money import Usdc
 from domain.settings import Switches
-from domain.times import Timestamp, timestamp
+from domain.times import Timestamp, in_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,8 +313,7 @@ def _at_stop(m: Mandate, switches: Switches) -> Clause:
 
 
 def _period(m: Mandate, _: Switches) -> Clause:
-    ends = timestamp(m.ends_at) if m.ends_at else None
-    until = f"until {ends}, exclusive" if ends else "from your signature"
+    until = f"until {in_words(m.ends_at)}" if m.ends_at else "from your signature"
     return _clause(
         ClauseKey.PERIOD,
         f"The mandate lasts {m.horizon_days} days, {until}.",

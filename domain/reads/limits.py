@@ -7,7 +7,7 @@ from datetime import UTC, timedelta
 from typing import Final, Literal, cast
 
 from domain.money import Usdc
-from domain.reads.fees import WorthSource, worth_source
+from domain.reads.fees import WorthSource
 from domain.reads.rows import breach_detail
 from domain.reads.shapes import BreachDetail
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
@@ -15,7 +15,7 @@ from domain.rules.case import Case, moment, today
 from domain.rules.checks import remaining
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.venue_side import at_venue
-from domain.rules.worth import committed, floor_now, worth
+from domain.rules.worth import committed, floor_now, usdc, valuation
 from domain.times import Timestamp, moment_of
 from domain.wire import LEFT_OUT, said
 
@@ -261,6 +261,7 @@ def source_of(case: Case) -> SpendSource:
 def used(case: Case) -> Used:
     """What is used of each, with where the figure comes from."""
     (most, most_day), source = case.measured.largest, source_of(case)
+    at = valuation(case)
     return Used(
         budget=UsedAmount(value=committed(case), source="chain", basis="deposits - withdrawals"),
         per_action=UsedOnce(
@@ -272,7 +273,7 @@ def used(case: Case) -> Used:
             basis="gross spend of the UTC day; what comes back gives nothing back",
             reserved=reserved(case),
         ),
-        stop_line=UsedStopLine(value=worth(case), source=worth_source(case), basis="worth_est"),
+        stop_line=UsedStopLine(value=usdc(at.worth), source=at.source, basis="worth_est"),
         period=UsedPeriod(value=case.now, basis="now" if case.mandate.signed_at else "not signed"),
         pending_approvals=UsedItems(
             value=sum(a.shown(case.now) == "pending" for a in case.approvals),

@@ -19,16 +19,16 @@ from domain.rules.unwinding import UNWIND_WINDOW
 from domain.rules.venue_side import marks_of, venue_account
 from domain.rules.worth import (
     Holding,
-    agent_fee_reserved,
+    Valued,
     cash,
     committed,
+    fee_on,
     floor_now,
-    positions_est,
     realized,
     realized_source,
     unmeasured,
+    usdc,
     valuation,
-    worth,
 )
 from domain.times import Timestamp, moment_of
 from domain.wire import LEFT_OUT, named, said
@@ -170,23 +170,22 @@ def status_shown(case: Case) -> ShownStatus:
     return cast(ShownStatus, shown_status(case))
 
 
-def exit_cost(case: Case) -> Usdc | None:
-    """Sum of marks x spread_bps, rounded up; None before the first chain row."""
-    held = positions_est(case)
-    return None if held is None else max(ZERO, held).share_up(case.config.spread_bps)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """What leaving now would cost and bring, by one valuation; None before the first chain row."""
+
+    exit_cost: Usdc | None
+    before_fee: Usdc | None
+    after_fee: Usdc | None
 
 
-def leave_now_basis(case: Case) -> LeaveNowBasis:
-    """cash + positions_est - exit_cost_est, with the spread."""
-    cost, at = exit_cost(case), worth(case)
-    value = None if at is None or cost is None else at - cost
-    return LeaveNowBasis(value=value, spread_bps=case.config.spread_bps)
-
-
-def leave_now(case: Case) -> Usdc | None:
-    """What leaving now would bring, after the exit cost and the agent's fee; an estimate."""
-    cost, at, fee = exit_cost(case), worth(case), agent_fee_reserved(case)
-    return None if at is None or cost is None or fee is None else at - cost - fee
+def leaving(case: Case, at: Valued) -> Leaving:
+    """Exit cost is the sum of marks x spread_bps, rounded up; the rest are estimates by it."""
+    held, whole, fee = usdc(at.positions_est), usdc(at.worth), fee_on(case, at)
+    cost = None if held is None else max(ZERO, held).share_up(case.config.spread_bps)
+    before = None if whole is None or cost is None else whole - cost
+    after = None if before is None or fee is None else before - fee
+    return Leaving(exit_cost=cost, before_fee=before, after_fee=after)
 
 
 def rules(case: Case) -> tuple[Rule, ...]:
@@ -303,8 +302,9 @@ def progress(case: Case) -> Progress:
     Source: spec 2.6, contract 5.
     """
     at = valuation(case)
+    left = leaving(case, at)
     return Progress(
-        worth_est=worth(case),
+        worth_est=usdc(at.worth),
         worth_source=at.source,
         realized=realized(case),
         realized_source=realized_source(case),
@@ -312,14 +312,14 @@ def progress(case: Case) -> Progress:
         floor_now=floor_now(case),
         cash=cash(case),
         committed=committed(case),
-        positions_est=positions_est(case),
+        positions_est=usdc(at.positions_est),
         positions=tuple(_position(case, key, held) for key, held in at.positions.items()),
         pending_claims=pending_claims(case),
         fees=Usdc(case.state.claimed.fees),
-        agent_fee_reserved=agent_fee_reserved(case),
-        leave_now_est=leave_now(case),
-        leave_now_basis=leave_now_basis(case),
-        exit_cost_est=exit_cost(case),
+        agent_fee_reserved=fee_on(case, at),
+        leave_now_est=left.after_fee,
+        leave_now_basis=LeaveNowBasis(value=left.before_fee, spread_bps=case.config.spread_bps),
+        exit_cost_est=left.exit_cost,
         rules=rules(case),
         next_event=next_event(case),
         status=status_shown(case),

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from domain.ledger.chain_events import CHAIN_EVENTS, StepKind
 from domain.ledger.claimed import sides, unproven
 from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.forms import parts_of
 from domain.ledger.payloads import (
     ApprovalTold,
     ClaimEnded,
     Control,
     Executed,
-    Marked,
     Noted,
     PaidFee,
     Payload,
     RefusedAttempt,
     Reported,
     Said,
-    Settled,
     Signed,
-    Stopped,
     Unwound,
     VenueFilled,
 )
 from domain.mandates.mandate import ClauseKey
 from domain.money import ZERO, Usdc
-from domain.reads.rows import (
-    approval,
-    claim,
-    executed,
-    marked,
-    position,
-    refusal,
-    settled,
-    unwound,
-    venue,
-)
+from domain.reads.rows import filled
 from domain.reads.shapes import (
     ApprovalDecision,
     ClaimOutcome,
@@ -217,7 +205,7 @@ def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         allowed_by=tuple(c for c in checked if c not in broken),
         breached=broken,
         clauses=tuple(sorted(named)) or clauses_of(kind),
-        params=_params(what),
+        params=filled(StepParams, parts_of(what)),
         contradicted=_contradicted(event, twin) if by_agent and twin is not None else None,
     )
 
@@ -295,34 +283,3 @@ def _said(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
     if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE):
         return "action", event.kind.value, "unproven" if unproven(event) else "done"
     return ("note", "note", "done") if what.mark is None else ("outcome", "mark", "done")
-
-
-def _said_params(what: Said) -> StepParams:
-    return StepParams(
-        mark=what.mark,
-        position=position(what.part),
-        fee_kind=what.fee_kind,
-        preview=what.preview,
-    )
-
-
-# The parts of a row that its step rests on.
-_PARAMS: Final[Mapping[type, Callable[[Any], StepParams]]] = {
-    Reported: _said_params,
-    PaidFee: _said_params,
-    Noted: _said_params,
-    Executed: lambda w: StepParams(executed=executed(w)),
-    Unwound: lambda w: StepParams(unwound=unwound(w)),
-    Settled: lambda w: StepParams(settled=settled(w)),
-    Marked: lambda w: StepParams(marked=marked(w)),
-    RefusedAttempt: lambda w: StepParams(refusal=refusal(w)),
-    ApprovalTold: lambda w: StepParams(approval=approval(w)),
-    Stopped: lambda w: StepParams(reason=w.reason),
-    ClaimEnded: lambda w: StepParams(claim=claim(w)),
-    VenueFilled: lambda w: StepParams(venue=venue(w)),
-}
-
-
-def _params(what: Payload) -> StepParams:
-    made = _PARAMS.get(type(what))
-    return NOTHING if made is None else made(what)

@@ -44,6 +44,7 @@ class MandateSummary:
     status: str
     mandate: MandateAttributes
     progress: ProgressSummary
+    pending_approvals: int
 
 
 PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
@@ -63,6 +64,9 @@ PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
 }
 """The derivation behind each key of the mandate read."""
 
+OF_TERMS: Final = frozenset({"mandate", "clauses", "card_header", "card_footer"})
+"""Those that look at the mandate and the switches alone, so that they change with these only."""
+
 
 def summary(case: Case) -> MandateSummary:
     """A row of the mandate list: attributes and the figures that tell mandates apart."""
@@ -80,4 +84,5 @@ def summary(case: Case) -> MandateSummary:
             day=told.day,
             horizon_days=told.horizon_days,
         ),
+        pending_approvals=sum(a.status == "pending" for a in case.approvals),
     )

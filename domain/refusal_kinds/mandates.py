@@ -165,6 +165,14 @@ KINDS: Final = (
         ),
     ),
     Kind(
+        code="tx_pending",
+        status=409,
+        who_fixes="nobody",
+        retry_safe=True,
+        sentence="The chain has not mined {tx_hash} yet. Do not send it again.",
+        next=(WAIT,),
+    ),
+    Kind(
         code="vault_mismatch",
         status=409,
         who_fixes="owner",

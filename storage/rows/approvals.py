@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
@@ -35,6 +36,7 @@ class Approvals:
             "INSERT INTO approvals "
             + columns(
                 (
+                    "owner_id",
                     "approval_id",
                     "public_id",
                     "status",
@@ -46,7 +48,13 @@ class Approvals:
                 )
             ),
             **_item_row(item),
+            owner_id=self._owner(item.public_id),
         )
+
+    def _owner(self, public_id: str) -> str:
+        query = "SELECT owner_id FROM mandates WHERE public_id = :id"
+        row = first(self._sql, query, id=public_id)
+        return row["owner_id"] if row else ""
 
     def save(self, item: Approval) -> None:
         """Store a changed item."""
@@ -124,6 +132,47 @@ class Approvals:
         )
         return [_item(r) for r in rows]
 
+    def of_owner(
+        self, owner_id: str, *, status: str | None, after: str | None, limit: int, now: datetime
+    ) -> list[Approval]:
+        """The items of all of an owner's mandates, those that are good the longest first; `status`
+        as shown at `now`.
+
+        Each stored status is a range of one index, read no further than the page.
+        """
+        at, last = keys_of(after, (int, str)) if after else (2**62, "")
+        found: list[Approval] = []
+        for stored, when in _STORED_AS[status]:
+            rows = self._sql.rows(
+                "SELECT * FROM approvals WHERE owner_id = :owner AND status = :status "
+                f"AND (expires_at, approval_id) < (:at, :last){when} "
+                "ORDER BY expires_at DESC, approval_id DESC LIMIT :most",
+                owner=owner_id,
+                status=stored,
+                at=at,
+                last=last,
+                most=limit,
+                **({"now": micros(now)} if when else {}),
+            )
+            found += [_item(r) for r in rows]
+        return sorted(found, key=lambda i: (i.expires_at, i.approval_id), reverse=True)[:limit]
+
+
+_GOOD, _OVER = " AND expires_at > :now", " AND expires_at <= :now"
+_STORED_AS: Final[Mapping[str | None, tuple[tuple[str, str], ...]]] = {
+    None: tuple((s, "") for s in ("pending", "approved", "declined", "expired", "used")),
+    "pending": (("pending", _GOOD),),
+    "approved": (("approved", _GOOD),),
+    "declined": (("declined", ""),),
+    "used": (("used", ""),),
+    "expired": (("expired", ""), ("pending", _OVER), ("approved", _OVER)),
+}
+
+
+def item_of_owner_after(item: Approval) -> str:
+    """The cursor that continues behind this item in `of_owner`."""
+    return cursor_of(micros(item.expires_at), item.approval_id)
+
 
 def item_after(item: Approval) -> str:
     """The cursor that continues behind this item."""
@@ -140,6 +189,7 @@ def _item_row(item: Approval) -> dict[str, Any]:
         "until": item.until,
         "signature": item.signature,
         "data_hash": item.data_hash,
+        "used_by": item.used_by,
     }
     return {
         "approval_id": item.approval_id,
@@ -171,6 +221,7 @@ def _item(row: Row) -> Approval:
         body.get("data_hash"),
         body.get("until"),
         body.get("signature"),
+        body.get("used_by"),
     )
 
 
@@ -252,6 +303,16 @@ class Reservations:
             amount=amount.micros,
         )
         return _reservation(row) if row else None
+
+    def give_back(self, public_id: str, action_hash: str, tx_hash: str) -> None:
+        """The execution that ended it is in no block any more: it counts again until it expires."""
+        self._sql.run(
+            "UPDATE reservations SET outcome = NULL, tx_hash = NULL WHERE public_id = :mandate "
+            "AND action_hash = :hash AND outcome = 'landed' AND tx_hash = :tx",
+            mandate=public_id,
+            hash=action_hash,
+            tx=tx_hash,
+        )
 
     def end(
         self,

@@ -162,6 +162,17 @@ class Work:
             holder="",
         )
 
+    def rest_fee(self, public_id: str, until: datetime) -> None:
+        """What is owed cannot be paid now, and is left alone until then; nothing where nothing is
+        owed.
+        """
+        self._sql.run(
+            "UPDATE work_claims SET until_at = :until WHERE kind = :kind AND key = :key",
+            kind=UNPAID_FEE,
+            key=public_id,
+            until=micros(until),
+        )
+
     def fee_paid(self, public_id: str) -> None:
         """Nothing is owed any more."""
         self.release(UNPAID_FEE, public_id, "")

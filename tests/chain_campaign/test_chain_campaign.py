@@ -125,6 +125,14 @@ async def test_a_few_lives_on_anvil_come_to_what_the_vault_says(
     await campaign(anvil, "anvil", sqlite_template, tmp_path, 6, SEED)
 
 
+async def test_a_few_lives_behind_a_node_that_leaves_logs_out_come_to_the_vaults_own_sums(
+    development_chain: Running, sqlite_template: Path, tmp_path: Path
+) -> None:
+    await campaign(
+        development_chain, "development", sqlite_template, tmp_path, 3, SEED + 1, omits=True
+    )
+
+
 @pytest.mark.campaign
 async def test_hundreds_of_lives_on_the_development_chain(
     development_chain: Running, sqlite_template: Path, tmp_path: Path

@@ -25,9 +25,10 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "storage": (9, 4),
     "chain": (59, 0),
     "venue": (158, 0),
-    "tools": (41, 3),
+    "tools": (39, 3),
     "skill": (0, 0),
     "http_shim": (5, 0),
+    "app": (0, 1),
     "server": (6, 17),
 }
 

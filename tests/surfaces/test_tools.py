@@ -29,7 +29,9 @@ TOOLS: dict[str, dict[str, Any]] = {
 
 # What an agent can also do over HTTP alone, so that the list stays short: pending, status and the
 # answers of the two others tell the same.
-HTTP_ONLY = {"order_get", "order_record", "order_cancel", "order_cap"}
+HTTP_ONLY = {
+    "order_get", "order_record", "order_cancel", "order_cap", "mandate_series", "mandate_approval",
+}  # fmt: skip
 
 
 def text(tool: dict[str, Any]) -> str:

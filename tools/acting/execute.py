@@ -11,7 +11,6 @@ from pydantic import Field
 from domain.facts import Simulation
 from domain.mandates.actions import Action, selector_of
 from domain.mandates.approvals import Approval, ApprovalItem, Reservation
-from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.reads.limits import RemainingNow, left
 from domain.refusals import Refused, refusal
@@ -21,7 +20,7 @@ from domain.rules.reverts import ASKS_THE_OWNER, pulled, reverts
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.acting.approved import keeper_known, same_item, signed_item, vault_call
-from tools.acting.shapes import CheckTold, DecodedCall
+from tools.acting.shapes import CheckTold, DecodedCall, decoded_call
 from tools.call.access import own_agent_mandate, peek
 from tools.call.approving import approvals_kept_if_readable, learned
 from tools.call.case import (
@@ -147,14 +146,10 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     held = next((r.amount for r in case.reservations if r.action.action_hash == key), ZERO)
     wanted = Wanted(target, selector_of(asked.data), amount, held, key)
     checks = action_checks(case, wanted)
-    pulls = pulled(asked.data)
-    decoded = _decoded(m, wanted) | {
-        "call": chain.explain_call(asked.data),
-        "pulls_usdc": pulls,
-    }
+    shown = decoded_call(chain, m, wanted, asked.data)
     simulation = simulated(ask.facts.simulation)
     if asked.dry_run:
-        return _dry(case, wanted, checks, decoded, simulation)
+        return _dry(case, wanted, checks, shown, simulation)
     for check in checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
@@ -165,7 +160,7 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
         )
     if m.agent_address is None:
         raise Refused(refusal("not_configured", what=f"the agent's address on chain {m.chain_id}"))
-    approved = _approval(uow, ask, case, action, decoded)
+    approved = _approval(uow, ask, case, action, shown)
     if isinstance(approved, Reply):
         return approved
     same_item(ask.facts.tried, m, approved)
@@ -179,7 +174,7 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
         "to": call.to,
         "data": call.data,
         "value": call.value,
-        "decoded": decoded,
+        "decoded": shown,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
         "gas": _gas(ask.facts.simulation),
@@ -234,19 +229,11 @@ def _gas(told: Simulation | None) -> int | None:
     return max(told.gas * (100 + GAS_MARGIN_PERCENT) // 100, EXECUTE_GAS)
 
 
-def _decoded(m: Mandate, wanted: Wanted) -> dict[str, Any]:
-    entry = m.contract_target(wanted.target, wanted.selector)
-    named = (
-        {"market": entry.market, "label": entry.label} if entry else {"market": None, "label": None}
-    )
-    return {"target": wanted.target, "selector": wanted.selector} | named
-
-
-def _dry(case: Case, wanted: Wanted, checks: list[Check], decoded: Any, simulation: Any) -> Reply:
+def _dry(case: Case, wanted: Wanted, checks: list[Check], shown: Any, simulation: Any) -> Reply:
     body = {
         "dry_run": True,
         "action_hash": wanted.action_hash,
-        "decoded": decoded,
+        "decoded": shown,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
         "needs_approval": needs_approval(case, wanted.amount),
@@ -260,7 +247,7 @@ def _approval(
     ask: Ask[Execute, ExecuteFacts],
     case: Case,
     action: Action,
-    decoded: dict[str, Any],
+    decoded: DecodedCall,
 ) -> Approval | Reply | None:
     """The approved item that covers the action, nothing where none is needed, or the answer that
     it waits.
@@ -299,7 +286,7 @@ def _asked(
     ask: Ask[Execute, ExecuteFacts],
     case: Case,
     action: Action,
-    decoded: dict[str, Any],
+    shown: DecodedCall,
 ) -> Reply:
     """Make a pending item; at most ten wait for one mandate (spec 3.2)."""
     waiting = uow.approvals.pending(case.mandate.public_id, ask.now)
@@ -314,9 +301,9 @@ def _asked(
         public_id=case.mandate.public_id,
         status="pending",
         target={
-            "market": decoded["market"],
-            "address": decoded["target"],
-            "selector": decoded["selector"],
+            "market": shown.market,
+            "address": shown.target,
+            "selector": shown.selector,
         },
         data=ask.asked.data,
         action_hash=action.action_hash,

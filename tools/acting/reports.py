@@ -13,8 +13,7 @@ from pydantic import Field
 from domain.ledger.claimed import unproven
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.payloads import Noted, PaidFee, Reported, Told
-from domain.ledger.stored import read
-from domain.ledger.written import written
+from domain.ledger.written import read, written
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.reads.limits import RemainingNow, left

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field
 
+from domain.mandates.mandate import Mandate
 from domain.money import Usdc
+from domain.ports import Chain
+from domain.rules.checks import Wanted
+from domain.rules.reverts import pulled
 from tools.call.operation import Gives
-
-
-class ExplainedCall(Gives):
-    """The calldata, decoded where the function is known."""
-
-    selector: str | None
-    function: str | None = None
-    args: list[Any] | None = Field(
-        default=None, description="the call's own arguments, integers as decimal text"
-    )
+from tools.call.shapes import ExplainedCall
 
 
 class DecodedCall(Gives):
@@ -30,6 +23,19 @@ class DecodedCall(Gives):
     call: ExplainedCall
     pulls_usdc: Usdc | None = Field(
         description="what the call pulls from the vault, where decoding shows it"
+    )
+
+
+def decoded_call(chain: Chain, m: Mandate, wanted: Wanted, data: str) -> DecodedCall:
+    """An action in words: where it goes by the mandate's own entry, and what its calldata says."""
+    entry = m.contract_target(wanted.target, wanted.selector)
+    return DecodedCall(
+        target=wanted.target,
+        selector=wanted.selector,
+        market=entry.market if entry else None,
+        label=entry.label if entry else None,
+        call=ExplainedCall(**chain.explain_call(data)),
+        pulls_usdc=pulled(data),
     )
 
 

@@ -33,6 +33,7 @@ class Facts:
     signer: SignerCheck | None = None
     signed_message: str | None = None
     receipt: Receipt | None = None
+    simulation: Simulation | None = None
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
 

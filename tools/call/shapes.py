@@ -42,6 +42,16 @@ def simulated(told: Simulation | None) -> Simulated | None:
     return Simulated(ok=told.ok, revert=shown, gas=told.gas)
 
 
+class ExplainedCall(Gives):
+    """The calldata, decoded where the function is known."""
+
+    selector: str | None
+    function: str | None = None
+    args: list[Any] | None = Field(
+        default=None, description="the call's own arguments, integers as decimal text"
+    )
+
+
 class CutBytes(Gives):
     """How many bytes the values have that are not shown for their size."""
 

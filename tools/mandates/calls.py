@@ -1,9 +1,9 @@
-"""Calldata for owner and agent to sign: pausing, resuming, stopping and leaving."""
+"""Calldata for owner and agent to sign: pausing, resuming, stopping, withdrawing."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Final
 
 from pydantic import Field
 
@@ -13,26 +13,20 @@ from domain.ledger.payloads import Stopped
 from domain.ledger.written import written
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.mandates.states import Action, moved
-from domain.money import Usdc
+from domain.ports import Chain
 from domain.reads.lock import Lock, lock
-from domain.reads.progress import exit_cost, leave_now
 from domain.refusals import Refused, refusal
 from domain.rules.case import Case, moment
-from domain.rules.worth import valuation
+from domain.rules.leaving import Pays, pays
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, seen_mandate
-from tools.call.case import (
-    Facts,
-    chain_if_named_here,
-    gather_mandate,
-    load_case,
-    named_chain,
-)
+from tools.call.case import Facts, chain_if_named_here, load_case, named_chain
 from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply
-from tools.call.shapes import Simulated
+from tools.call.shapes import ExplainedCall, Simulated
 from tools.call.wire import wire
+from tools.mandates.tried import by_owner, owners, told, trying, vault_of
 
 
 class VaultCallOut(Gives):
@@ -42,9 +36,20 @@ class VaultCallOut(Gives):
     message: str
     lock: Lock | None = None
     chain_live: bool | None = None
+    decoded: ExplainedCall | None = Field(
+        default=None, description="what the calldata says, to be compared with what is signed"
+    )
     simulation: Simulated | None = Field(
-        default=None,
-        description="what the chain said of an unwind; null where it was not or could not be asked",
+        default=None, description="what the chain said of it; null where it could not be asked"
+    )
+
+
+class WithdrawOut(VaultCallOut):
+    """The withdrawal, and what it pays."""
+
+    pays: Pays | None = Field(
+        description="where the vault's USDC goes if this is mined next; null where the vault "
+        "could not be read"
     )
 
 
@@ -54,45 +59,9 @@ class StopOut(Gives):
     mandate: MandateAttributes
     chain_live: bool
     stop_call: Call | None
+    decoded: ExplainedCall | None = Field(description="what the calldata of stop_call says")
+    simulation: Simulated | None = Field(description="what the chain said of stop_call")
     message: str
-
-
-class PlanStep(Gives):
-    """One step out; a position is unwound by a call that its market's exit names."""
-
-    n: int
-    step: Literal["stop", "unwind", "settle", "withdraw"]
-    text: str
-    call: Call | None
-    position: str | None = None
-    market: str | None = None
-    target: str | None = None
-    value_est: Usdc | None = None
-    exit_cost_est: Usdc | None = None
-    route: str | None = None
-
-
-class PlanOut(Gives):
-    """Ordered steps out of everything."""
-
-    steps: list[PlanStep]
-    exit_cost_est: Usdc | None
-    leave_now_est: Usdc | None
-    est: Literal[True]
-
-
-def vault_of(m: Mandate, action: str) -> str:
-    """The vault's address.
-
-    Errors: `wrong_status` while there is none.
-    """
-    if m.vault_address is None:
-        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
-    return m.vault_address
-
-
-def _for(m: Mandate, call: Call) -> Call:
-    return replace(call, sender=m.owner_address)
 
 
 def _open(case: Case, action: str) -> None:
@@ -116,11 +85,10 @@ def stop_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     vault = vault_of(m, "stopping its vault")
     if _over(m, ask.facts.vault):
         raise Refused(refusal("mandate_stopped"))
-    call = named_chain(ask, m).vault_call(vault, "stop")
-    return Reply(
-        200,
-        {"call": _for(m, call), "message": "Ends the agent's authority for good and revokes it."},
-    )
+    chain = named_chain(ask, m)
+    call = told(chain, by_owner(chain, m, vault, "stop"), ask.facts.simulation)
+    message = "Ends the agent's authority for good and revokes it."
+    return Reply(200, call | {"message": message})
 
 
 def pause_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -128,11 +96,9 @@ def pause_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     vault = vault_of(m, "pausing it")
     _open(load_case(uow, ask, m, ask.facts, events=0), "pausing it")
-    call = named_chain(ask, m).vault_call(vault, "revokeAgent")
-    return Reply(
-        200,
-        {"call": _for(m, call), "message": "Takes the agent's authority away until you resume."},
-    )
+    chain = named_chain(ask, m)
+    call = told(chain, by_owner(chain, m, vault, "revokeAgent"), ask.facts.simulation)
+    return Reply(200, call | {"message": "Takes the agent's authority away until you resume."})
 
 
 def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -147,8 +113,10 @@ def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
         raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
     if m.agent_address is None:
         raise Refused(refusal("mandate_not_accepted"))
-    call = named_chain(ask, m).vault_call(vault, "setAgent", m.agent_address)
-    return Reply(200, {"call": _for(m, call), "message": "Gives the agent its authority back."})
+    chain = named_chain(ask, m)
+    call = by_owner(chain, m, vault, "setAgent", m.agent_address)
+    message = "Gives the agent its authority back."
+    return Reply(200, told(chain, call, ask.facts.simulation) | {"message": message})
 
 
 def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -159,16 +127,18 @@ def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     state = lock(case)
     if case.chain is not None and case.chain.exists and not case.chain.withdrawable:
         until = case.chain.lock_until
-        told = timestamp(state.until) if state.until else None
+        named = timestamp(state.until) if state.until else None
         raise Refused(
-            refusal("withdraw_locked", until=told, retry_at=until, detail={"lock": wire(state)})
+            refusal("withdraw_locked", until=named, retry_at=until, detail={"lock": wire(state)})
         )
-    call = named_chain(ask, m).vault_call(vault, "withdrawAll")
+    chain = named_chain(ask, m)
+    call = told(chain, by_owner(chain, m, vault, "withdrawAll"), ask.facts.simulation)
     message = (
         "Stops and settles first where that has not happened, "
         "then pays everything but the agent's earned fee."
     )
-    return Reply(200, {"call": _for(m, call), "lock": state, "message": message})
+    more = {"lock": state, "pays": pays(m, case.chain), "message": message}
+    return Reply(200, call | more)
 
 
 def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -187,23 +157,19 @@ def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
         )
         uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
     live = m.vault_address is not None and not _over(m, ask.facts.vault)
-    call = (
-        chain.vault_call(m.vault_address, "stop")
-        if live and chain is not None and m.vault_address
-        else None
+    made = _STOP(chain, m) if live and chain is not None else None
+    shown = (
+        {"call": None, "decoded": None, "simulation": None}
+        if made is None or chain is None
+        else told(chain, made, ask.facts.simulation)
     )
     message = (
         "The vault is still live: send stop_call to revoke the agent on chain too."
         if live
         else "The vault is stopped."
     )
-    told = {
-        "mandate": m.attributes(),
-        "chain_live": live,
-        "stop_call": _for(m, call) if call else None,
-        "message": message,
-    }
-    return Reply(200, told)
+    body = {"mandate": m.attributes(), "chain_live": live, "message": message}
+    return Reply(200, body | {"stop_call": shown.pop("call")} | shown)
 
 
 def forfeit(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -217,72 +183,24 @@ def forfeit(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     # A paused vault knows no agent, so its stop() is not open to one.
     if state.paused if state is not None and state.exists else m.paused:
         raise Refused(refusal("mandate_paused"))
-    call = replace(named_chain(ask, m).vault_call(vault, "stop"), sender=m.agent_address)
-    return Reply(
-        200,
-        {
-            "call": call,
-            "message": "Sign and send it: your role ends for good.",
-            "chain_live": True,
-        },
-    )
-
-
-def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
-    """Ordered steps for stop-and-close-everything, with what the exit is estimated to cost."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = vault_of(m, "closing everything")
-    case = load_case(uow, ask, m, ask.facts, events=0)
     chain = named_chain(ask, m)
-    steps: list[dict[str, Any]] = []
-    state = case.chain
-    if state is None or not state.stopped:
-        steps.append(
-            {
-                "step": "stop",
-                "text": "Stop the vault and revoke the agent.",
-                "call": _for(m, chain.vault_call(vault, "stop")),
-            }
-        )
-    for key, held in valuation(case).positions.items():
-        place, value = held.position.place, held.value
-        if value > 0:
-            leaving = Usdc(value).share_up(ask.config.spread_bps)
-            steps.append(
-                {
-                    "step": "unwind",
-                    "text": "Close this position: ask unwind-call with the market's exit calldata.",
-                    "position": key,
-                    "market": place.market,
-                    "target": place.address,
-                    "value_est": Usdc(value),
-                    "exit_cost_est": leaving,
-                    "call": None,
-                    "route": f"GET /wallet/mandates/{m.public_id}/unwind-call",
-                }
-            )
-    if state is None or not state.settled:
-        steps.append(
-            {
-                "step": "settle",
-                "text": "Fix the result, once; anyone may send it.",
-                "call": _for(m, chain.vault_call(vault, "settle")),
-            }
-        )
-    steps.append(
-        {
-            "step": "withdraw",
-            "text": "Take everything out.",
-            "call": _for(m, chain.vault_call(vault, "withdrawAll")),
-        }
-    )
-    told = {
-        "steps": [{"n": n, **s} for n, s in enumerate(steps, start=1)],
-        "exit_cost_est": exit_cost(case),
-        "leave_now_est": leave_now(case),
-        "est": True,
-    }
-    return Reply(200, told)
+    call = replace(chain.vault_call(vault, "stop"), sender=m.agent_address)
+    more = {"message": "Sign and send it: your role ends for good.", "chain_live": True}
+    return Reply(200, told(chain, call, ask.facts.simulation) | more)
+
+
+def _forfeiting(chain: Chain, m: Mandate) -> Call | None:
+    call = _STOP(chain, m)
+    return None if call is None else replace(call, sender=m.agent_address)
+
+
+def _resuming(chain: Chain, m: Mandate) -> Call | None:
+    if m.vault_address is None or m.agent_address is None:
+        return None
+    return by_owner(chain, m, m.vault_address, "setAgent", m.agent_address)
+
+
+_STOP: Final = owners("stop")
 
 
 _READS: Final = ("not_found", "wrong_status", "not_configured")
@@ -298,7 +216,7 @@ OPERATIONS: Final = (
         takes=OneMandate,
         gives=VaultCallOut,
         handler=forfeit,
-        gather=gather_mandate,
+        gather=trying(_forfeiting),
         on_mcp=True,
         destructive=True,
         idempotent=True,
@@ -313,7 +231,7 @@ OPERATIONS: Final = (
         takes=OneMandate,
         gives=StopOut,
         handler=stop,
-        gather=gather_mandate,
+        gather=trying(_STOP),
         writes=True,
         destructive=True,
         idempotent=True,
@@ -328,7 +246,7 @@ OPERATIONS: Final = (
         takes=OneMandate,
         gives=VaultCallOut,
         handler=stop_call,
-        gather=gather_mandate,
+        gather=trying(_STOP),
         refusals=(*_READS, "mandate_stopped"),
     ),
     Operation(
@@ -340,7 +258,7 @@ OPERATIONS: Final = (
         takes=OneMandate,
         gives=VaultCallOut,
         handler=pause_call,
-        gather=gather_mandate,
+        gather=trying(owners("revokeAgent")),
         refusals=_READS,
     ),
     Operation(
@@ -352,7 +270,7 @@ OPERATIONS: Final = (
         takes=OneMandate,
         gives=VaultCallOut,
         handler=resume_call,
-        gather=gather_mandate,
+        gather=trying(_resuming),
         refusals=(*_READS, "not_paused", "mandate_ended", "mandate_not_accepted"),
     ),
     Operation(
@@ -362,21 +280,9 @@ OPERATIONS: Final = (
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/withdraw-call"),
         takes=OneMandate,
-        gives=VaultCallOut,
+        gives=WithdrawOut,
         handler=withdraw_call,
-        gather=gather_mandate,
+        gather=trying(owners("withdrawAll")),
         refusals=(*_READS, "withdraw_locked"),
-    ),
-    Operation(
-        name="owner_close_all_plan",
-        title="Plan the way out",
-        summary="Ordered steps for stop-and-close-everything with exit cost estimates.",
-        auth="owner",
-        route=("GET", "/wallet/mandates/{public_id}/close-all-plan"),
-        takes=OneMandate,
-        gives=PlanOut,
-        handler=close_all_plan,
-        gather=gather_mandate,
-        refusals=_READS,
     ),
 )

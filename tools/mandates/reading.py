@@ -20,7 +20,7 @@ from domain.reads.progress import Progress, ShownStatus, status_shown
 from domain.reads.shapes import LedgerRow
 from domain.reads.step import Step
 from domain.reads.steps import each_step, grouped, instruction, pinned
-from domain.reads.view import PARTS, MandateSummary, summary
+from domain.reads.view import OF_TERMS, PARTS, MandateSummary, summary
 from domain.refusals import invalid
 from domain.rules.case import Case
 from domain.rules.exposure import Exposure
@@ -218,12 +218,20 @@ def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
 
 
 def _part(case: Case, name: str) -> Any:
-    """One part in its wire form; rows and steps out of what is kept."""
+    """One part in its wire form; rows, steps and what follows from the terms out of what is
+    kept.
+    """
     if name == "events":
         return KEPT.rows(case.events)
     if name == "steps":
         own = told([*pinned(case), instruction(case.mandate)], list[Step])
         return [*own[:-1], *KEPT.recorded(case), own[-1]]
+    if name in OF_TERMS:
+        return KEPT.of_terms(case, name, lambda: _written(case, name))
+    return _written(case, name)
+
+
+def _written(case: Case, name: str) -> Any:
     return told(PARTS[name](case), MandateRead.model_fields[name].annotation)
 
 

@@ -14,8 +14,8 @@ from tools.call.access import seen_mandate
 from tools.call.case import Facts, coming, named_chain
 from tools.call.operation import Ask, Operation, Reply
 from tools.keeper.intake import take_receipt
-from tools.mandates.calls import vault_of
 from tools.mandates.terms import MandateOnly
+from tools.mandates.tried import vault_of
 from tools.mandates.vault import ByTx, gather_receipt, mined
 
 
@@ -29,7 +29,7 @@ def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
     """Record a transaction on the vault; only a successful receipt changes anything."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
     vault = vault_of(m, "recording a vault transaction")
-    receipt = mined(ask.facts.receipt)
+    receipt = mined(ask.asked.tx_hash, ask.facts.receipt)
     names = {log.name for log in receipt.logs if log.address.lower() == vault.lower()}
     if not names:
         raise Refused(refusal("vault_mismatch", why="none of its logs is of this vault"))
@@ -94,6 +94,7 @@ OPERATIONS: Final = (
             "not_found",
             "wrong_status",
             "not_configured",
+            "tx_pending",
             "vault_mismatch",
             "chain_unavailable",
             "conflict",

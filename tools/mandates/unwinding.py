@@ -24,8 +24,8 @@ from tools.call.case import (
 )
 from tools.call.fields import Address, HexData, OneMandate
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Operation, Reply
-from tools.call.shapes import simulated
-from tools.mandates.calls import VaultCallOut, vault_of
+from tools.mandates.calls import VaultCallOut
+from tools.mandates.tried import told, vault_of
 
 
 class Unwind(OneMandate):
@@ -49,11 +49,11 @@ async def gather_unwind(deps: Deps, caller: Caller, asked: Unwind) -> UnwindFact
     m = await peek(deps, caller, asked.public_id)
     chain = chain_if_named(deps, m)
     vault = await vault_if_readable(chain, m)
-    sender, told = _unwinder(m, caller), None
+    sender, tried = _unwinder(m, caller), None
     if chain is not None and vault is not None and vault.exists and sender is not None:
         call = chain.vault_call(vault.address, "unwind", target, asked.data)
-        told = await simulation_if_readable(chain, replace(call, sender=sender))
-    return UnwindFacts(facts=Facts(vault=vault), simulation=told)
+        tried = await simulation_if_readable(chain, replace(call, sender=sender))
+    return UnwindFacts(facts=Facts(vault=vault), simulation=tried)
 
 
 def _unwinder(m: Mandate, caller: Caller) -> str | None:
@@ -80,13 +80,13 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, UnwindFacts]) -> Reply:
     tried = ask.facts.simulation
     if tried is not None and not tried.ok:
         raise Refused(reverts(tried.revert, next_steps=(_OTHER_EXIT,)))
-    call = named_chain(ask, m).vault_call(vault, "unwind", target, ask.asked.data)
-    told = {
-        "call": replace(call, sender=_unwinder(m, ask.caller)),
-        "message": "Closes a position; no USDC may leave the vault in it.",
-        "simulation": simulated(tried),
-    }
-    return Reply(200, told)
+    chain = named_chain(ask, m)
+    call = replace(
+        chain.vault_call(vault, "unwind", target, ask.asked.data),
+        sender=_unwinder(m, ask.caller),
+    )
+    message = "Closes a position; no USDC may leave the vault in it."
+    return Reply(200, told(chain, call, tried) | {"message": message})
 
 
 _OTHER_EXIT: Final = NextStep(

@@ -1,36 +1,27 @@
-"""The vault that signed terms create, and the money that goes in."""
+"""The vault that signed terms create."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from domain.facts import Call, Receipt, Simulation, VaultLog, VaultState
+from domain.facts import Call, Receipt, Simulation, VaultLog
 from domain.mandates.mandate import Mandate, Signed, Status
-from domain.money import ZERO, Usdc
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.reverts import reverts
-from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
-from tools.call.case import (
-    Facts,
-    chain_if_named,
-    gather_mandate,
-    named_chain,
-    signed_digest,
-)
+from tools.call.case import Facts, chain_if_named, named_chain, signed_digest
 from tools.call.fields import OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
-from tools.call.shapes import Simulated, simulated
+from tools.call.shapes import ExplainedCall, Simulated
 from tools.keeper.attach import attach
 from tools.keeper.intake import take_receipt
 from tools.mandates.sponsorship import Capabilities, capabilities
 from tools.mandates.terms import MandateOnly, signed_terms
-
-YOUNG: Final = "The vault is new and the chain may still take it back: wait till it is deep. "
+from tools.mandates.tried import told
 
 
 class CallOut(Gives):
@@ -38,6 +29,7 @@ class CallOut(Gives):
 
     configured: bool
     call: Call | None = None
+    decoded: ExplainedCall | None = None
     predicted_vault: str | None = None
     simulation: Simulated | None = None
     message: str | None = None
@@ -48,43 +40,6 @@ class ByTx(OneMandate):
     """A transaction that was sent."""
 
     tx_hash: TxHash
-
-
-class FundIn(OneMandate):
-    """How much to put in."""
-
-    amount: Usdc | None = None
-
-
-class BestWay(Gives):
-    """The way that is advised."""
-
-    way: Literal["deposit"]
-    text: str
-    sync_call: Call
-
-
-@dataclass(frozen=True, slots=True)
-class FundCall(Call):
-    """One of the two calls that put money in, in their order."""
-
-    step: Literal["approve", "deposit"] = "approve"
-
-
-class FundOut(Gives):
-    """How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
-    vault's creation is not deep enough in the chain, and may still be reorganised away.
-    """
-
-    vault_address: str
-    provisional: bool
-    chain_id: int
-    usdc: str
-    room: Usdc
-    best_way: BestWay
-    calls: list[FundCall]
-    amount: Usdc | None
-    capabilities: Capabilities | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +70,11 @@ async def _preview_if_readable(
     chain: Chain, call: Call, m: Mandate, signed: Signed
 ) -> CreatePreview:
     try:
-        told = await chain.simulate(call)
+        tried = await chain.simulate(call)
         where = await chain.predict_vault(signed.message, m.allowed_targets)
     except Refused:
         return CreatePreview()
-    return CreatePreview(predicted=where, simulation=told)
+    return CreatePreview(predicted=where, simulation=tried)
 
 
 def create_call(uow: UnitOfWork, ask: Ask[OneMandate, CreatePreview]) -> Reply:
@@ -144,14 +99,12 @@ def create_call(uow: UnitOfWork, ask: Ask[OneMandate, CreatePreview]) -> Reply:
         chain.create_call(signed.message, m.allowed_targets, signed.signature),
         sender=m.owner_address,
     )
-    told = {
+    body = {
         "configured": True,
-        "call": call,
         "predicted_vault": ask.facts.predicted,
-        "simulation": simulated(ask.facts.simulation),
+        "capabilities": capabilities(ask, chain),
     }
-    told["capabilities"] = capabilities(ask, chain)
-    return Reply(200, told)
+    return Reply(200, body | told(chain, call, tried))
 
 
 async def gather_receipt(deps: Deps, caller: Caller, asked: Any) -> Facts:
@@ -160,13 +113,13 @@ async def gather_receipt(deps: Deps, caller: Caller, asked: Any) -> Facts:
     return Facts(receipt=await deps.chains.get(m.chain_id).receipt(asked.tx_hash.lower()))
 
 
-def mined(receipt: Receipt | None) -> Receipt:
+def mined(tx_hash: str, receipt: Receipt | None) -> Receipt:
     """A successful receipt.
 
-    Errors: `vault_mismatch` for a transaction that is unknown or failed.
+    Errors: `tx_pending` where no block holds it, `vault_mismatch` for one that failed.
     """
     if receipt is None:
-        raise Refused(refusal("vault_mismatch", why="the chain has not seen it yet"))
+        raise Refused(refusal("tx_pending", tx_hash=tx_hash.lower()))
     if not receipt.ok:
         raise Refused(refusal("vault_mismatch", why="it failed"))
     return receipt
@@ -199,7 +152,7 @@ def look(uow: UnitOfWork, ask: Ask[ByTx, Creation]) -> Reply:
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
     signed_terms(m, "attaching a vault")
     chain = named_chain(ask, m)
-    receipt, made = mined(ask.facts.receipt), ask.facts.made
+    receipt, made = mined(ask.asked.tx_hash, ask.facts.receipt), ask.facts.made
     if made is None or made.args["digest"] != signed_digest(chain, m):
         raise Refused(
             refusal("vault_mismatch", why="it did not create this mandate's vault at our factory")
@@ -217,72 +170,6 @@ def look(uow: UnitOfWork, ask: Ask[ByTx, Creation]) -> Reply:
     if read is not None and block <= read.block:
         uow.chainlog.read_again(m.chain_id, vault, block)
     return Reply(200, {"mandate": take_receipt(uow, ask, chain, m, receipt).attributes()})
-
-
-def provisional(uow: UnitOfWork, chain: Chain, m: Mandate, vault: VaultState | None) -> bool:
-    """True while a reorganisation within the confirmations could still take the vault away."""
-    known = uow.chainlog.vault(m.chain_id, m.vault_address or "")
-    if known is None or (vault is not None and not vault.exists):
-        return True
-    aged = vault is not None and vault.block.number - known.block >= chain.confirmations
-    return not known.deep and not aged
-
-
-def _fund_call(step: Literal["approve", "deposit"], c: Call) -> FundCall:
-    return FundCall(c.chain_id, c.to, c.data, c.value, c.sender, step=step)
-
-
-def fund(uow: UnitOfWork, ask: Ask[FundIn, Facts]) -> Reply:
-    """Where the money goes, the best way in, and the two calls for an amount."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    chain, vault = named_chain(ask, m), ask.facts.vault
-    closed = vault is not None and (vault.stopped or vault.settled)
-    if m.vault_address is None or m.status not in (Status.SIGNED, Status.WORKING) or closed:
-        raise Refused(refusal("wrong_status", status=m.status.value, action="funding it"))
-    if m.ended(max(ask.now, vault.block.at) if vault is not None else ask.now):
-        raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
-    if chain.usdc is None:
-        raise Refused(refusal("not_configured", what=f"USDC of chain {m.chain_id}"))
-    # A deposit that is mined and not deep enough is in the vault already.
-    deposited = Usdc(uow.ledger.state(m.public_id).measured.deposits)
-    room = max(
-        ZERO, m.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO)
-    )
-    amount = ask.asked.amount
-    calls: list[FundCall] = []
-    if amount is not None:
-        if amount <= ZERO:
-            raise Refused(refusal("invalid_number", value=str(amount), why="it is not above 0"))
-        if amount > room:
-            raise Refused(
-                refusal(
-                    "over_budget", attempted=amount, allowed=room, remaining={"budget": str(room)}
-                )
-            )
-        approve = replace(chain.approve_call(m.vault_address, amount), sender=m.owner_address)
-        deposit = replace(
-            chain.vault_call(m.vault_address, "deposit", amount), sender=m.owner_address
-        )
-        calls = [_fund_call("approve", approve), _fund_call("deposit", deposit)]
-    young = provisional(uow, chain, m, vault)
-    best = {
-        "way": "deposit",
-        "text": (YOUNG if young else "") + "Send both calls from the owner's wallet. USDC that "
-        "reaches the vault by a plain transfer is booked by sync().",
-        "sync_call": replace(chain.vault_call(m.vault_address, "sync"), sender=m.owner_address),
-    }
-    told = {
-        "vault_address": m.vault_address,
-        "provisional": young,
-        "chain_id": m.chain_id,
-        "usdc": chain.usdc,
-        "room": room,
-        "best_way": best,
-        "calls": calls,
-        "amount": amount,
-        "capabilities": capabilities(ask, chain),
-    }
-    return Reply(200, told)
 
 
 _READ_IT: Final = NextStep(
@@ -319,29 +206,11 @@ OPERATIONS: Final = (
         refusals=(
             "not_found",
             "wrong_status",
+            "tx_pending",
             "vault_mismatch",
             "conflict",
             "not_configured",
             "chain_unavailable",
-        ),
-    ),
-    Operation(
-        name="owner_fund",
-        title="Fund the vault",
-        summary="Vault address, USDC, and the approve and deposit calls for an amount.",
-        auth="owner",
-        route=("GET", "/wallet/mandates/{public_id}/fund"),
-        takes=FundIn,
-        gives=FundOut,
-        handler=fund,
-        gather=gather_mandate,
-        refusals=(
-            "not_found",
-            "wrong_status",
-            "mandate_ended",
-            "not_configured",
-            "over_budget",
-            "invalid_number",
         ),
     ),
 )

@@ -204,6 +204,17 @@ class WalletClient(Transport):
             },
         )
 
+    async def owner_approvals(
+        self, *, status: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> models.OwnerApprovals:
+        """Held actions of all your mandates, those that are good the longest first."""
+        return await self.ask(
+            "GET",
+            "/wallet/approvals",
+            models.OwnerApprovals,
+            query={"status": status, "limit": limit, "cursor": cursor},
+        )
+
     async def auth_challenge(
         self, *, address: str, chain_id: int | None = None
     ) -> models.ChallengeOut:
@@ -268,6 +279,10 @@ class WalletClient(Transport):
     async def builder_fee_status(self) -> models.BuilderFeeStatusOut:
         """Whether the venue says that your linked wallet approved the builder fee."""
         return await self.ask("GET", "/wallet/builder-fee/status", models.BuilderFeeStatusOut)
+
+    async def chains_list(self) -> models.ChainsOut:
+        """The chains with their names, contracts, explorer and confirmations."""
+        return await self.ask("GET", "/wallet/chains", models.ChainsOut)
 
     async def deposit_assets(self) -> models.AssetsOut:
         """Assets that can be brought in, with their addresses."""
@@ -547,6 +562,12 @@ class WalletClient(Transport):
             query={"status": status, "approval_id": approval_id, "limit": limit, "cursor": cursor},
         )
 
+    async def mandate_approval(self, *, public_id: str, approval_id: str) -> models.HeldOut:
+        """One held action: the call decoded, every check as it stands now, what the chain says of it, and what would be left after it."""
+        return await self.ask(
+            "GET", f"/wallet/mandates/{public_id}/approvals/{approval_id}", models.HeldOut
+        )
+
     async def owner_approval_decide(
         self,
         *,
@@ -653,7 +674,7 @@ class WalletClient(Transport):
         return await self.ask("POST", f"/wallet/mandates/{public_id}/forfeit", models.VaultCallOut)
 
     async def owner_fund(self, *, public_id: str, amount: str | None = None) -> models.FundOut:
-        """Vault address, USDC, and the approve and deposit calls for an amount."""
+        """Vault address, USDC, and the approve and deposit calls for an amount, each decoded and tried out."""
         return await self.ask(
             "GET", f"/wallet/mandates/{public_id}/fund", models.FundOut, query={"amount": amount}
         )
@@ -717,6 +738,10 @@ class WalletClient(Transport):
         return await self.ask(
             "GET", f"/wallet/mandates/{public_id}/resume-call", models.VaultCallOut
         )
+
+    async def mandate_series(self, *, public_id: str) -> models.SeriesOut:
+        """Worth, money put in, stop line, flows and spend of each UTC day."""
+        return await self.ask("GET", f"/wallet/mandates/{public_id}/series", models.SeriesOut)
 
     async def keeper_settle(
         self, *, public_id: str, idempotency_key: str | None = None
@@ -808,10 +833,10 @@ class WalletClient(Transport):
             body={"tx_hash": tx_hash, "kind": kind},
         )
 
-    async def owner_withdraw_call(self, *, public_id: str) -> models.VaultCallOut:
+    async def owner_withdraw_call(self, *, public_id: str) -> models.WithdrawOut:
         """Calldata of withdrawAll(), or why it is locked and until when."""
         return await self.ask(
-            "GET", f"/wallet/mandates/{public_id}/withdraw-call", models.VaultCallOut
+            "GET", f"/wallet/mandates/{public_id}/withdraw-call", models.WithdrawOut
         )
 
     async def markets_list(self) -> models.MarketsOut:

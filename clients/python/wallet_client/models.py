@@ -249,6 +249,45 @@ class CardFooter(BaseModel):
     signed: bool
 
 
+class ChainTold(BaseModel):
+    """
+    One chain.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    chain_id: int
+    name: str
+    usdc: Annotated[str | None, Field(description="address of USDC; null where none is set")]
+    factory: Annotated[
+        str | None,
+        Field(
+            description="the vault factory; null while the operator has set none, and then no vault can be made there"
+        ),
+    ]
+    explorer: Annotated[str | None, Field(description="base address of a block explorer")]
+    confirmations: Annotated[int, Field(description="blocks until a log is in the ledger")]
+    public_rpc: Annotated[
+        str | None,
+        Field(
+            description="an RPC address that anybody may ask (EIP-3085); null where none is known"
+        ),
+    ]
+
+
+class ChainsOut(BaseModel):
+    """
+    Every chain that the service knows.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[ChainTold]
+    next_cursor: str | None
+
+
 class ChallengeOut(BaseModel):
     """
     A text to sign.
@@ -579,22 +618,6 @@ class FromTo(BaseModel):
     )
     from_: Annotated[bool | str | None, Field(alias="from")]
     to: bool | str | None
-
-
-class FundCall(BaseModel):
-    """
-    One of the two calls that put money in, in their order.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    chain_id: int
-    to: str
-    data: str
-    value: str
-    from_: Annotated[str | None, Field(alias="from")] = None
-    step: Literal["approve", "deposit"]
 
 
 class GapOut(BaseModel):
@@ -1434,9 +1457,11 @@ class Refusal(BaseModel):
         "rate_limited",
         "secret_not_accepted",
         "signature_needed",
+        "storage_unavailable",
         "target_not_allowed",
         "terms_changed",
         "terms_expired",
+        "tx_pending",
         "unauthenticated",
         "vault_mismatch",
         "venue_unavailable",
@@ -2080,11 +2105,13 @@ class VaultCallOut(BaseModel):
     message: str
     lock: Lock | None = None
     chain_live: bool | None = None
+    decoded: Annotated[
+        ExplainedCall | None,
+        Field(description="what the calldata says, to be compared with what is signed"),
+    ] = None
     simulation: Annotated[
         Simulated | None,
-        Field(
-            description="what the chain said of an unwind; null where it was not or could not be asked"
-        ),
+        Field(description="what the chain said of it; null where it could not be asked"),
     ] = None
 
 
@@ -2766,6 +2793,8 @@ class BestWay(BaseModel):
     way: Literal["deposit"]
     text: str
     sync_call: Call
+    decoded: ExplainedCall
+    simulation: Simulated | None
 
 
 class BidEventOut(BaseModel):
@@ -3495,6 +3524,29 @@ class Flows(BaseModel):
     ]
 
 
+class FundCall(BaseModel):
+    """
+    One of the two calls that put money in, in their order.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    chain_id: int
+    to: str
+    data: str
+    value: str
+    from_: Annotated[str | None, Field(alias="from")] = None
+    step: Literal["approve", "deposit"]
+    decoded: ExplainedCall | None
+    simulation: Annotated[
+        Simulated | None,
+        Field(
+            description="what the chain said of it; null where it could not be asked, and for a deposit that waits for its approval"
+        ),
+    ]
+
+
 class FundOut(BaseModel):
     """
     How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
@@ -3515,6 +3567,10 @@ class FundOut(BaseModel):
             examples=["12.500000"],
             pattern="^-?\\d+\\.\\d{6}$",
         ),
+    ]
+    in_wallet: Annotated[
+        Usdc | None,
+        Field(description="USDC in the owner's wallet now; null where it could not be asked"),
     ]
     best_way: BestWay
     calls: list[FundCall]
@@ -3801,6 +3857,37 @@ class Me(BaseModel):
     mandates: list[MandateShort]
 
 
+class NamedItem(BaseModel):
+    """
+    An item, and whose action it is.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    approval_id: str
+    public_id: str
+    status: Literal["pending", "approved", "declined", "expired", "used"]
+    target: ApprovalTarget
+    data: str
+    approve_amount_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    clause: Literal[6]
+    why: Annotated[str | None, Field(description="the agent's own words")]
+    requested_at: AwareDatetime
+    expires_at: AwareDatetime
+    decided_at: AwareDatetime | None
+    note: Annotated[str | None, Field(description="the owner's own words")]
+    agent_id: str | None
+    agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
+
+
 class Offer(BaseModel):
     """
     A mandate that waits for an agent, and what could be lost in it.
@@ -4062,6 +4149,18 @@ class OwnStatusOut(BaseModel):
     next: list[StepOut]
 
 
+class OwnerApprovals(BaseModel):
+    """
+    A page of items.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[NamedItem]
+    next_cursor: str | None
+
+
 class PageOrderOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -4079,6 +4178,32 @@ class PaperUse(BaseModel):
         extra="ignore",
     )
     used: CountedAmount
+
+
+class Pays(BaseModel):
+    """
+    What `withdrawAll` sends to the owner, and what it leaves for the agent.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    owner: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    agent_fee: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
 
 
 class PendingClaims(BaseModel):
@@ -4133,6 +4258,11 @@ class PlanStep(BaseModel):
     step: Literal["stop", "unwind", "settle", "withdraw"]
     text: str
     call: Call | None
+    decoded: ExplainedCall | None = None
+    simulation: Annotated[
+        Simulated | None,
+        Field(description="of the stop alone: the other calls come after what it changes"),
+    ] = None
     position: str | None = None
     market: str | None = None
     target: str | None = None
@@ -4496,6 +4626,63 @@ class Series(BaseModel):
     points: list[Point]
 
 
+class SeriesPoint(BaseModel):
+    """
+    One UTC day, as it stood at its end; today as it stands.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    day: Annotated[str, Field(description="UTC day, YYYY-MM-DD")]
+    worth: Annotated[
+        Usdc | None,
+        Field(
+            description="as the house measured it; null before the first deposit, and where unknown"
+        ),
+    ]
+    put_in: Annotated[
+        str,
+        Field(
+            description="deposits - withdrawals up to the end of the day",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    floor: Annotated[
+        str,
+        Field(
+            description="the stop line",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    deposits: Annotated[
+        str,
+        Field(
+            description="of the day; a withdrawal undone by a reorg too",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    withdrawals: Annotated[
+        str,
+        Field(
+            description="of the day; a deposit undone by a reorg too",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    spent: Annotated[
+        str,
+        Field(
+            description="what counts against the cap of the day, measured",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+
+
 class SettledOut(BaseModel):
     """
     The mandate after the keeper's transactions, and their hashes.
@@ -4597,6 +4784,10 @@ class StopOut(BaseModel):
     mandate: MandateAttributes
     chain_live: bool
     stop_call: Call | None
+    decoded: Annotated[
+        ExplainedCall | None, Field(description="what the calldata of stop_call says")
+    ]
+    simulation: Annotated[Simulated | None, Field(description="what the chain said of stop_call")]
     message: str
 
 
@@ -4794,6 +4985,34 @@ class VenueResults(BaseModel):
     source: Literal["venue"]
 
 
+class WithdrawOut(BaseModel):
+    """
+    The withdrawal, and what it pays.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    call: Call | None
+    message: str
+    lock: Lock | None = None
+    chain_live: bool | None = None
+    decoded: Annotated[
+        ExplainedCall | None,
+        Field(description="what the calldata says, to be compared with what is signed"),
+    ] = None
+    simulation: Annotated[
+        Simulated | None,
+        Field(description="what the chain said of it; null where it could not be asked"),
+    ] = None
+    pays: Annotated[
+        Pays | None,
+        Field(
+            description="where the vault's USDC goes if this is mined next; null where the vault could not be read"
+        ),
+    ]
+
+
 class AgentPage(BaseModel):
     """
     A page of agents.
@@ -4933,6 +5152,7 @@ class CallOut(BaseModel):
     )
     configured: bool
     call: Call | None = None
+    decoded: ExplainedCall | None = None
     predicted_vault: str | None = None
     simulation: Simulated | None = None
     message: str | None = None
@@ -5266,6 +5486,31 @@ class HallRow(BaseModel):
     venue_self: list[VenueResults] | None = None
 
 
+class HeldOut(BaseModel):
+    """
+    The item, and its action as it would be judged now.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    approval: ApprovalItem
+    decoded: DecodedCall
+    checks: list[CheckTold]
+    simulation: Annotated[
+        Simulated | None,
+        Field(
+            description="what the chain says of the call now; null where it could not be asked, where the item is no longer open, and where the vault asks for the owner's signature first"
+        ),
+    ]
+    remaining_after: Annotated[
+        RemainingNow | None,
+        Field(
+            description="the largest single action that would still be possible after it; null where the item is no longer open"
+        ),
+    ]
+
+
 class Limits(BaseModel):
     """
     The same, with what was broken, newest first.
@@ -5350,6 +5595,7 @@ class MandateSummary(BaseModel):
     status: str
     mandate: MandateAttributes
     progress: ProgressSummary
+    pending_approvals: int
 
 
 class MandateWeek(BaseModel):
@@ -5433,6 +5679,32 @@ class RoutesOut(BaseModel):
     destination: Destination
     link: str | None
     qr_svg: str | None
+
+
+class SeriesOut(BaseModel):
+    """
+    The newest UTC days, oldest first; one in which nothing happened has no point.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    points: Annotated[list[SeriesPoint], Field(max_length=400)]
+    day_cap: Annotated[
+        str,
+        Field(
+            description="what may be spent in a UTC day",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    as_of: Annotated[AwareDatetime, Field(description="of the last point")]
+    complete: Annotated[
+        bool,
+        Field(
+            description="false while the house has not added all rows up: the newest days before today may be missing, and today's deposits, withdrawals"
+        ),
+    ]
 
 
 class StatementOfAll(BaseModel):

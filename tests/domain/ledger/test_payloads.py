@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.ledger import payloads as p
+from domain.ledger.forms import FORMS
 from domain.ledger.kinds import Kind
-from domain.ledger.stored import read
-from domain.ledger.written import _WRITERS, write
+from domain.ledger.written import read, write
 from domain.money import Usdc
 
 JSON = st.recursive(
@@ -100,7 +100,7 @@ def test_nothing_that_is_stored_makes_a_read_fail(kind: Kind, stored: Any) -> No
 
 
 def test_every_kind_of_payload_can_be_written() -> None:
-    assert set(_WRITERS) == set(typing.get_args(p.Payload))
+    assert set(FORMS) == set(typing.get_args(p.Payload))
 
 
 def test_an_unusable_value_is_named_and_counts_as_nothing() -> None:

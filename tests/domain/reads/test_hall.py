@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -113,7 +114,14 @@ def test_a_day_holds_its_worth_its_flows_and_its_result() -> None:
         Story().deposit(100).trade(spent=60).mark(66).next_day(2).mark(60).withdraw(10).days()
     )
     at_work = {"stood": 0, "held": 66 * M, "most": 66 * M, "calls": 1}
-    assert first == Day("2026-11-02", 0, 106 * M, 100 * M, 0, SCALE * 66 // 60, 1, **at_work)
+    so_far = {"put_in": 100 * M, "deposited": 100 * M}
+    day = Day("2026-11-02", 0, 106 * M, 100 * M, 0, SCALE * 66 // 60, 1, **at_work, **so_far)
+    assert first == replace(day, spent=(("2026-11-02", 60 * M),))
+    assert (second.put_in, second.deposited, second.spent) == (90 * M, 100 * M, ())
+    assert [Day.from_json(json.loads(json.dumps(d.as_json()))) for d in (first, second)] == [
+        first,
+        second,
+    ]
     assert (second.day, second.start, second.worth, second.net, second.outflow) == (
         "2026-11-04",
         106 * M,

@@ -1,0 +1,107 @@
+"""A mandate day by day: worth, money put in, the stop line, and what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from domain.ledger.record import Day
+from domain.mandates.mandate import Mandate, Status
+from domain.money import Usdc
+from domain.rules.case import Case
+from domain.rules.worth import committed, floor_at, worth
+from domain.times import day_of
+from domain.wire import said
+
+DAYS_SHOWN: Final = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesPoint:
+    """One UTC day, as it stood at its end; today as it stands."""
+
+    day: str = field(metadata=said("UTC day, YYYY-MM-DD"))
+    worth: Usdc | None = field(
+        metadata=said("as the house measured it; null before the first deposit, and where unknown")
+    )
+    put_in: Usdc = field(metadata=said("deposits - withdrawals up to the end of the day"))
+    floor: Usdc = field(metadata=said("the stop line"))
+    deposits: Usdc = field(metadata=said("of the day; a withdrawal undone by a reorg too"))
+    withdrawals: Usdc = field(metadata=said("of the day; a deposit undone by a reorg too"))
+    spent: Usdc = field(metadata=said("what counts against the cap of the day, measured"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """A day while it is put together; micro-USDC."""
+
+    worth: int | None
+    put_in: int
+    deposited: int
+    deposits: int = 0
+    withdrawals: int = 0
+    spent: int = 0
+
+
+def series(case: Case, days: Sequence[Day], *, whole: bool) -> tuple[SeriesPoint, ...]:
+    """The points, oldest first; a day in which nothing happened has none.
+
+    Shapes: `days` are roll-ups, oldest first; `whole`: every row of the ledger is in them. Today's
+    point rests on the books and the vault, as everything else that is shown of it.
+    """
+    m, spent = case.mandate, _spent_by_day(days)
+    built = {
+        d.day: _Built(
+            worth=d.worth if d.deposited or d.worth else None,
+            put_in=d.put_in,
+            deposited=d.deposited,
+            deposits=d.inflow,
+            withdrawals=d.outflow,
+            spent=spent.pop(d.day, 0),
+        )
+        for d in days
+    }
+    for day, micros in spent.items():
+        # Its rows were stored later: what it was worth then nobody measured.
+        before = max((d for d in built if d < day), default=None)
+        put_in, deposited = (built[before].put_in, built[before].deposited) if before else (0, 0)
+        built[day] = _Built(worth=None, put_in=put_in, deposited=deposited, spent=micros)
+    if m.status is not Status.SETTLED or not whole:
+        _today(case, built)
+    shown = sorted(built.items())[-DAYS_SHOWN:]
+    return tuple(_point(m, day, b) for day, b in shown)
+
+
+def _spent_by_day(days: Sequence[Day]) -> dict[str, int]:
+    spent: dict[str, int] = {}
+    for told in days:
+        for day, micros in told.spent:
+            spent[day] = spent.get(day, 0) + micros
+    return spent
+
+
+def _today(case: Case, built: dict[str, _Built]) -> None:
+    today, at = day_of(case.now), worth(case)
+    old = built.get(today, _Built(worth=None, put_in=0, deposited=0))
+    day = case.measured.days.get(today)
+    built[today] = _Built(
+        worth=None if at is None else at.micros,
+        put_in=committed(case).micros,
+        deposited=case.measured.deposits,
+        deposits=old.deposits,
+        withdrawals=old.withdrawals,
+        spent=day.spent if day is not None else 0,
+    )
+
+
+def _point(m: Mandate, day: str, b: _Built) -> SeriesPoint:
+    return SeriesPoint(
+        day=day,
+        worth=None if b.worth is None else Usdc(b.worth),
+        put_in=Usdc(b.put_in),
+        floor=floor_at(m, Usdc(b.deposited)),
+        deposits=Usdc(b.deposits),
+        withdrawals=Usdc(b.withdrawals),
+        spent=Usdc(max(0, b.spent)),
+    )

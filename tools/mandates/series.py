@@ -1,0 +1,109 @@
+"""A mandate day by day, from the daily roll-ups, with today as it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import anyio.lowlevel
+from pydantic import Field
+
+from domain.ledger.record import Day, Record, roll
+from domain.mandates.mandate import Mandate
+from domain.money import Usdc
+from domain.reads.series import DAYS_SHOWN, SeriesPoint, series
+from domain.times import Timestamp
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import peek, seen_mandate
+from tools.call.case import Facts, chain_if_named, load_case, vault_if_readable
+from tools.call.fields import OneMandate
+from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation
+from tools.keeper.rollup import stored
+
+# Rows that the house has not rolled up yet: so many are read in one call, so many in one turn.
+AHEAD: Final = 2_000
+ROWS_A_TURN: Final = 100
+
+
+class SeriesOut(Gives):
+    """The newest UTC days, oldest first; one in which nothing happened has no point."""
+
+    points: list[SeriesPoint] = Field(max_length=DAYS_SHOWN)
+    day_cap: Usdc = Field(description="what may be spent in a UTC day")
+    as_of: Timestamp = Field(description="of the last point")
+    complete: bool = Field(
+        description="false while the house has not added all rows up: the newest days before today "
+        "may be missing, and today's deposits, withdrawals"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """The vault, the days up to the last row that was read, and whether that is the newest."""
+
+    facts: Facts
+    days: tuple[Day, ...]
+    whole: bool
+
+
+async def gather_days(deps: Deps, caller: Caller, asked: OneMandate) -> Rolled:
+    """Read the stored days, and fold some rows behind them, some a turn."""
+    m = await peek(deps, caller, asked.public_id)
+    facts = Facts(vault=await vault_if_readable(chain_if_named(deps, m), m))
+    record, days = await deps.store.read(lambda uow: _kept(uow, m))
+    for _ in range(AHEAD // ROWS_A_TURN):
+        at = record
+
+        def further(uow: UnitOfWork, at: Record = at) -> tuple[Record, list[Day], int]:
+            events = uow.ledger.behind(m.public_id, at.seq, ROWS_A_TURN)
+            return *roll(at, events), len(events)
+
+        record, newer, rows = await deps.store.read(further)
+        days |= {d.day: d for d in newer}
+        if rows < ROWS_A_TURN:
+            return Rolled(facts, _in_order(days), True)
+        await anyio.lowlevel.checkpoint()
+    return Rolled(facts, _in_order(days), False)
+
+
+def _kept(uow: UnitOfWork, m: Mandate) -> tuple[Record, dict[str, Day]]:
+    """The stored days of the agent that the mandate has now, and where they stand."""
+    rows = uow.hall.newest_days(m.public_id, DAYS_SHOWN)
+    days = {r.day: Day.from_json(r.body["day"]) for r in rows if r.agent_id == m.agent_id}
+    return stored(uow, m), days
+
+
+def _in_order(days: dict[str, Day]) -> tuple[Day, ...]:
+    return tuple(days[d] for d in sorted(days))
+
+
+def read(uow: UnitOfWork, ask: Ask[OneMandate, Rolled]) -> Answer:
+    """The series; it costs the same at row 10 and at row 100,000."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    case = load_case(uow, ask, m, ask.facts.facts, events=0)
+    chain = case.chain if case.chain is not None and case.chain.exists else None
+    points = series(case, ask.facts.days, whole=ask.facts.whole)
+    return Answer(
+        SeriesOut(
+            points=list(points),
+            day_cap=m.daily_cap,
+            as_of=chain.block.at if chain else ask.now,
+            complete=ask.facts.whole,
+        )
+    )
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="mandate_series",
+        title="Read the days",
+        summary="Worth, money put in, stop line, flows and spend of each UTC day.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/series"),
+        takes=OneMandate,
+        gives=SeriesOut,
+        gather=gather_days,
+        handler=read,
+        refusals=("not_found",),
+    ),
+)

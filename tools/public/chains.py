@@ -1,0 +1,69 @@
+"""The chains, as a wallet has to be told of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import Field
+
+from domain.ports import Chain
+from storage.unit_of_work import UnitOfWork
+from tools.call.fields import Nothing
+from tools.call.operation import Answer, Ask, Gives, Operation
+
+
+class ChainTold(Gives):
+    """One chain."""
+
+    chain_id: int
+    name: str
+    usdc: str | None = Field(description="address of USDC; null where none is set")
+    factory: str | None = Field(
+        description="the vault factory; null while the operator has set none, and then no vault "
+        "can be made there"
+    )
+    explorer: str | None = Field(description="base address of a block explorer")
+    confirmations: int = Field(description="blocks until a log is in the ledger")
+    public_rpc: str | None = Field(
+        description="an RPC address that anybody may ask (EIP-3085); null where none is known"
+    )
+
+
+class ChainsOut(Gives):
+    """Every chain that the service knows."""
+
+    items: list[ChainTold]
+    next_cursor: str | None
+
+
+def read(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Answer:
+    """The chains by their ids."""
+    chains = [ask.chains.get(i) for i in sorted(ask.chains.ids())]
+    return Answer(ChainsOut(items=[_told(c) for c in chains], next_cursor=None))
+
+
+def _told(chain: Chain) -> ChainTold:
+    return ChainTold(
+        chain_id=chain.chain_id,
+        name=chain.name,
+        usdc=chain.usdc,
+        factory=chain.factory,
+        explorer=chain.explorer,
+        confirmations=chain.confirmations,
+        public_rpc=chain.public_rpc,
+    )
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="chains_list",
+        title="List chains",
+        summary="The chains with their names, contracts, explorer and confirmations.",
+        auth="open",
+        route=("GET", "/wallet/chains"),
+        takes=Nothing,
+        gives=ChainsOut,
+        handler=read,
+        family="markets",
+    ),
+)
