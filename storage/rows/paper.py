@@ -100,10 +100,6 @@ class PaperBooks:
 
     # -- entries
 
-    def entries(self, book: str) -> list[Entry]:
-        """Everything in a book, in its order."""
-        return [entry_of(row) for row in self._sql.rows(ENTRIES_OF, book=book)]
-
     def append(
         self, book: str, ref: str, at: datetime, marks: Mapping[str, Decimal], what: What
     ) -> Entry | None:

@@ -16,7 +16,7 @@ from storage.rows.paper_states import EVERY
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.tools.trading.conftest import Desk, Person
-from tests.tools.trading.test_paper import BUY, whole
+from tests.tools.trading.test_paper import BUY, entries_of, whole
 
 pytestmark = pytest.mark.anyio
 COUNT = 3 * EVERY + 5
@@ -46,12 +46,9 @@ async def _filled(desk: Desk) -> tuple[Person, PaperBook, list[Entry]]:
 
     await desk.store.write(work)
 
-    def read(uow: UnitOfWork) -> tuple[PaperBook | None, list[Entry]]:
-        return uow.paper.get(told["book"]), uow.paper.entries(told["book"])
-
-    book, entries = await desk.store.read(read)
+    book = await desk.store.read(lambda uow: uow.paper.get(told["book"]))
     assert book is not None
-    return p, book, entries
+    return p, book, await entries_of(desk, told["book"])
 
 
 async def test_an_account_from_a_checkpoint_is_the_replay(both: Desk) -> None:

@@ -330,6 +330,11 @@ def _reserved(
     return reserve(uow, stand, order, order.created_at)
 
 
+def wants_less(order: Order) -> bool:
+    """An order that may only shrink a position."""
+    return order.action.reduce_only or order.closing
+
+
 def stored(
     uow: UnitOfWork,
     ask: Ask[Any, Any],
@@ -347,6 +352,9 @@ def stored(
         uow.orders.add(order)
     else:
         order = uow.orders.save(order, was)
-    checks = checks_told(order, decided.figures, decided.perp, cap_told(order, decided.counters))
+    on_paper = order.mode == "paper" and not wants_less(order)
+    end = facts.desk.liquidation_est(uow, order, decided.perp) if on_paper and facts.desk else None
+    cap = cap_told(order, decided.counters)
+    checks = checks_told(order, decided.figures, decided.perp, cap, end)
     status = 201 if was is None else 200
     return told(order, ask.now, facts.venue, stand, confirm, checks, status)

@@ -21,8 +21,15 @@ from domain.trading.paper.entries import (
     PaperBook,
 )
 from domain.trading.paper.filling import Taken
-from domain.trading.paper.margin import Waiting
-from domain.trading.paper.meeting import Asked, Met, Sight, arrived, came_through
+from domain.trading.paper.margin import Waiting, liquidation_after
+from domain.trading.paper.meeting import (
+    Asked,
+    Met,
+    Sight,
+    arrived,
+    came_through,
+    whole_at_limit,
+)
 from domain.trading.paper.replay import Account, after, closes
 from domain.trading.venue import Book, Lane, Perp, Position
 from storage.store import Store
@@ -159,6 +166,14 @@ class Desk:
             raise LookupError(order.book)
         account = uow.paper.account(book)
         return book, account, self._asked(order, perp)
+
+    def liquidation_est(self, uow: UnitOfWork, order: Order, perp: Perp) -> Decimal | None:
+        """Where the product's mark would end the order's book if it filled whole at its limit."""
+        book = uow.paper.get(order.book or "")
+        if book is None or perp.mark_px is None:
+            return None
+        fill = whole_at_limit(self._asked(order, perp), perp)
+        return liquidation_after(uow.paper.account(book), fill, {perp.coin: perp.mark_px})
 
     def _asked(self, order: Order, perp: Perp) -> Asked:
         action, trading = order.action, self._trading
