@@ -148,4 +148,4 @@ class UnitOfWork:
     @cached_property
     def paper(self) -> PaperBooks:
         """Paper books."""
-        return PaperBooks(self.sql)
+        return PaperBooks(self.sql, self._cache.accounts)

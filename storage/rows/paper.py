@@ -23,7 +23,7 @@ from storage.rows.paper_rows import (
     paper_hash,
     prices,
 )
-from storage.rows.paper_states import EVERY, PaperStates
+from storage.rows.paper_states import EVERY, AccountCache, PaperStates
 from storage.sql import Sql, canonical, columns, first, micros, moment
 
 ALL_BOOKS: Final = "SELECT * FROM paper_books ORDER BY book"
@@ -45,8 +45,8 @@ BOTH_FILLS: Final = (
 class PaperBooks:
     """The books of people. What is written stays; only `paper_watch` says where the house is."""
 
-    def __init__(self, sql: Sql):
-        self._sql, self._states = sql, PaperStates(sql)
+    def __init__(self, sql: Sql, cache: AccountCache):
+        self._sql, self._states = sql, PaperStates(sql, cache)
         self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
 
     # -- books
@@ -133,6 +133,7 @@ class PaperBooks:
         row["row_hash"] = paper_hash(row)
         self._sql.run("INSERT INTO paper_entries " + columns(COLUMNS), **row)
         entry = entry_of(row)
+        self._states.entered(row, entry)
         owned = self.get(book) if entry.n % EVERY == 0 else None
         if owned is not None:
             self._states.keep(owned, entry.n)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +20,7 @@ from storage.rows.paper_rows import entry_of
 from storage.sql import Row, Sql, columns, first, micros
 
 EVERY: Final = 64
+KEPT: Final = 1_024
 FOLD: Final = 1  # a number more with every change of what a replay comes to
 CHECKPOINTS: Final = "SELECT n, last_at, state FROM paper_checkpoints WHERE book = :book ORDER BY n"
 _NEAREST: Final = (
@@ -34,16 +37,52 @@ class Stand:
     n: int = 0
 
 
+class AccountCache:
+    """Accounts by the hash of the entry that they end at, which names one state of one book."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Account] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, row_hash: str) -> Account | None:
+        """The account at that entry, if it is kept."""
+        return self._kept.get(row_hash)
+
+    def put(self, row_hash: str, account: Account) -> None:
+        """Keep an account; the one least lately put goes first."""
+        with self._lock:
+            self._kept[row_hash] = account
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+
+
 class PaperStates:
     """What books come to, read from the nearest checkpoint on."""
 
-    def __init__(self, sql: Sql):
-        self._sql = sql
+    def __init__(self, sql: Sql, cache: AccountCache):
+        self._sql, self._cache = sql, cache
 
     def account(self, book: PaperBook) -> Account:
         """What a book comes to now."""
-        at = self._nearest(book, "c.n <= :most", most=2**62)
-        return _folded(at, self._behind(book.book, at.n)).account
+        head = first(
+            self._sql,
+            "SELECT row_hash FROM paper_entries WHERE book = :book ORDER BY n DESC LIMIT 1",
+            book=book.book,
+        )
+        if head is None:
+            return opened(book.start_micros)
+        kept = self._cache.get(head["row_hash"])
+        if kept is None:
+            at = self._nearest(book, "c.n <= :most", most=2**62)
+            kept = _folded(at, self._behind(book.book, at.n)).account
+            self._cache.put(head["row_hash"], kept)
+        return kept
+
+    def entered(self, row: Row, entry: Entry) -> None:
+        """Go on from a kept account to the entry that was just written behind it."""
+        before = self._cache.get(str(row["prev_hash"]))
+        if before is not None:
+            self._cache.put(str(row["row_hash"]), after(before, entry))
 
     def at(self, book: PaperBook, moment: datetime) -> Account:
         """What it came to by its entries of a time, inclusive, whatever was entered before."""

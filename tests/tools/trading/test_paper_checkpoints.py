@@ -75,7 +75,7 @@ async def test_a_read_looks_at_no_more_entries_than_lie_behind_a_checkpoint(
     plain = paper_states.entry_of
     monkeypatch.setattr(paper_states, "entry_of", lambda row: read.append(row) or plain(row))
     await desk.ok("own_paper_books", p.caller)
-    assert len(read) == COUNT % EVERY
+    assert len(read) <= COUNT % EVERY
     read.clear()
     await desk.ok("order_prepare", p.caller, **BUY, book=book.book, size="0.0005")
     assert len(read) <= EVERY
