@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
 
 from domain.mandates.mandate import ClauseKey, Mandate
@@ -24,6 +24,7 @@ from domain.mandates.targets import (
 from domain.money import Usdc
 from domain.settings import Switches
 from domain.times import Timestamp, in_words
+from domain.wire import said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,10 +130,10 @@ class CardHeader:
     """What stands above the clauses: who, how much, until when."""
 
     title: str
-    purpose: str
+    purpose: str = field(metadata=said("the owner's own words"))
     budget_usdc: Usdc
     agent_id: str | None
-    agent_name: str | None
+    agent_name: str | None = field(metadata=said("the owner's name for the agent"))
     chain_id: int
     horizon_days: int
     ends_at: Timestamp | None
@@ -369,8 +370,10 @@ def clauses(mandate: Mandate, switches: Switches) -> tuple[Clause, ...]:
 
 def card_header(mandate: Mandate) -> CardHeader:
     """What stands above the clauses."""
-    agent = mandate.agent_name or mandate.agent_id
-    who = agent or ("any agent that accepts it" if mandate.open_board else "an agent to be named")
+    who = "any agent that accepts it" if mandate.open_board else "an agent to be named"
+    if mandate.agent_id is not None:
+        # By its id: its name is its owner's words, and stands beside as such.
+        who = f"agent {mandate.agent_id}"
     return CardHeader(
         title=f"{plain(mandate.budget_usdc)} USDC for {who}",
         purpose=mandate.purpose,

@@ -102,7 +102,7 @@ class SelfReported:
     net_30d_usdc: Usdc
     net_since_usdc: Usdc
     fees_usdc: Usdc
-    note: str = CLAIMED
+    note: str = field(default=CLAIMED, metadata=said("the service's own words"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,11 +191,13 @@ class Binding:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingNow:
     """The largest single action possible now, the clause that binds, and when time alone lifts it
-    (null where time lifts nothing).
+    (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+    `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
     """
 
     value: Usdc
     binding: Binding
+    blocked_by: str | None
     retry_at: Timestamp | None
 
 
@@ -299,6 +301,7 @@ def left(case: Case) -> RemainingNow:
     return RemainingNow(
         value=told.amount,
         binding=Binding(clause=int(told.binding), key=told.binding.key),
+        blocked_by=told.blocked_by,
         retry_at=told.retry_at,
     )
 

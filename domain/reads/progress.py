@@ -44,7 +44,7 @@ class Rule:
 
     code: str
     clause: int
-    text: str
+    text: str = field(metadata=said("the service's own words"))
     ok: bool
 
 
@@ -60,7 +60,7 @@ class NextEvent:
 class OpenPart:
     """A part of a position as its agent names it, in the agent's own figures."""
 
-    id: str
+    id: str = field(metadata=said("as the agent told it"))
     cost_est: Usdc
     mark_est: Usdc | None
     est: Literal[True] = True

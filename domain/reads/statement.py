@@ -24,7 +24,7 @@ class Disclosure:
     """What a reader of results has to be told."""
 
     code: Literal["net_of_fees", "past_results", "estimates", "off_switch"]
-    text: str
+    text: str = field(metadata=said("the service's own words"))
 
 
 DISCLOSURES: Final = (
@@ -181,7 +181,7 @@ class MandateWeek(Figures):
     """One mandate in the statement of all."""
 
     public_id: str
-    purpose: str
+    purpose: str = field(metadata=said("the owner's own words"))
     status: str
 
 

@@ -29,6 +29,7 @@ from domain.mandates.mandate import ClauseKey
 from domain.money import ZERO, Usdc
 from domain.reads.rows import filled
 from domain.reads.shapes import (
+    AGENTS_PLACE,
     ApprovalDecision,
     ClaimOutcome,
     ExecutedCall,
@@ -81,7 +82,7 @@ class StepParams:
     marked: WholeMark | None = field(default=None, metadata=LEFT_OUT)
     mark: Usdc | None = field(default=None, metadata=LEFT_OUT)
     position: ToldPosition | None = field(default=None, metadata=LEFT_OUT)
-    fee_kind: str | None = field(default=None, metadata=LEFT_OUT)
+    fee_kind: str | None = field(default=None, metadata=AGENTS_PLACE)
     refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     claim: ClaimOutcome | None = field(default=None, metadata=LEFT_OUT)
@@ -135,8 +136,8 @@ class Step:
     amount_usdc: Usdc | None = None
     tx_hash: str | None = None
     why: str | None = field(default=None, metadata=said("the agent's own words"))
-    note: str | None = None
-    resource: str | None = None
+    note: str | None = field(default=None, metadata=said("own words of whoever reported the row"))
+    resource: str | None = field(default=None, metadata=said("what was read, as the agent told it"))
     target: StepTarget = NOWHERE
     allowed_by: tuple[int, ...] = ()
     breached: tuple[int, ...] = ()

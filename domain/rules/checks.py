@@ -260,19 +260,21 @@ def _asking(case: Case, wanted: Wanted) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The largest single action possible now, the clause that binds, and when time alone lifts
-    it.
+    """The largest single action possible now, the clause that binds, when time alone lifts it, and
+    the refusal that any action meets (None where an amount is what binds).
     """
 
     amount: Usdc
     binding: ClauseKey
     retry_at: datetime | None = None
+    blocked_by: str | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Shape `{value, binding, retry_at}`."""
+        """Shape `{value, binding, blocked_by, retry_at}`."""
         return {
             "value": str(self.amount),
             "binding": {"clause": int(self.binding), "key": self.binding.key},
+            "blocked_by": self.blocked_by,
             "retry_at": None if self.retry_at is None else timestamp(self.retry_at),
         }
 
@@ -288,7 +290,7 @@ def remaining(case: Case) -> Remaining:
         _stop_line(case, nothing),
     ):
         if not check.ok:
-            return Remaining(ZERO, check.clause)
+            return Remaining(ZERO, check.clause, blocked_by=check.code)
     options = [
         (per_tx_cap(case)[0], ClauseKey.PER_ACTION),
         (max(ZERO, daily_cap(case) - day_used(case)), ClauseKey.PER_DAY),

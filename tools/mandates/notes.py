@@ -64,7 +64,7 @@ class AssumedOut(Gives):
 
     term: TermName
     value: str | int | FeeValue | list[ShownTarget] | None
-    why: str
+    why: str = Field(description="the service's own words")
 
 
 class CouldBeOut(Gives):
@@ -80,7 +80,7 @@ class UnclearOut(Gives):
     """A clause of which nothing was taken."""
 
     text: str = Field(description="the clause's own words: the writer's, nobody has checked them")
-    why: str
+    why: str = Field(description="the service's own words")
     could_be: list[CouldBeOut]
 
 

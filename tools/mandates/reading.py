@@ -16,7 +16,13 @@ from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees
 from domain.reads.limits import Limits, LimitsNow, limits_now
 from domain.reads.lock import ChainState, Lock
-from domain.reads.progress import Progress, ShownStatus, status_shown
+from domain.reads.progress import (
+    PendingClaims,
+    Progress,
+    ShownStatus,
+    pending_claims,
+    status_shown,
+)
 from domain.reads.shapes import LedgerRow
 from domain.reads.step import Step
 from domain.reads.steps import each_step, grouped, instruction, pinned
@@ -131,6 +137,7 @@ class LimitsRead(Gives):
     status: ShownStatus
     paused: bool
     limits: LimitsNow
+    pending_claims: PendingClaims
     as_of_block: int | None
     as_of: Timestamp
 
@@ -211,6 +218,7 @@ def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
             status=status_shown(case),
             paused=case.mandate.paused,
             limits=limits_now(case),
+            pending_claims=pending_claims(case),
             as_of_block=chain.block.number if chain else None,
             as_of=chain.block.at if chain else ask.now,
         )

@@ -42,7 +42,7 @@ MAX_FEE_BPS_ON_CHAIN: Final = 3000
 class TypedField(Gives):
     """A field of an EIP-712 type."""
 
-    name: str
+    name: str = Field(description="the service's own name for it")
     type: str
 
 

@@ -144,7 +144,7 @@ class AttemptedPlace(BaseModel):
     market: str | None = None
     address: str | None = None
     selector: str | None = None
-    resource: str | None = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
 
 
 class Binding(BaseModel):
@@ -258,7 +258,7 @@ class ChainTold(BaseModel):
         extra="ignore",
     )
     chain_id: int
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     usdc: Annotated[str | None, Field(description="address of USDC; null where none is set")]
     factory: Annotated[
         str | None,
@@ -329,7 +329,10 @@ class ContractTarget(BaseModel):
     selector: str | None
     self_args: list[int]
     probe: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
 
 
@@ -453,7 +456,7 @@ class Disclosure(BaseModel):
         extra="ignore",
     )
     code: Literal["net_of_fees", "past_results", "estimates", "off_switch"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
 
 
 class Done(BaseModel):
@@ -476,7 +479,7 @@ class EnableOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    agent_name: str
+    agent_name: Annotated[str, Field(description="the service's own name for the key")]
     max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
 
@@ -506,7 +509,10 @@ class EnforcedContract(BaseModel):
     selector: str | None
     self_args: list[int]
     probe: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
@@ -520,7 +526,7 @@ class EnforcedPaidRead(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
 
@@ -547,7 +553,10 @@ class EnforcedVenue(BaseModel):
     kind: Literal["venue"]
     venue: str | None
     symbols: list[str]
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
@@ -790,7 +799,7 @@ class KeeperEnableOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    agent_name: str
+    agent_name: Annotated[str, Field(description="the service's own name for the key")]
     max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
     agent_address: str
@@ -822,7 +831,7 @@ class LimitChangeOut(BaseModel):
     changes: dict[str, FromTo]
     changed_at: AwareDatetime
     changed_by: str
-    why: str | None
+    why: Annotated[str | None, Field(description="the operator's own words")]
 
 
 class LimitLogPage(BaseModel):
@@ -956,7 +965,14 @@ class McpTool(BaseModel):
     idempotentHint: bool
     openWorldHint: bool
     route: str | None
-    inputSchema: dict[str, Any]
+    arguments: Annotated[
+        list[str],
+        Field(description="their names; ? at the end of one that may be left out"),
+    ]
+    inputSchema: Annotated[
+        dict[str, Any] | None,
+        Field(description="given for the tools that `names` names"),
+    ] = None
 
 
 class McpTools(BaseModel):
@@ -1094,7 +1110,7 @@ class OrderStep(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     tool: str | None = None
     route: str | None = None
 
@@ -1132,7 +1148,7 @@ class PaidHosts(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="of the service's own markets file")]
 
 
 class PaidReadTarget(BaseModel):
@@ -1144,7 +1160,7 @@ class PaidReadTarget(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
 
 
 class PaidReference(BaseModel):
@@ -1155,8 +1171,8 @@ class PaidReference(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    resource: str | None
-    fee_kind: str | None
+    resource: Annotated[str | None, Field(description="as the agent told it")]
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")]
     tx_hash: str | None
 
 
@@ -1529,7 +1545,7 @@ class Registered(BaseModel):
         extra="ignore",
     )
     agent_id: str
-    name: str
+    name: Annotated[str, Field(description="the owner's name for the agent")]
     key: str
     key_id: str
     address: str | None
@@ -1569,7 +1585,7 @@ class RelayedAgent(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for the key")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -1594,7 +1610,7 @@ class RevertTold(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the contract's own name for the error")]
     args: Annotated[dict[str, Any], Field(description="the error's own arguments, by name")]
     code: str | None
 
@@ -1633,7 +1649,7 @@ class Rule(BaseModel):
     )
     code: str
     clause: int
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     ok: bool
 
 
@@ -1686,7 +1702,7 @@ class StagedLog(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the contract's own name for the log")]
     address: str
     mandate: str | None
     args: dict[str, Any]
@@ -1734,7 +1750,7 @@ class StepOut(BaseModel):
         extra="ignore",
     )
     step: Literal["link", "enable", "verify", "renew", "fund", "builder_fee"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     route: str | None
 
 
@@ -1759,7 +1775,7 @@ class SwitchOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     value: str
     source: Literal["database", "settings"]
 
@@ -1829,9 +1845,9 @@ class ToldPosition(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: str | None = None
-    market: str | None = None
-    side: str | None = None
+    id: Annotated[str | None, Field(description="as the agent told it")] = None
+    market: Annotated[str | None, Field(description="as the agent told it")] = None
+    side: Annotated[str | None, Field(description="as the agent told it")] = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
 
 
@@ -1843,7 +1859,7 @@ class ToldTarget(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    market: str | None = None
+    market: Annotated[str | None, Field(description="as the agent told it")] = None
     address: str | None = None
     selector: str | None = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
@@ -1885,7 +1901,7 @@ class TypedField(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     type: str
 
 
@@ -2152,7 +2168,7 @@ class VenueKeyOut(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
 
@@ -2222,7 +2238,10 @@ class VenueTarget(BaseModel):
     kind: Literal["venue"]
     venue: str | None
     symbols: list[str]
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
 
 
@@ -2349,7 +2368,7 @@ class VerifiedAgent(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -2379,7 +2398,7 @@ class Warned(BaseModel):
         extra="ignore",
     )
     code: Literal["unproven"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
 
 
 class WeekBreach(BaseModel):
@@ -2409,6 +2428,19 @@ class WeekPeriod(BaseModel):
     from_: Annotated[AwareDatetime, Field(alias="from")]
     until: AwareDatetime
     zone: Literal["UTC"]
+
+
+class WhereProven(BaseModel):
+    """
+    Where to see that the chain tells of what was reported.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    text: Annotated[str, Field(description="the service's own words")]
+    tool: Literal["mandate_limits"]
+    route: Literal["GET /wallet/mandates/{public_id}/limits"]
 
 
 class WholeMark(BaseModel):
@@ -2532,7 +2564,7 @@ class AgentTold(BaseModel):
         extra="ignore",
     )
     agent_id: str
-    name: str
+    name: Annotated[str, Field(description="the owner's name for the agent")]
     address: str | None
     created_at: AwareDatetime
     accepts_mandates: bool
@@ -2698,7 +2730,7 @@ class AssumedOut(BaseModel):
         | list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
         | None
     )
-    why: str
+    why: Annotated[str, Field(description="the service's own words")]
 
 
 class BalanceActivity(BaseModel):
@@ -2791,7 +2823,7 @@ class BestWay(BaseModel):
         extra="ignore",
     )
     way: Literal["deposit"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     sync_call: Call
     decoded: ExplainedCall
     simulation: Simulated | None
@@ -2847,7 +2879,7 @@ class BookOut(BaseModel):
         extra="ignore",
     )
     book: str
-    name: str
+    name: Annotated[str, Field(description="the owner's own name for it")]
     agent_id: str | None
     network: Annotated[
         Literal["mainnet", "testnet"],
@@ -3038,7 +3070,7 @@ class CardHeader(BaseModel):
         extra="ignore",
     )
     title: str
-    purpose: str
+    purpose: Annotated[str, Field(description="the owner's own words")]
     budget_usdc: Annotated[
         str,
         Field(
@@ -3048,7 +3080,7 @@ class CardHeader(BaseModel):
         ),
     ]
     agent_id: str | None
-    agent_name: str | None
+    agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
     chain_id: int
     horizon_days: int
     ends_at: AwareDatetime | None
@@ -3269,7 +3301,10 @@ class DecodedCall(BaseModel):
     target: str
     selector: str
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     call: ExplainedCall
     pulls_usdc: Annotated[
         Usdc | None,
@@ -3339,7 +3374,10 @@ class ExecutedCall(BaseModel):
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     spent: Annotated[
         str,
         Field(
@@ -3820,7 +3858,7 @@ class MarketTold(BaseModel):
         extra="ignore",
     )
     id: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     status: Literal["live", "paper", "planned"]
     enforced_by: str
     chain_id: int | None
@@ -3849,7 +3887,7 @@ class Me(BaseModel):
         extra="ignore",
     )
     agent_id: str | None
-    name: str | None
+    name: Annotated[str | None, Field(description="the owner's name for the agent")]
     owner: OwnerTold | None
     address: str | None
     agents: list[AgentTold] | None
@@ -3920,7 +3958,7 @@ class OpenPart(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: str
+    id: Annotated[str, Field(description="as the agent told it")]
     cost_est: Annotated[
         str,
         Field(
@@ -4085,7 +4123,7 @@ class OrderOut(BaseModel):
     venue: OrderAtVenue | None
     refusal: RefusalShown | None
     est: Annotated[bool, Field(description="true for paper: nobody traded")]
-    why: Annotated[str | None, Field(description="words of whoever prepared it")]
+    why: Annotated[str | None, Field(description="own words of whoever prepared it")]
 
 
 class OutAndIn(BaseModel):
@@ -4256,7 +4294,7 @@ class PlanStep(BaseModel):
     )
     n: int
     step: Literal["stop", "unwind", "settle", "withdraw"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     call: Call | None
     decoded: ExplainedCall | None = None
     simulation: Annotated[
@@ -4495,7 +4533,8 @@ class RelayOut(BaseModel):
 class RemainingNow(BaseModel):
     """
     The largest single action possible now, the clause that binds, and when time alone lifts it
-    (null where time lifts nothing).
+    (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+    `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
     """
 
     model_config = ConfigDict(
@@ -4510,6 +4549,7 @@ class RemainingNow(BaseModel):
         ),
     ]
     binding: Binding
+    blocked_by: str | None
     retry_at: AwareDatetime | None
 
 
@@ -4530,6 +4570,7 @@ class RemainingThen(BaseModel):
         ),
     ]
     binding: Binding
+    blocked_by: str | None
     retry_at: AwareDatetime | None
     as_of: AwareDatetime
 
@@ -4607,7 +4648,7 @@ class SelfReported(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
-    note: str
+    note: Annotated[str, Field(description="the service's own words")]
 
 
 class Point(RootModel[tuple[str, Usdc]]):
@@ -4844,7 +4885,7 @@ class TransferReport(BaseModel):
     reported_at: AwareDatetime
     confirmed_at: AwareDatetime | None
     status: str
-    override_reason: str | None
+    override_reason: Annotated[str | None, Field(description="the operator's own words")]
 
 
 class TypedData(BaseModel):
@@ -4898,7 +4939,7 @@ class UnclearOut(BaseModel):
         str,
         Field(description="the clause's own words: the writer's, nobody has checked them"),
     ]
-    why: str
+    why: Annotated[str, Field(description="the service's own words")]
     could_be: list[CouldBeOut]
 
 
@@ -4913,7 +4954,10 @@ class UnwoundCall(BaseModel):
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     spent: Annotated[
         str,
         Field(
@@ -5013,6 +5057,19 @@ class WithdrawOut(BaseModel):
     ]
 
 
+class Accepted(BaseModel):
+    """
+    The accepted mandate; its clauses stand in the mandate read, where they were read before.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    public_id: str
+    mandate: MandateAttributes
+    exposure: Exposure
+
+
 class AgentPage(BaseModel):
     """
     A page of agents.
@@ -5064,7 +5121,7 @@ class BookWhole(BaseModel):
         extra="ignore",
     )
     book: str
-    name: str
+    name: Annotated[str, Field(description="the owner's own name for it")]
     agent_id: str | None
     network: Annotated[
         Literal["mainnet", "testnet"],
@@ -5260,7 +5317,7 @@ class DepositRoute(BaseModel):
         extra="ignore",
     )
     id: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     from_: Annotated[RouteEnd, Field(alias="from")]
     to: RouteEnd
     fee_usdc: FeeRange | None
@@ -5565,6 +5622,7 @@ class LimitsRead(BaseModel):
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
     paused: bool
     limits: LimitsNow
+    pending_claims: PendingClaims
     as_of_block: int | None
     as_of: AwareDatetime
 
@@ -5611,7 +5669,7 @@ class MandateWeek(BaseModel):
     result: Result
     fees: FeesPaid
     public_id: str
-    purpose: str
+    purpose: Annotated[str, Field(description="the owner's own words")]
     status: str
 
 
@@ -5739,7 +5797,7 @@ class StepParams(BaseModel):
     marked: WholeMark | None = None
     mark: Usdc | None = None
     position: ToldPosition | None = None
-    fee_kind: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
     refusal: RefusedTry | None = None
     approval: ApprovalDecision | None = None
     claim: ClaimOutcome | None = None
@@ -5779,10 +5837,10 @@ class ToldPayload(BaseModel):
     target: ToldTarget | None = None
     direction: Literal["in", "out"] | None = None
     why: Annotated[str | None, Field(description="the agent's own words")] = None
-    text: str | None = None
+    text: Annotated[str | None, Field(description="own words of whoever reported the row")] = None
     next_at: str | None = None
-    fee_kind: str | None = None
-    resource: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
     executed: ExecutedCall | None = None
@@ -5916,8 +5974,8 @@ class Step(BaseModel):
     amount_usdc: Usdc | None
     tx_hash: str | None
     why: Annotated[str | None, Field(description="the agent's own words")]
-    note: str | None
-    resource: str | None
+    note: Annotated[str | None, Field(description="own words of whoever reported the row")]
+    resource: Annotated[str | None, Field(description="what was read, as the agent told it")]
     target: StepTarget
     allowed_by: list[int]
     breached: list[int]
@@ -5951,10 +6009,10 @@ class Payload(BaseModel):
     target: ToldTarget | None = None
     direction: Literal["in", "out"] | None = None
     why: Annotated[str | None, Field(description="the agent's own words")] = None
-    text: str | None = None
+    text: Annotated[str | None, Field(description="own words of whoever reported the row")] = None
     next_at: str | None = None
-    fee_kind: str | None = None
-    resource: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
     executed: ExecutedCall | None = None
@@ -6104,6 +6162,15 @@ class EventOut(BaseModel):
     )
     event: LedgerRow
     violation: bool
+    confirmed: Annotated[
+        bool | None,
+        Field(
+            description="whether the chain's own row of this action was in when it was reported; null where no chain tells of it (fee, resolve, note, venue and paid host)"
+        ),
+    ]
+    proof: Annotated[
+        WhereProven | None, Field(description="where to see it proven; null once it is")
+    ]
     warnings: list[Warned]
     remaining: Annotated[
         RemainingThen,

@@ -2235,6 +2235,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The accepted mandate; its clauses stand in the mandate read, where they were read before. */
+        Accepted: {
+            public_id: string;
+            mandate: components["schemas"]["MandateAttributes"];
+            exposure: components["schemas"]["Exposure"];
+        };
         /** @description A page of activity. */
         ActivityPage: {
             items: (components["schemas"]["EventActivity"] | components["schemas"]["BalanceActivity"])[];
@@ -2281,6 +2287,7 @@ export interface components {
         /** @description An agent with its keys; the name is its owner's. */
         AgentTold: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             address: string | null;
             /** Format: date-time */
@@ -2426,6 +2433,7 @@ export interface components {
             /** @enum {string} */
             term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
             value: string | number | components["schemas"]["FeeValue"] | (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[] | null;
+            /** @description the service's own words */
             why: string;
         };
         /** @description Where an action went that no entry allows. */
@@ -2433,6 +2441,7 @@ export interface components {
             market?: string | null;
             address?: string | null;
             selector?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
         };
         /** @description A balance change and its cause; `delta` in units of the asset. */
@@ -2466,6 +2475,7 @@ export interface components {
         BestWay: {
             /** @constant */
             way: "deposit";
+            /** @description the service's own words */
             text: string;
             sync_call: components["schemas"]["Call"];
             decoded: components["schemas"]["ExplainedCall"];
@@ -2498,6 +2508,7 @@ export interface components {
         /** @description A paper book. Every figure is an estimate: nobody traded. */
         BookOut: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2540,6 +2551,7 @@ export interface components {
         /** @description A paper book with its positions, its newest orders and its equity at its newest entries. */
         BookWhole: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2697,9 +2709,11 @@ export interface components {
         /** @description What stands above the clauses: who, how much, until when. */
         CardHeader: {
             title: string;
+            /** @description the owner's own words */
             purpose: string;
             budget_usdc: components["schemas"]["Usdc"];
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             agent_name: string | null;
             chain_id: number;
             horizon_days: number;
@@ -2724,6 +2738,7 @@ export interface components {
         /** @description One chain. */
         ChainTold: {
             chain_id: number;
+            /** @description the service's own name for it */
             name: string;
             /** @description address of USDC; null where none is set */
             usdc: string | null;
@@ -2836,6 +2851,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
         };
@@ -2913,6 +2929,7 @@ export interface components {
             target: string;
             selector: string;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             call: components["schemas"]["ExplainedCall"];
             /** @description what the call pulls from the vault, where decoding shows it */
@@ -2957,6 +2974,7 @@ export interface components {
          */
         DepositRoute: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             from: components["schemas"]["RouteEnd"];
             to: components["schemas"]["RouteEnd"];
@@ -2980,6 +2998,7 @@ export interface components {
         Disclosure: {
             /** @enum {string} */
             code: "net_of_fees" | "past_results" | "estimates" | "off_switch";
+            /** @description the service's own words */
             text: string;
         };
         /** @description It is done. */
@@ -3056,6 +3075,7 @@ export interface components {
          *     name.
          */
         EnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -3076,6 +3096,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -3085,6 +3106,7 @@ export interface components {
         EnforcedPaidRead: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
             /** @enum {string} */
             enforced_by: "Contract" | "Service guard" | "Venue";
@@ -3102,6 +3124,7 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -3121,6 +3144,10 @@ export interface components {
         EventOut: {
             event: components["schemas"]["LedgerRow"];
             violation: boolean;
+            /** @description whether the chain's own row of this action was in when it was reported; null where no chain tells of it (fee, resolve, note, venue and paid host) */
+            confirmed: boolean | null;
+            /** @description where to see it proven; null once it is */
+            proof: components["schemas"]["WhereProven"] | null;
             warnings: components["schemas"]["Warned"][];
             /** @description what limits.remaining was at as_of: a repeat of this answer repeats it too */
             remaining: components["schemas"]["RemainingThen"];
@@ -3158,6 +3185,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -3508,6 +3536,7 @@ export interface components {
         };
         /** @description The same for the keeper key, whose address the signer gives. */
         KeeperEnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -3561,6 +3590,7 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
             changed_by: string;
+            /** @description the operator's own words */
             why: string | null;
         };
         /** @description Changes of who may trade live, and of how much; newest first. */
@@ -3607,6 +3637,7 @@ export interface components {
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled" | "ended";
             paused: boolean;
             limits: components["schemas"]["LimitsNow"];
+            pending_claims: components["schemas"]["PendingClaims"];
             as_of_block: number | null;
             /** Format: date-time */
             as_of: string;
@@ -3762,6 +3793,7 @@ export interface components {
             result: components["schemas"]["Result"];
             fees: components["schemas"]["FeesPaid"];
             public_id: string;
+            /** @description the owner's own words */
             purpose: string;
             status: string;
         };
@@ -3780,6 +3812,7 @@ export interface components {
         /** @description One market as it is shown (contract 8). */
         MarketTold: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             /** @enum {string} */
             status: "live" | "paper" | "planned";
@@ -3808,7 +3841,10 @@ export interface components {
             idempotentHint: boolean;
             openWorldHint: boolean;
             route: string | null;
-            inputSchema: Record<string, never>;
+            /** @description their names; ? at the end of one that may be left out */
+            arguments: string[];
+            /** @description given for the tools that `names` names */
+            inputSchema?: Record<string, never>;
         };
         McpTools: {
             tools: components["schemas"]["McpTool"][];
@@ -3816,6 +3852,7 @@ export interface components {
         /** @description Who calls; `agents` for an owner, `policy` for an agent. */
         Me: {
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             name: string | null;
             owner: components["schemas"]["OwnerTold"] | null;
             address: string | null;
@@ -3928,6 +3965,7 @@ export interface components {
         };
         /** @description A part of a position as its agent names it, in the agent's own figures. */
         OpenPart: {
+            /** @description as the agent told it */
             id: string;
             cost_est: components["schemas"]["Usdc"];
             mark_est: components["schemas"]["Usdc"] | null;
@@ -4057,11 +4095,12 @@ export interface components {
             refusal: components["schemas"]["RefusalShown"] | null;
             /** @description true for paper: nobody traded */
             est: boolean;
-            /** @description words of whoever prepared it */
+            /** @description own words of whoever prepared it */
             why: string | null;
         };
         /** @description What can be done next with it. */
         OrderStep: {
+            /** @description the service's own words */
             text: string;
             tool?: string | null;
             route?: string | null;
@@ -4126,17 +4165,21 @@ export interface components {
         };
         /** @description Hosts of paid reads; any where none is named. */
         PaidHosts: {
+            /** @description of the service's own markets file */
             hosts: string[];
         };
         /** @description Paid reads; of any host where none is named. */
         PaidReadTarget: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
         };
         /** @description What was read, as far as the report says. */
         PaidReference: {
+            /** @description as the agent told it */
             resource: string | null;
+            /** @description as the agent told it */
             fee_kind: string | null;
             tx_hash: string | null;
         };
@@ -4152,9 +4195,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -4226,6 +4272,7 @@ export interface components {
             n: number;
             /** @enum {string} */
             step: "stop" | "unwind" | "settle" | "withdraw";
+            /** @description the service's own words */
             text: string;
             call: components["schemas"]["Call"] | null;
             decoded?: components["schemas"]["ExplainedCall"] | null;
@@ -4560,6 +4607,7 @@ export interface components {
         /** @description The agent; its key is shown once. */
         Registered: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             key: string;
             key_id: string;
@@ -4603,23 +4651,27 @@ export interface components {
         /** @description The key that was approved; None for a revocation. */
         RelayedAgent: {
             address: string;
+            /** @description the service's own name for the key */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
         };
         /**
          * @description The largest single action possible now, the clause that binds, and when time alone lifts it
-         *     (null where time lifts nothing).
+         *     (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+         *     `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
          */
         RemainingNow: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
         };
         /** @description What remained at `as_of`. */
         RemainingThen: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
             /** Format: date-time */
             as_of: string;
@@ -4650,6 +4702,7 @@ export interface components {
          *     stands for.
          */
         RevertTold: {
+            /** @description the contract's own name for the error */
             name: string;
             /** @description the error's own arguments, by name */
             args: {
@@ -4680,6 +4733,7 @@ export interface components {
         Rule: {
             code: string;
             clause: number;
+            /** @description the service's own words */
             text: string;
             ok: boolean;
         };
@@ -4696,6 +4750,7 @@ export interface components {
             net_30d_usdc: components["schemas"]["Usdc"];
             net_since_usdc: components["schemas"]["Usdc"];
             fees_usdc: components["schemas"]["Usdc"];
+            /** @description the service's own words */
             note: string;
         };
         /** @description One line of a chart: (UTC day, USDC), oldest first, a point a day. */
@@ -4780,6 +4835,7 @@ export interface components {
          *     `args` are the log's arguments by their Solidity names, amounts in base units.
          */
         StagedLog: {
+            /** @description the contract's own name for the log */
             name: string;
             address: string;
             mandate: string | null;
@@ -4854,7 +4910,9 @@ export interface components {
             tx_hash: string | null;
             /** @description the agent's own words */
             why: string | null;
+            /** @description own words of whoever reported the row */
             note: string | null;
+            /** @description what was read, as the agent told it */
             resource: string | null;
             target: components["schemas"]["StepTarget"];
             allowed_by: number[];
@@ -4867,6 +4925,7 @@ export interface components {
         StepOut: {
             /** @enum {string} */
             step: "link" | "enable" | "verify" | "renew" | "fund" | "builder_fee";
+            /** @description the service's own words */
             text: string;
             route: string | null;
         };
@@ -4883,6 +4942,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             mark?: components["schemas"]["Usdc"] | null;
             position?: components["schemas"]["ToldPosition"] | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
@@ -4919,6 +4979,7 @@ export interface components {
         };
         /** @description A switch; `source` says whether it was set, or is the setting's default. */
         SwitchOut: {
+            /** @description the service's own name for it */
             name: string;
             value: string;
             /** @enum {string} */
@@ -4991,9 +5052,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -5019,14 +5083,18 @@ export interface components {
         };
         /** @description The agent's name for a part of a position. */
         ToldPosition: {
+            /** @description as the agent told it */
             id?: string | null;
+            /** @description as the agent told it */
             market?: string | null;
+            /** @description as the agent told it */
             side?: string | null;
             /** @description the agent's own words */
             label?: string | null;
         };
         /** @description Where the agent says that an action went. */
         ToldTarget: {
+            /** @description as the agent told it */
             market?: string | null;
             address?: string | null;
             selector?: string | null;
@@ -5052,6 +5120,7 @@ export interface components {
             reported_at: string;
             confirmed_at: string | null;
             status: string;
+            /** @description the operator's own words */
             override_reason: string | null;
         };
         /** @description EIP-712 typed data, as a wallet takes it. */
@@ -5093,6 +5162,7 @@ export interface components {
         };
         /** @description A field of an EIP-712 type. */
         TypedField: {
+            /** @description the service's own name for it */
             name: string;
             type: string;
         };
@@ -5107,6 +5177,7 @@ export interface components {
         UnclearOut: {
             /** @description the clause's own words: the writer's, nobody has checked them */
             text: string;
+            /** @description the service's own words */
             why: string;
             could_be: components["schemas"]["CouldBeOut"][];
         };
@@ -5128,6 +5199,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -5261,6 +5333,7 @@ export interface components {
         /** @description An agent key, as the venue named it last. */
         VenueKeyOut: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -5308,6 +5381,7 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
         };
@@ -5374,6 +5448,7 @@ export interface components {
         /** @description The key as the venue names it. */
         VerifiedAgent: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -5394,6 +5469,7 @@ export interface components {
         Warned: {
             /** @constant */
             code: "unproven";
+            /** @description the service's own words */
             text: string;
         };
         /** @description A broken rule, or an attempt that was refused; `reason` stands at attempts only. */
@@ -5414,6 +5490,15 @@ export interface components {
             until: string;
             /** @constant */
             zone: "UTC";
+        };
+        /** @description Where to see that the chain tells of what was reported. */
+        WhereProven: {
+            /** @description the service's own words */
+            text: string;
+            /** @constant */
+            tool: "mandate_limits";
+            /** @constant */
+            route: "GET /wallet/mandates/{public_id}/limits";
         };
         /** @description The vault's cash and the sum of its probes at one block. */
         WholeMark: {
@@ -7577,7 +7662,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7825,7 +7910,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7921,7 +8006,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8313,7 +8398,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8409,7 +8494,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -11661,7 +11746,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MandateOut"];
+                    "application/json": components["schemas"]["Accepted"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -18188,7 +18273,10 @@ export interface operations {
     };
     mcp_tools: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description comma list of tools; default: all */
+                names?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -18203,6 +18291,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["McpTools"];
+                };
+            };
+            /** @description Refused: invalid_request */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
                 };
             };
             /** @description Refused: door_off */

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0019"
-down_revision = "0018"
+down_revision = "0022"
 
 
 def _big() -> Any:

@@ -81,7 +81,7 @@ class BookOut(Gives):
     """A paper book. Every figure is an estimate: nobody traded."""
 
     book: str
-    name: str
+    name: str = Field(description="the owner's own name for it")
     agent_id: str | None
     network: NetworkName
     start_usdc: Usdc
