@@ -4207,6 +4207,40 @@ class PageOrderOut(BaseModel):
     next_cursor: str | None
 
 
+class PaperBookResult(BaseModel):
+    """
+    One paper book, from its first fill to the newest entry at which its worth was known. Null
+    before the first fill. `twr_bps` is over what it started with: nothing is ever paid in or out.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    book: str
+    started_at: AwareDatetime | None
+    days: int
+    net_usdc: Usdc | None
+    twr_bps: int | None
+    max_drawdown_bps: int | None
+    trades: int
+    gaps: int
+    as_of: AwareDatetime | None
+
+
+class PaperResults(BaseModel):
+    """
+    Paper books that were opened for an agent. `books_opened` are all that its owner ever opened,
+    for whatever agent.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    books_opened: int
+    books: list[PaperBookResult]
+    est: Literal[True]
+
+
 class PaperUse(BaseModel):
     """
     What paper orders took of the same limits, on counters of their own.
@@ -5504,7 +5538,7 @@ class HallAgentRead(BaseModel):
     venue_self: list[VenueResults] | None = None
     mandates: list[HallMandate]
     chart: Chart
-    paper: Annotated[list[Any], Field(max_length=0, min_length=0)]
+    paper: PaperResults
     policy_changes: list[PolicyChange]
 
 

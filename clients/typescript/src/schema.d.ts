@@ -3355,7 +3355,7 @@ export interface components {
             venue_self?: components["schemas"]["VenueResults"][] | null;
             mandates: components["schemas"]["HallMandate"][];
             chart: components["schemas"]["Chart"];
-            paper: unknown[];
+            paper: components["schemas"]["PaperResults"];
             policy_changes: components["schemas"]["PolicyChange"][];
         };
         /**
@@ -4182,6 +4182,31 @@ export interface components {
             /** @description as the agent told it */
             fee_kind: string | null;
             tx_hash: string | null;
+        };
+        /**
+         * @description One paper book, from its first fill to the newest entry at which its worth was known. Null
+         *     before the first fill. `twr_bps` is over what it started with: nothing is ever paid in or out.
+         */
+        PaperBookResult: {
+            book: string;
+            started_at: string | null;
+            days: number;
+            net_usdc: components["schemas"]["Usdc"] | null;
+            twr_bps: number | null;
+            max_drawdown_bps: number | null;
+            trades: number;
+            gaps: number;
+            as_of: string | null;
+        };
+        /**
+         * @description Paper books that were opened for an agent. `books_opened` are all that its owner ever opened,
+         *     for whatever agent.
+         */
+        PaperResults: {
+            books_opened: number;
+            books: components["schemas"]["PaperBookResult"][];
+            /** @constant */
+            est: true;
         };
         /** @description What paper orders took of the same limits, on counters of their own. */
         PaperUse: {
