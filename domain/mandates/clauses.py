@@ -257,12 +257,11 @@ def enforced(t: Target) -> EnforcedTarget:
 
 
 def _markets(m: Mandate, _: Switches) -> Clause:
-    places = [_place(t) for t in m.allowed_targets]
     items = tuple(enforced(t) for t in m.allowed_targets)
-    named = ", ".join(dict.fromkeys(places)) or "nothing at all"
-    # A clause is as strong as its weakest entry of money: no vault stands behind one at a venue.
-    venues = [enforcer(t) for t in m.allowed_targets if t.kind == "venue"]
-    by: EnforcedBy = "Venue" if "Venue" in venues else "Service guard" if venues else "Contract"
+    named = ", ".join(dict.fromkeys(map(_place, m.allowed_targets))) or "nothing at all"
+    # A clause is as strong as its weakest entry: no vault stands behind one at a venue.
+    at = [enforcer(t) for t in m.allowed_targets if t.kind == "venue"]
+    by: EnforcedBy = "Venue" if "Venue" in at else "Service guard" if at else "Contract"
     return _clause(
         ClauseKey.MARKETS,
         f"The agent may only deal with: {named}.",

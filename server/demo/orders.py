@@ -10,7 +10,6 @@ from typing import Any, Final
 from aiohttp import ClientSession
 
 from chain.local_wallet import LocalWallet
-from domain.wire import JsonObject
 from server.demo.stage import Stage
 from server.demo.story import StepFailed
 from server.maintenance import set_allowed, set_switch
@@ -70,7 +69,7 @@ async def _sets_leverage(s: Stage, secret: str) -> None:
         raise StepFailed(f"the venue's answer to the leverage: {told}")
 
 
-def _signature(key: LocalWallet, to_sign: JsonObject) -> JsonObject:
+def _signature(key: LocalWallet, to_sign: Any) -> object:
     """What a browser's order key makes of `to_sign`."""
     return signing.Signature.from_hex(key.sign_typed(to_sign["typed_data"])).as_json()
 
@@ -84,7 +83,7 @@ async def _live(s: Stage, key: LocalWallet) -> None:
         truth=key.address.lower() in [a.lower() for a in made["to_sign"]["signer_must_be"]],
         shown=made["to_sign"]["signer_must_be"],
     )
-    body: dict[str, Any] = {
+    body: dict[str, object] = {
         "order_id": made["order"]["order_id"],
         "confirm_id": made["confirm_id"],
         "signature": _signature(key, made["to_sign"]),

@@ -5601,12 +5601,12 @@ export interface operations {
                      */
                     product: string;
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen: "paper" | "live";
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
                      * @description above 0, at most 1; the whole by default
@@ -5618,7 +5618,7 @@ export interface operations {
                      * @example 0.001
                      */
                     size?: string;
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
                     /** @description shown once when it was prepared or opened */
                     confirm_id?: string;
@@ -6044,23 +6044,23 @@ export interface operations {
                      * @enum {string}
                      */
                     tif?: "ioc" | "gtc" | "alo";
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
-                    /** @description true: it may only shrink a position */
+                    /** @description only shrink a position */
                     reduce_only?: boolean;
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen: "paper" | "live";
                     /** @description the mandate that it is for */
                     mandate_id?: string;
-                    /** @description an intent that the owner wrote down */
+                    /** @description an intent of the owner */
                     intent_id?: string;
-                    /** @description your reason, in at most 500 characters */
+                    /** @description your reason */
                     why?: string;
                     /** @description shown once when it was prepared or opened */
                     confirm_id?: string;
@@ -15540,11 +15540,11 @@ export interface operations {
                      * @enum {string}
                      */
                     tif?: "ioc" | "gtc" | "alo";
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
-                    /** @description true: it may only shrink a position */
+                    /** @description only shrink a position */
                     reduce_only?: boolean;
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
                      * @description client: the owner's order key signs
@@ -15552,16 +15552,16 @@ export interface operations {
                      */
                     sign_mode?: "none" | "client";
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen?: "paper" | "live";
                     /** @description the mandate that it is for */
                     mandate_id?: string;
-                    /** @description an intent that the owner wrote down */
+                    /** @description an intent of the owner */
                     intent_id?: string;
-                    /** @description your reason, in at most 500 characters */
+                    /** @description your reason */
                     why?: string;
                 };
             };
