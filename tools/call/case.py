@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -45,14 +47,41 @@ def chain_if_named(deps: Deps, m: Mandate) -> Chain | None:
         return None
 
 
+_READ: ContextVar[dict[tuple[int, str], VaultState | None] | None] = ContextVar(
+    "_READ", default=None
+)
+
+
+@contextmanager
+def each_vault_once() -> Iterator[None]:
+    """Within it a vault is read once, whatever asks: what is put together of several reads is of
+    one block, and costs one read.
+    """
+    token = _READ.set({})
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
 async def vault_if_readable(chain: Chain | None, m: Mandate) -> VaultState | None:
     """The vault at the newest block; None where it cannot be read. A read never fails because of
     the chain.
     """
     if chain is None or not chain.rpc_set or m.vault_address is None:
         return None
+    read, key = _READ.get(), (chain.chain_id, m.vault_address)
+    if read is not None and key in read:
+        return read[key]
+    state = await _vault(chain, m.vault_address)
+    if read is not None:
+        read[key] = state
+    return state
+
+
+async def _vault(chain: Chain, address: str) -> VaultState | None:
     try:
-        return (await chain.vault_states([m.vault_address]))[m.vault_address]
+        return (await chain.vault_states([address]))[address]
     except Refused:
         return None
 

@@ -6,8 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0019"
-down_revision = "0022"
+revision = "0024"
+down_revision = "0020"
 
 
 def _big() -> Any:
