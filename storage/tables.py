@@ -374,10 +374,7 @@ Table(
     _need("user_id", Text), _need("surface", Text), _need("per_order_micros", BIG), _need("per_day_micros", BIG),
     PrimaryKeyConstraint("user_id", "surface"),
 )  # fmt: skip
-Table(
-    "signer_nonces", metadata,
-    Column("signer", Text, primary_key=True), _need("last", BIG),
-)  # fmt: skip
+Table("signer_nonces", metadata, Column("signer", Text, primary_key=True), _need("last", BIG))
 Table(
     "paper_books", metadata,
     Column("book", Text, primary_key=True), _need("owner_id", Text), _may("agent_id", Text), _need("name", Text),
@@ -394,11 +391,9 @@ Table(
     "paper_snapshots", metadata,
     Column("hash", Text, primary_key=True), _need("coin", Text), _need("at", BIG), _need("body", Text),
 )  # fmt: skip
-Table(
-    "paper_checkpoints", metadata,
-    _need("book", Text), _need("n", BIG), _need("last_at", BIG), _need("state", Text),
-    PrimaryKeyConstraint("book", "n"), Index("paper_checkpoints_at", "book", "last_at"),
-)  # fmt: skip
+Table("paper_checkpoints", metadata, _need("book", Text), _need("n", BIG), _need("last_at", BIG),
+      _need("state", Text), PrimaryKeyConstraint("book", "n"),
+      Index("paper_checkpoints_at", "book", "last_at"))  # fmt: skip
 Table(
     "paper_watch", metadata,
     Column("book", Text, primary_key=True), _need("seen_at", BIG), _may("due_at", BIG), Index("paper_watch_due", "due_at"),
