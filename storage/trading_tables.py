@@ -82,11 +82,12 @@ Table(
     Column("order_id", Text, primary_key=True), need("owner_id", Text), may("agent_id", Text), need("mode", Text),
     need("network", Text), need("status", Text), need("version", BIG), need("cloid", Text), may("mandate_id", Text),
     need("counted_micros", BIG), may("counted_day", Text), may("confirm_hash", Text), need("created_at", BIG),
-    need("expires_at", BIG), may("next_check_at", BIG), need("body", Text),
+    need("expires_at", BIG), may("next_check_at", BIG), need("body", Text), may("book", Text),
     UniqueConstraint("cloid", name="one_order_a_cloid"), UniqueConstraint("confirm_hash", name="one_order_a_confirm"),
     Index("orders_owner", "owner_id", "status", "created_at"), Index("orders_agent", "agent_id", "status"),
     Index("orders_mandate", "mandate_id", "counted_day"), Index("orders_ends", "status", "expires_at"),
     Index("orders_to_ask", "next_check_at", **_WHILE_TO_ASK),
+    Index("orders_book", "book", "created_at", "order_id", **where("book IS NOT NULL")),
 )  # fmt: skip
 Table(
     "order_fills", metadata,
@@ -122,6 +123,11 @@ Table(
 Table(
     "paper_snapshots", metadata,
     Column("hash", Text, primary_key=True), need("coin", Text), need("at", BIG), need("body", Text),
+)  # fmt: skip
+Table(
+    "paper_checkpoints", metadata,
+    need("book", Text), need("n", BIG), need("last_at", BIG), need("state", Text),
+    PrimaryKeyConstraint("book", "n"), Index("paper_checkpoints_at", "book", "last_at"),
 )  # fmt: skip
 Table(
     "paper_watch", metadata,

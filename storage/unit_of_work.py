@@ -150,7 +150,7 @@ class UnitOfWork:
     @cached_property
     def paper(self) -> PaperBooks:
         """Paper books."""
-        return PaperBooks(self.sql)
+        return PaperBooks(self.sql, self._cache.accounts)
 
     @cached_property
     def webhooks(self) -> Webhooks:

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from domain.mandates.mandate import ClauseKey, Mandate
 from domain.mandates.targets import (
+    VENUE,
     ContractTarget,
     EnforcedBy,
     EnforcedContract,
@@ -233,10 +234,12 @@ def _place(t: Target) -> str:
 
 
 def enforcer(t: Target) -> EnforcedBy:
-    """Who holds the agent to one entry (contract 3)."""
-    return {"contract": "Contract", "vault": "Contract", "x402": "Service guard", "venue": "Venue"}[
-        t.kind
-    ]  # type: ignore[return-value]  # the four kinds
+    """Who holds the agent to one entry (contract 3): this service for what it prepares itself, paid
+    reads and orders at the venue it trades at; any other venue for its own markets.
+    """
+    if t.kind in ("contract", "vault"):
+        return "Contract"
+    return "Venue" if t.kind == "venue" and t.venue != VENUE else "Service guard"
 
 
 def enforced(t: Target) -> EnforcedTarget:
@@ -254,14 +257,16 @@ def enforced(t: Target) -> EnforcedTarget:
 
 
 def _markets(m: Mandate, _: Switches) -> Clause:
-    places = [_place(t) for t in m.allowed_targets]
     items = tuple(enforced(t) for t in m.allowed_targets)
-    named = ", ".join(dict.fromkeys(places)) or "nothing at all"
+    named = ", ".join(dict.fromkeys(map(_place, m.allowed_targets))) or "nothing at all"
+    # A clause is as strong as its weakest entry: no vault stands behind one at a venue.
+    at = [enforcer(t) for t in m.allowed_targets if t.kind == "venue"]
+    by: EnforcedBy = "Venue" if "Venue" in at else "Service guard" if at else "Contract"
     return _clause(
         ClauseKey.MARKETS,
         f"The agent may only deal with: {named}.",
         MarketsAllowed(items=items),
-        "Contract",
+        by,
         ("allowedTargetsHash", "guardTargetsHash"),
     )
 

@@ -2411,6 +2411,7 @@ export interface components {
             period: components["schemas"]["AllowedPeriod"];
             pending_approvals: components["schemas"]["AllowedItems"];
             paid_reads: components["schemas"]["AllowedCredits"];
+            orders_per_day?: components["schemas"]["AllowedAmount"] | null;
         };
         /** @description An amount that the terms or the agent's policy allow; the stricter binds. */
         AllowedAmount: {
@@ -3480,9 +3481,11 @@ export interface components {
             operator_stake_usdc: components["schemas"]["Usdc"] | null;
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
+            venue?: components["schemas"]["VenueResults"][] | null;
+            venue_self?: components["schemas"]["VenueResults"][] | null;
             mandates: components["schemas"]["HallMandate"][];
             chart: components["schemas"]["Chart"];
-            paper: unknown[];
+            paper: components["schemas"]["PaperResults"];
             policy_changes: components["schemas"]["PolicyChange"][];
         };
         /**
@@ -3512,7 +3515,12 @@ export interface components {
             items: components["schemas"]["HallRow"][];
             next_cursor: string | null;
         };
-        /** @description One agent of the Hall (spec 2.15). */
+        /**
+         * @description One agent of the Hall (spec 2.15).
+         *
+         *     `venue` and `venue_self` stand only where live orders that cite a mandate filled: of other
+         *     owners' mandates, and of its own owner's.
+         */
         HallRow: {
             agent_id: string;
             /** @description the owner's name for the agent */
@@ -3536,6 +3544,8 @@ export interface components {
             operator_stake_usdc: components["schemas"]["Usdc"] | null;
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
+            venue?: components["schemas"]["VenueResults"][] | null;
+            venue_self?: components["schemas"]["VenueResults"][] | null;
         };
         /** @description The item, and its action as it would be judged now. */
         HeldOut: {
@@ -4327,6 +4337,31 @@ export interface components {
             fee_kind: string | null;
             tx_hash: string | null;
         };
+        /**
+         * @description One paper book, from its first fill to the newest entry at which its worth was known. Null
+         *     before the first fill. `twr_bps` is over what it started with: nothing is ever paid in or out.
+         */
+        PaperBookResult: {
+            book: string;
+            started_at: string | null;
+            days: number;
+            net_usdc: components["schemas"]["Usdc"] | null;
+            twr_bps: number | null;
+            max_drawdown_bps: number | null;
+            trades: number;
+            gaps: number;
+            as_of: string | null;
+        };
+        /**
+         * @description Paper books that were opened for an agent. `books_opened` are all that its owner ever opened,
+         *     for whatever agent.
+         */
+        PaperResults: {
+            books_opened: number;
+            books: components["schemas"]["PaperBookResult"][];
+            /** @constant */
+            est: true;
+        };
         /** @description What paper orders took of the same limits, on counters of their own. */
         PaperUse: {
             used: components["schemas"]["CountedAmount"];
@@ -4354,6 +4389,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             control?: components["schemas"]["AgentControl"] | null;
             claim?: components["schemas"]["EndedClaim"] | null;
+            venue?: components["schemas"]["VenueTrade"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             from?: string | null;
@@ -4606,8 +4642,9 @@ export interface components {
         /**
          * @description How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
          *
-         *     `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
-         *     value probe of the vault does not answer.
+         *     `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
+         *     stored value was unusable, a mark is too old to act on, or a value probe of the vault does not
+         *     answer.
          */
         Progress: {
             worth_est: components["schemas"]["Usdc"] | null;
@@ -4635,6 +4672,7 @@ export interface components {
             /** @description days since the signature, counted from 1 */
             day: number | null;
             horizon_days: number;
+            venue?: components["schemas"]["VenueProgress"] | null;
             data_issue?: true | null;
         };
         /** @description The figures that tell mandates apart. */
@@ -4998,8 +5036,8 @@ export interface components {
         /**
          * @description One mandate and one ISO week (spec 2.16).
          *
-         *     The figures are the whole week's; `breaches` and `steps` are those of a page of its ledger rows,
-         *     the newest first, and `next_cursor` leads to the rows before them.
+         *     The figures are the whole week's, `venue` only where live orders filled; `breaches` and `steps`
+         *     are those of a page of its ledger rows, the newest first; `next_cursor` leads to those before.
          */
         Statement: {
             worth: components["schemas"]["WorthChange"];
@@ -5009,6 +5047,7 @@ export interface components {
             public_id: string;
             period: components["schemas"]["WeekPeriod"];
             allowed_vs_used: components["schemas"]["AllowedVsUsed"];
+            venue?: components["schemas"]["VenueWeek"][] | null;
             breaches: components["schemas"]["WeekBreach"][];
             steps: components["schemas"]["Step"][];
             disclosures: components["schemas"]["Disclosure"][];
@@ -5093,6 +5132,7 @@ export interface components {
             refusal?: components["schemas"]["RefusedTry"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
             claim?: components["schemas"]["ClaimOutcome"] | null;
+            venue?: components["schemas"]["VenueTrade"] | null;
             preview?: unknown;
             reason?: string | null;
             approval_id?: string | null;
@@ -5219,6 +5259,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             control?: components["schemas"]["AgentControl"] | null;
             claim?: components["schemas"]["EndedClaim"] | null;
+            venue?: components["schemas"]["VenueTrade"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             from?: string | null;
@@ -5371,12 +5412,24 @@ export interface components {
             period: components["schemas"]["UsedPeriod"];
             pending_approvals: components["schemas"]["UsedItems"];
             paid_reads: components["schemas"]["UsedCredits"];
+            orders_per_day?: components["schemas"]["UsedByOrders"] | null;
         };
         /** @description An amount that is used. */
         UsedAmount: {
             value: components["schemas"]["Usdc"];
             /** @enum {string} */
             source: "chain" | "agent";
+            basis: string;
+        };
+        /**
+         * @description What orders at the venue count of the UTC day: what is open and what was traded, at limit
+         *     prices. Live ones share the cap with the vault's use; paper ones meet the same amount alone.
+         */
+        UsedByOrders: {
+            live: components["schemas"]["Usdc"];
+            paper: components["schemas"]["Usdc"];
+            /** @constant */
+            source: "service";
             basis: string;
         };
         /** @description Credits of paid reads on this UTC day. */
@@ -5456,6 +5509,19 @@ export interface components {
             depth: number;
             confirmations: number;
         };
+        /** @description What the mandate's own orders come to in one product; the account may hold more of it. */
+        VenueHolding: {
+            product: string;
+            /** @enum {string} */
+            side: "long" | "short";
+            size: string;
+            entry_px: string;
+            /** @description null while the venue tells none */
+            mark_px: string | null;
+            unrealized_usdc: components["schemas"]["Usdc"] | null;
+            /** @constant */
+            est: true;
+        };
         /** @description An agent key, as the venue named it last. */
         VenueKeyOut: {
             address: string;
@@ -5465,6 +5531,36 @@ export interface components {
             valid_until: string;
             /** @description ISO 8601, UTC; null where it never was */
             checked_at: string | null;
+        };
+        /**
+         * @description What live orders that cite the mandate came to, from the venue's own fills; in no figure of
+         *     the vault. `result_est` is realized - fees + what is open at the venue's mark prices, and null
+         *     while one of them is missing; funding is the account's and not in it.
+         */
+        VenueProgress: {
+            network: string;
+            result_est: components["schemas"]["Usdc"] | null;
+            realized_usdc: components["schemas"]["Usdc"];
+            fees_usdc: components["schemas"]["Usdc"];
+            volume_usdc: components["schemas"]["Usdc"];
+            orders: number;
+            fills: number;
+            positions: components["schemas"]["VenueHolding"][];
+            /** @constant */
+            source: "venue";
+        };
+        /**
+         * @description Live orders on one network of the venue, by the last 7, 30 and 90 UTC days, today included,
+         *     and all days. The testnet's money is none.
+         */
+        VenueResults: {
+            network: string;
+            "7d": components["schemas"]["VenueWindow"];
+            "30d": components["schemas"]["VenueWindow"];
+            "90d": components["schemas"]["VenueWindow"];
+            since: components["schemas"]["VenueWindow"];
+            /** @constant */
+            source: "venue";
         };
         /** @description A venue and what may be traded there. */
         VenueSymbols: {
@@ -5481,6 +5577,27 @@ export interface components {
             label: string | null;
             market: string | null;
         };
+        /**
+         * @description A fill at the venue of a live order that cites the mandate; prices, sizes and fees to the
+         *     venue's own decimals, the fee with the builder's part in it.
+         */
+        VenueTrade: {
+            venue: string;
+            network: string;
+            order_id: string;
+            product: string;
+            /** @enum {string} */
+            side: "buy" | "sell";
+            px: string;
+            size: string;
+            fee: string;
+            builder_fee: string;
+            first?: true | null;
+            reduce_only?: true | null;
+            tid?: number | null;
+            oid?: number | null;
+            at?: string | null;
+        };
         /** @description EIP-712 typed data, as a wallet takes it. */
         VenueTypedData: {
             domain: {
@@ -5495,6 +5612,30 @@ export interface components {
             message: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * @description What live orders that cite the mandate filled in the week, on one network of the venue; in
+         *     no other figure. `net` is realized less fees, without what is open.
+         */
+        VenueWeek: {
+            network: string;
+            realized: components["schemas"]["Usdc"];
+            fees: components["schemas"]["Usdc"];
+            net: components["schemas"]["Usdc"];
+            volume: components["schemas"]["Usdc"];
+            orders: number;
+            fills: number;
+            /** @constant */
+            source: "venue";
+        };
+        /**
+         * @description What orders came to in a window: `net_usdc` is realized less fees, without what is open;
+         *     `orders` those whose first fill is in it; `volume_usdc` gross.
+         */
+        VenueWindow: {
+            net_usdc: components["schemas"]["Usdc"];
+            orders: number;
+            volume_usdc: components["schemas"]["Usdc"];
         };
         /** @description The key as the venue names it. */
         VerifiedAgent: {
@@ -5627,12 +5768,12 @@ export interface operations {
                      */
                     product: string;
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen: "paper" | "live";
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
                      * @description above 0, at most 1; the whole by default
@@ -5644,7 +5785,7 @@ export interface operations {
                      * @example 0.001
                      */
                     size?: string;
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
                     /** @description shown once when it was prepared or opened */
                     confirm_id?: string;
@@ -6070,23 +6211,23 @@ export interface operations {
                      * @enum {string}
                      */
                     tif?: "ioc" | "gtc" | "alo";
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
-                    /** @description true: it may only shrink a position */
+                    /** @description only shrink a position */
                     reduce_only?: boolean;
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen: "paper" | "live";
                     /** @description the mandate that it is for */
                     mandate_id?: string;
-                    /** @description an intent that the owner wrote down */
+                    /** @description an intent of the owner */
                     intent_id?: string;
-                    /** @description your reason, in at most 500 characters */
+                    /** @description your reason */
                     why?: string;
                     /** @description shown once when it was prepared or opened */
                     confirm_id?: string;
@@ -15675,11 +15816,11 @@ export interface operations {
                      * @enum {string}
                      */
                     tif?: "ioc" | "gtc" | "alo";
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
-                    /** @description true: it may only shrink a position */
+                    /** @description only shrink a position */
                     reduce_only?: boolean;
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
                      * @description client: the owner's order key signs
@@ -15687,16 +15828,16 @@ export interface operations {
                      */
                     sign_mode?: "none" | "client";
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen?: "paper" | "live";
                     /** @description the mandate that it is for */
                     mandate_id?: string;
-                    /** @description an intent that the owner wrote down */
+                    /** @description an intent of the owner */
                     intent_id?: string;
-                    /** @description your reason, in at most 500 characters */
+                    /** @description your reason */
                     why?: string;
                 };
             };
