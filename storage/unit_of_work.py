@@ -13,9 +13,10 @@ from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
 from storage.rows.limits import OrderCounters, OwnLimits
 from storage.rows.mandates import Mandates
-from storage.rows.orders import Orders, SignerNonces
+from storage.rows.orders import Orders
 from storage.rows.paper import PaperBooks
 from storage.rows.policies import Policies
+from storage.rows.signer_nonces import SignerNonces
 from storage.rows.sums import Sums
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers

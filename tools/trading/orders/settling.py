@@ -158,9 +158,6 @@ def end_of(placed: Placed) -> End:
     return End(happening="lose", verified=False)
 
 
-# -- asking the venue
-
-
 async def look(deps: Deps, order: Order, lane: Lane | None = None) -> Order:
     """Ask the venue about an order once, and write down what it says.
 
@@ -338,9 +335,6 @@ async def fees_of(deps: Deps, order: Order) -> Order:
         return uow.orders.save(after, was)
 
     return await deps.store.write(work)
-
-
-# -- by itself
 
 
 async def settle_due(deps: Deps) -> int:
