@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 import orjson
@@ -26,6 +26,7 @@ HEALTH: Final = frozenset({"healthz", "readyz", "metrics"})
 DEPS: Final = web.AppKey("deps", Deps)
 METRICS: Final = web.AppKey("metrics", Metrics)
 READY: Final = web.AppKey("ready", Readiness)
+GAUGES: Final = web.AppKey("gauges", list[Callable[[], Mapping[str, int]]])
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -80,6 +81,8 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
         for (network, kind, what), times in deps.venues.met().items():
             labels = f'network="{network}",kind="{kind}",what="{what}"'
             gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
+    for more in request.app[GAUGES]:
+        gauges |= more()
     return web.Response(
         text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8"
     )

@@ -269,6 +269,24 @@ Table(
     *(Index(f"hall_agents_{n}", f"by_{n}", "agent_id") for n in _HALL_SORTS),
 )  # fmt: skip
 Table(
+    "webhooks", metadata,
+    Column("webhook_id", Text, primary_key=True), _need("owner_id", Text), _need("url", Text), _need("events", Text),
+    _need("generation", BIG), _need("created_at", BIG), _may("rotated_at", BIG), _may("next_at", BIG),
+    _need("busy_until", BIG), _need("failures", BIG),
+    Index("webhooks_owner", "owner_id", "created_at", "webhook_id"),
+    Index("webhooks_due", "next_at"),
+)  # fmt: skip
+Table(
+    "webhook_deliveries", metadata,
+    Column("delivery_id", Text, primary_key=True), _need("webhook_id", Text), _need("notice_key", Text),
+    _need("kind", Text), _need("body", Text), _need("status", Text), _need("made_at", BIG), _need("next_at", BIG),
+    _need("attempts", BIG), _may("last_at", BIG), _may("answered", BIG), _may("fault", Text),
+    UniqueConstraint("webhook_id", "notice_key", name="one_delivery_a_notice"),
+    Index("webhook_deliveries_waiting", "webhook_id", "status", "next_at"),
+    Index("webhook_deliveries_newest", "webhook_id", "made_at", "delivery_id"),
+)  # fmt: skip
+Table("notice_cursor", metadata, Column("name", Text, primary_key=True), _need("cursor", Text))
+Table(
     "work_claims", metadata,
     _need("kind", Text), _need("key", Text), _need("holder", Text), _need("until_at", BIG),
     PrimaryKeyConstraint("kind", "key"),

@@ -20,6 +20,7 @@ from storage.rows.sums import Sums
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers
 from storage.rows.venue import VenueAccounts
+from storage.rows.webhooks import Webhooks
 from storage.rows.work import Idempotency, SwitchRows, Work
 from storage.sql import Sql
 
@@ -149,3 +150,8 @@ class UnitOfWork:
     def paper(self) -> PaperBooks:
         """Paper books."""
         return PaperBooks(self.sql)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        """Webhooks of owners, and what is told to them."""
+        return Webhooks(self.sql)

@@ -393,6 +393,41 @@ class CutBytes(BaseModel):
     to: int | None = None
 
 
+class DeliveryTold(BaseModel):
+    """
+    One notice, and what became of it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    delivery_id: Annotated[str, Field(description="the `webhook-id` header, the same in every try")]
+    event: Literal[
+        "approval.asked",
+        "approval.decided",
+        "cap.reached",
+        "mandate.paused",
+        "mandate.resumed",
+        "mandate.stop_line",
+        "mandate.stopped",
+        "mandate.settled",
+        "deposit.seen",
+        "transfer.in",
+        "order.unknown",
+    ]
+    status: Literal["waiting", "delivered", "dead"]
+    made_at: AwareDatetime
+    attempts: int
+    last_at: AwareDatetime | None
+    next_at: Annotated[
+        AwareDatetime | None,
+        Field(description="of the next try; null where there is none"),
+    ]
+    answered: Annotated[int | None, Field(description="HTTP status of the last try's answer")]
+    fault: Annotated[str | None, Field(description="why the last try had no answer that counts")]
+    body: Annotated[str, Field(description="what is sent, byte for byte")]
+
+
 class DepositAsset(BaseModel):
     """
     An asset that can be brought in; `source` is the page that names its address.
@@ -639,6 +674,42 @@ class GapOut(BaseModel):
     )
     since: Annotated[str, Field(description="ISO 8601, UTC")]
     until: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
+class HookTold(BaseModel):
+    """
+    A webhook; its secret is shown when it is made, and when it is rotated.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    webhook_id: str
+    url: str
+    events: Annotated[
+        list[
+            Literal[
+                "approval.asked",
+                "approval.decided",
+                "cap.reached",
+                "mandate.paused",
+                "mandate.resumed",
+                "mandate.stop_line",
+                "mandate.stopped",
+                "mandate.settled",
+                "deposit.seen",
+                "transfer.in",
+                "order.unknown",
+            ]
+        ],
+        Field(description="what is told; empty: everything"),
+    ]
+    created_at: AwareDatetime
+    rotated_at: Annotated[
+        AwareDatetime | None,
+        Field(description="when its secret was changed; the one before signs too for a day"),
+    ]
+    failing: Annotated[bool, Field(description="true after three failed deliveries in a row")]
 
 
 class HouseKeyOut(BaseModel):
@@ -1589,6 +1660,18 @@ class RelayedAgent(BaseModel):
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
+class Removed(BaseModel):
+    """
+    A webhook is gone, with its deliveries.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    webhook_id: str
+    removed: Literal[True]
+
+
 class Restated(BaseModel):
     """
     The row whose log this is, told anew at another place in the chain.
@@ -1765,6 +1848,19 @@ class StepTarget(BaseModel):
     market: str | None
     address: str | None
     selector: str | None
+
+
+class StreamStart(BaseModel):
+    """
+    Where the stream begins; over HTTP the answer is the stream itself.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    public_id: str
+    seq: Annotated[int, Field(description="the rows behind this one come")]
+    id: str
 
 
 class SwitchOut(BaseModel):
@@ -3124,6 +3220,18 @@ class DecodedCall(BaseModel):
     ]
 
 
+class DeliveryPage(BaseModel):
+    """
+    A page of deliveries.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[DeliveryTold]
+    next_cursor: str | None
+
+
 class DraftAttributes(BaseModel):
     """
     A draft that may not be stored; `public_id` is null where it is not.
@@ -3459,6 +3567,30 @@ class HallMandate(BaseModel):
     stop_reason: str | None
     violations: int
     self_delegated: bool
+
+
+class HookList(BaseModel):
+    """
+    The webhooks of an owner.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[HookTold]
+    next_cursor: str | None
+
+
+class HookSecret(BaseModel):
+    """
+    A webhook with its secret, which is shown this once.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    webhook: HookTold
+    secret: Annotated[str, Field(description="`whsec_` and base64: the key of HMAC-SHA-256")]
 
 
 class HouseKeyPage(BaseModel):

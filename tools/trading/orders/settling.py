@@ -34,6 +34,7 @@ from domain.trading.own import milliseconds
 from domain.trading.precision import notional
 from domain.trading.venue import Lane, OrderSeen, Placed, VenueFill
 from storage.unit_of_work import UnitOfWork
+from tools.call.notices import order_unknown
 from tools.call.operation import Deps
 from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.reserving import release
@@ -89,6 +90,8 @@ def end_order(uow: UnitOfWork, order: Order, end: End, now: datetime) -> Order:
         )
     else:
         after = replace(after, next_check_at=_next(after, now))
+    if status == "unknown" != order.status:
+        order_unknown(uow, after, now)
     return uow.orders.save(after, order)
 
 
