@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -56,6 +57,11 @@ class Visit:
         """A field of the form; None for one that is absent or empty."""
         return self.form.get(name, "").strip() or None
 
+    def chain_names(self) -> Mapping[int, str]:
+        """What the networks of this service are called."""
+        chains = self.deps.chains
+        return {chain_id: chains.get(chain_id).name for chain_id in chains.ids()}
+
     def shell(self) -> Shell:
         """What stands around the page."""
         theme, chain_id = self.request.cookies.get("theme", ""), self.deps.config.default_chain_id
@@ -64,7 +70,7 @@ class Visit:
             owner=self.caller.address or "",
             csrf=gate.form_token(self.token) if self.token else "",
             chain_id=chain_id,
-            chain_name=chain_name(chain_id),
+            chain_name=chain_name(self.chain_names(), chain_id),
             theme=theme if theme in THEMES else "",
         )
 

@@ -109,6 +109,15 @@ def unavailable(trouble: Unavailable) -> Refused:
     return Refused(refusal("storage_unavailable", why=trouble.why))
 
 
+def refusal_of(error: Exception) -> Refused | None:
+    """What an error means to the caller whom it meets outside an operation; None for a fault of
+    ours.
+    """
+    if isinstance(error, Unavailable):
+        return unavailable(error)
+    return error if isinstance(error, Refused) else None
+
+
 def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Reply:
     """Dress a refusal: its status, its block with the steps that `role` can take, and the headers
     that HTTP has for it (contract 1).
