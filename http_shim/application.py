@@ -9,7 +9,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
@@ -237,14 +237,14 @@ def where_from(request: web.Request) -> str | None:
     return origin_of(request.app[DEPS], peer[0] if peer else None, request.headers)
 
 
-async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:
+async def _arguments(op: Operation, request: web.Request) -> dict[str, object]:
     """Path, query and body together; a name that comes twice is refused."""
-    query: dict[str, Any] = {}
+    query: dict[str, object] = {}
     for name, value in request.query.items():
         if name in query:
             raise invalid(name[:80], "given twice in the query")
         query[name] = value
-    body: dict[str, Any] = {}
+    body: dict[str, object] = {}
     if not op.from_query:
         unknown = sorted(set(query) - op.in_query)
         if unknown:
@@ -257,7 +257,7 @@ async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:
     return {**query, **body, **path}
 
 
-async def _body(request: web.Request) -> dict[str, Any]:
+async def _body(request: web.Request) -> dict[str, object]:
     if request.content_length is not None and request.content_length > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
     try:

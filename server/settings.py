@@ -213,11 +213,13 @@ class Settings(BaseSettings):
     @field_validator("builder_address")
     @classmethod
     def _builder(cls, value: str | None) -> str | None:
+        if not value:
+            return None
         try:
             # What checks an address talks to chains too, and takes a while to load.
             from chain.evm import EvmChains
 
-            return EvmChains([]).address(value) if value else None
+            return EvmChains([]).address(value)
         except Refused as refused:
             raise ValueError(refused.refusal.reason) from None
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from domain.ledger.events import Event, Kind, Reporter
-from domain.money import Usdc
-from domain.refusals import Refused
-from domain.times import day_of, moment_of
+from domain.ledger.events import Event
+from domain.ledger.kinds import HOUSE, Kind, Reporter
+from domain.ledger.measured import Moved, moved
+from domain.ledger.payloads import (
+    AgentPaid,
+    Deposited,
+    Executed,
+    Marked,
+    Reverses,
+    Settled,
+    Unwound,
+    Withdrawn,
+)
+from domain.times import day_of
 from domain.wire import JsonObject
 
 SCALE: Final = 10**18
@@ -19,9 +29,6 @@ SCALE: Final = 10**18
 # A gain on less than 1 USDC, or than a hundredth of what stood in the mandate, is not chained.
 DUST: Final = 1_000_000
 DUST_OF_WORTH: Final = 100
-
-
-HOUSE: Final = frozenset({Reporter.CHAIN, Reporter.KEEPER})
 
 
 CLAIMS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
@@ -198,49 +205,36 @@ def _claimed(r: Record, event: Event) -> Record:
 
 
 def _measured(r: Record, event: Event) -> Record:
-    told: JsonObject = event.payload
-    amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
+    what, again = event.told.what, event.told.restates
     by_chain = event.reported_by is Reporter.CHAIN
-    if by_chain and isinstance(told.get("reverses"), Mapping):
-        return _reversed(r, told["reverses"])
-    again = told.get("restates")
-    if by_chain and isinstance(again, Mapping) and again.get("moved") is True:
+    if isinstance(what, Marked):
+        waiting = (what.cash.micros, what.positions.micros, by_chain)
+        return replace(r, waiting=waiting)
+    if not by_chain or (again is not None and again.moved):
         return r  # it stood before, and stands elsewhere in the chain: no sum changes
-    if isinstance(told.get("marked"), Mapping):
-        return replace(
-            r,
-            waiting=(
-                _money(told["marked"].get("cash")),
-                _money(told["marked"].get("positions")),
-                by_chain,
-            ),
-        )
-    if not by_chain:
-        return r
-    if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
-        into = event.kind is Kind.DEPOSIT
-        r = _flow(replace(r, funded=True), amount if into else -amount)
-        return _add(r, deposited=amount) if into else r
-    if event.kind is Kind.PAYOUT:
-        return replace(r, cash=r.cash - amount, fee_owed=max(0, r.fee_owed - amount))
-    if isinstance(told.get("settled"), Mapping):
-        fee = _money(told["settled"].get("agent_fee"))
-        return _closed(replace(r, settled=True, positions=0, waiting=None, fee_owed=fee))
-    if event.kind is Kind.MOVE:
-        return _traded(r, event)
+    amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
+    match what:
+        case Reverses():
+            return _reversed(r, what)
+        case Deposited() | Withdrawn():
+            by = moved(what, amount)
+            return _add(_flow(replace(r, funded=True), by.flow), deposited=by.deposited)
+        case AgentPaid():
+            by = moved(what, amount)
+            return replace(r, cash=r.cash + by.cash, fee_owed=max(0, r.fee_owed - by.paid))
+        case Settled():
+            fee = what.agent_fee.micros
+            return _closed(replace(r, settled=True, positions=0, waiting=None, fee_owed=fee))
+        case Executed() | Unwound():
+            return _traded(r, event.occurred_at, what, moved(what, amount))
     return r
 
 
-def _traded(r: Record, event: Event) -> Record:
-    executed = event.payload.get("executed")
-    told = executed or event.payload.get("unwound")
-    if not isinstance(told, Mapping):
-        return r
-    spent, received = _money(told.get("spent")), _money(told.get("received"))
-    r = replace(_exchanged(r, spent - received), exited=r.exited or received > 0)
-    if executed:
-        r = _add(r, calls=1, trades=int(bool(spent or received)))
-        r = _spent(r, day_of(event.occurred_at), spent)
+def _traded(r: Record, at: datetime, what: Executed | Unwound, by: Moved) -> Record:
+    r = replace(_exchanged(r, -by.cash), exited=r.exited or by.received > 0)
+    if isinstance(what, Executed):
+        r = _add(r, calls=1, trades=int(bool(by.spent or by.received)))
+        r = _spent(r, day_of(at), by.spent)
     return _closed(r) if r.positions == 0 else r
 
 
@@ -270,36 +264,25 @@ def _caught_up(r: Record) -> Record:
     return _closed(replace(r, positions=positions, waiting=None, exited=False, void=void))
 
 
-def _reversed(r: Record, row: JsonObject) -> Record:
+def _reversed(r: Record, row: Reverses) -> Record:
     """Take back what a reorganisation took off the chain."""
-    kind, told = row.get("kind"), row.get("payload")
-    told = told if isinstance(told, Mapping) else {}
-    amount = _money(row.get("amount_usdc"))
-    if kind in (Kind.DEPOSIT.value, Kind.WITHDRAW.value):
-        if kind == Kind.WITHDRAW.value:
-            return _flow(r, amount)
-        return _add(_flow(r, -amount), deposited=-amount)
-    if kind == Kind.PAYOUT.value:
-        return replace(r, cash=r.cash + amount, fee_owed=r.fee_owed + (amount if r.settled else 0))
-    if isinstance(told.get("settled"), Mapping):
-        return replace(r, settled=False, fee_owed=0)
-    called = told.get("executed") or told.get("unwound")
-    if isinstance(called, Mapping):
-        spent, received = _money(called.get("spent")), _money(called.get("received"))
-        if told.get("executed"):
-            r = _add(r, calls=-1, trades=-int(bool(spent or received)))
-            at = moment_of(row.get("occurred_at"))
-            r = r if at is None else _spent(r, day_of(at), -spent)
-        return _exchanged(r, received - spent)
+    by = moved(row.what, row.amount.micros if row.amount is not None else 0)
+    match row.what:
+        case Deposited() | Withdrawn():
+            return _add(_flow(r, -by.flow), deposited=-by.deposited)
+        case AgentPaid():
+            owed = r.fee_owed + (by.paid if r.settled else 0)
+            return replace(r, cash=r.cash - by.cash, fee_owed=owed)
+        case Settled():
+            return replace(r, settled=False, fee_owed=0)
+        case Executed():
+            r = _add(r, calls=-1, trades=-int(bool(by.spent or by.received)))
+            if row.occurred_at is not None:
+                r = _spent(r, day_of(row.occurred_at), -by.spent)
+            return _exchanged(r, by.cash)
+        case Unwound():
+            return _exchanged(r, by.cash)
     return r
-
-
-def _money(value: object) -> int:
-    """A stored amount; one that is unusable reads as 0 (spec 2.1)."""
-    try:
-        return Usdc.parse(value).micros
-    except Refused:
-        return 0
 
 
 # -- chained returns

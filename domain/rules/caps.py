@@ -50,6 +50,8 @@ def holds(case: Case) -> list[Held]:
     """The live reservations. A pending claim counts in the place of the reservation that it is of,
     never beside it: of that one only what the claim does not tell of is left.
     """
+    if not case.reservations:
+        return []
     free = list(case.reservations)
     left: dict[str, Usdc] = {}
     for claim in sorted(pending(case).values(), key=lambda c: c.at):

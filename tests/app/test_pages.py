@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
 from chain.evm import EvmChains
 from tests.app.lives import LIVES, at_work
-from tests.app.site import Browser, Page, Site
-from tests.world import Mandated, working
+from tests.app.site import Browser, Page, Site, a_site
+from tests.world import Evm, Mandated, a_world, working
 
 pytestmark = pytest.mark.anyio
 LARGEST = 45_000
@@ -387,3 +388,31 @@ async def test_a_chain_that_does_not_answer_leaves_a_page_of_what_is_recorded(
         await dead.close()
     fine(page)
     assert "The chain could not be read just now" in page.said
+
+
+@pytest.mark.slow
+async def test_a_vault_that_keeps_approvals_gets_the_owners_signature_over_the_very_action(
+    sqlite_url: str, evm: Evm
+) -> None:
+    async with a_world(sqlite_url, evm, approvals_on_chain=True) as world, a_site(world) as site:
+        m = await working(world, approval_above_usdc="20")
+        browser = await site.signed_in(m.owner_wallet)
+        item = (await m.execute("30")).body["approval"]["approval_id"]  # type: ignore[index]
+        path = f"/app/mandates/{m.id}/approvals/{item}"
+        assert "Look and approve" in (await browser.get(f"/app/mandates/{m.id}")).said
+        page = await browser.get(path)
+        fine(page)
+        assert "Approving takes a signature of your wallet" in page.said
+        asked = await browser.submit(path, path, decision="approve", note="go")
+        assert asked.status == 409
+        data = json.loads(asked.one("script", id="approval").text)
+        assert (data["vault"], data["amount"]) == (m.vault, "30.000000")
+        assert "disabled" in asked.one("button", id="sign").attributes
+        assert asked.one("input", name="note").attributes["value"] == "go"
+        signature = m.owner_wallet.sign_typed(json.loads(data["typed_data"]))
+        wrong = m.agent_wallet.sign_typed(json.loads(data["typed_data"]))
+        form = {"csrf": asked.token(), "decision": "approve"}
+        refused = await browser.post(path, form | {"signature": wrong})
+        assert (refused.status, "it is not this wallet's" in refused.said) == (400, True)
+        assert (await browser.post(path, form | {"signature": signature})).status == 303
+        assert "Approved, not used yet" in (await browser.get(path)).said

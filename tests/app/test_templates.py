@@ -19,9 +19,7 @@ FORBIDDEN = {
     "an escape that is switched off": re.compile(r"\|\s*(safe|forceescape)\b|autoescape|Markup\("),
     "an inline style": re.compile(r"<style|\sstyle\s*=", re.I),
     "an inline handler": re.compile(r"\son[a-z]+\s*=", re.I),
-    "a script in the page": re.compile(
-        r"<script(?![^>]*(\bsrc=|type=\"application/json\"))", re.I
-    ),
+    "a script in the page": re.compile(r"<script(?![^>]*(\bsrc=|type=\"application/json\"))", re.I),
     "a javascript address": re.compile(r"javascript:", re.I),
     "another site": re.compile(r"(src|href|action)=\"(https?:)?//", re.I),
     "an attribute without quotes": re.compile(r"\s[a-z-]+=\{\{", re.I),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -69,7 +69,7 @@ class EventIn(OneMandate):
     chain_id: int | None = Field(
         default=None, ge=1, le=2**53, description="EIP-155 id; default: the mandate's"
     )
-    payload: dict[str, Any] | None = Field(
+    payload: dict[str, object] | None = Field(
         default=None,
         description="optional keys: position {id}, mark, target {market, address, selector}, "
         "next_at, text, why, fee_kind, "
@@ -132,7 +132,7 @@ class EventOut(Gives):
     )
 
 
-def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
+def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
     """The keys an agent may write, each in its form; the service's own keys are refused."""
     told = dict(payload or {})
     unknown = sorted(set(told) - PAYLOAD_KEYS)
@@ -154,7 +154,7 @@ def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
     return {k: v for k, v in told.items() if v is not None}
 
 
-def told_of(m: Mandate, kind: Kind, payload: dict[str, Any] | None) -> Spoken:
+def told_of(m: Mandate, kind: Kind, payload: dict[str, object] | None) -> Spoken:
     """What an agent says with a row, and whether a vault's log will tell of it.
 
     Errors: `invalid_request`, `invalid_number`.
@@ -166,7 +166,7 @@ def told_of(m: Mandate, kind: Kind, payload: dict[str, Any] | None) -> Spoken:
     return replace(said, notional=True) if acts and notional(m, said.place) else said
 
 
-def _shape(told: dict[str, Any], name: str, keys: set[str]) -> None:
+def _shape(told: dict[str, object], name: str, keys: set[str]) -> None:
     value = told.get(name)
     if value is None:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -128,10 +128,10 @@ def tool_output(op: Operation) -> Schema:
     """
     properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
     properties["refusal"] = {"type": "object"}
-    about = f"openapi.json: {op.gives.__name__}"
-    others = ", ".join(_places(others_words(op), _payload_words(gives_schema(op))))
+    about = f"whole: /openapi.json, components.schemas.{op.gives.__name__}"
+    others = ", ".join(others_words(op))
     if others:
-        about += f". Others' words: {others}"
+        about += f"; others' words: {others}"
     return {"type": "object", "description": about, "properties": properties}
 
 
@@ -139,6 +139,8 @@ def _open(field: Schema) -> Schema:
     return {"type": field["type"]} if "type" in field else {}
 
 
+# Of these a tool names the fields: a model reads them as prose.
+PROSE: Final = re.compile(r"words|'s name for")
 # How a description says whose words a field holds; the service's own are no reason for care.
 OTHERS: Final = re.compile(
     r"own words of|as the agent told|writer|(agent|owner|operator)'s (own )?(words|name)"
@@ -164,26 +166,7 @@ def texts(schema: Schema, *, name: str = "", about: str = "") -> Iterator[tuple[
 def others_words(op: Operation) -> tuple[str, ...]:
     """Names of the fields of an answer in which somebody else than the service speaks."""
     told = texts(gives_schema(op))
-    return tuple(sorted({name for name, about in told if OTHERS.search(about)}))
-
-
-def _payload_words(schema: Schema) -> frozenset[str]:
-    """Names of the fields of others' words that stand in a row's payload, wherever that stands."""
-    inner = [p for n, p in schema.get("properties", {}).items() if n != "payload"]
-    parts = [*inner, schema.get("items"), *schema.get("anyOf", ())]
-    found = {
-        n
-        for n, about in texts(schema.get("properties", {}).get("payload", {}))
-        if OTHERS.search(about)
-    }
-    return frozenset(found).union(*(_payload_words(p) for p in parts if isinstance(p, dict)))
-
-
-def _places(words: Sequence[str], in_payload: frozenset[str]) -> Sequence[str]:
-    """The same in fewer words: a payload's fields are named as one."""
-    if not in_payload:
-        return words
-    return sorted({*words} - in_payload | {"payload"})
+    return tuple(sorted({n for n, about in told if OTHERS.search(about) and PROSE.search(about)}))
 
 
 def refusal_schema() -> Schema:

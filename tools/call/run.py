@@ -67,7 +67,7 @@ async def run(
     op: Operation,
     deps: Deps,
     caller: Caller,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     *,
     key: str | None = None,
     surface: Surface = "http",
@@ -140,7 +140,7 @@ async def _run(
     op: Operation,
     deps: Deps,
     caller: Caller,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     key: str | None,
     surface: Surface,
 ) -> Reply:
@@ -171,7 +171,7 @@ async def _perform(
     deps: Deps,
     caller: Caller,
     asked: Any,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     key: str | None,
     surface: Surface,
 ) -> Reply:
@@ -222,7 +222,7 @@ def _as_step(op: Operation) -> NextStep:
     return NextStep(op.title, op.name if op.on_mcp else None, route, _ROLES[op.auth])
 
 
-def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> Takes:
+def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -> Takes:
     """Turn raw arguments into the operation's input.
 
     `strict`: JSON types are kept apart; what a door reads out of a path or a query is text all the
@@ -248,5 +248,5 @@ def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> T
 def _text_fields(op: Operation) -> Mapping[str, TypeAdapter[Any]]:
     """The inputs of a write that travel in its path or query and are no text."""
     names = {*op.path_names, *op.in_query} & set(op.takes.model_fields)
-    types: dict[str, Any] = {n: op.takes.model_fields[n].annotation for n in names}
-    return {n: TypeAdapter(kind) for n, kind in types.items() if kind is not str}
+    types: list[tuple[str, Any]] = [(n, op.takes.model_fields[n].annotation) for n in names]
+    return {n: TypeAdapter(kind) for n, kind in types if kind is not str}
