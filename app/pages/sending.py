@@ -58,7 +58,8 @@ async def funding(visit: Visit) -> web.Response:
     public_id, asked = visit.named("id"), visit.query("amount")
     told = await visit.ask("owner_fund", public_id=public_id)
     amount = asked or (told["room"] if _positive(told["room"]) else None)
-    priced, refused = {}, {}
+    priced: Json = {}
+    refused: Json = {}
     if amount is not None:
         priced, refused = await _or_refusal(visit, "owner_fund", amount=amount)
     read = await _read(visit)

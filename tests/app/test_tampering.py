@@ -17,8 +17,9 @@ from app import assets
 from chain.eip712 import digest as digest_of
 from domain.mandates.terms import FIELDS
 from tests import npm
+from tests.app.lives import created, sent
 from tests.app.site import Page, Site
-from tests.world import CHAIN_ID, drafted, market_targets
+from tests.world import CHAIN_ID, drafted, market_targets, signed, working
 
 pytestmark = [
     pytest.mark.anyio,
@@ -202,3 +203,65 @@ def test_the_shapes_in_the_browser_are_those_of_the_terms_and_the_contracts() ->
             assert _shape(mine["inputs"]) == _shape(wanted["inputs"])
         assert [i["type"] for i in mine["inputs"]] == [i["type"] for i in wanted["inputs"]]
     assert assets.FILES["js/abi.js"]
+
+
+def as_sent(page: Page, owner: str) -> Json:
+    """What send.js reads off a page."""
+    says = {e.attributes["data-says"]: e.text.strip() for e in page.elements if "data-says" in e.attributes}  # fmt: skip
+    signed = page.all("script", id="signed-terms")
+    return {
+        "kind": next(e.attributes["data-send"] for e in page.elements if "data-send" in e.attributes),
+        "calls": json.loads(page.one("script", id="calls").text),
+        "says": says,
+        "owner": owner,
+        "chain": page.one("body").attributes["data-chain"],
+        "signed": json.loads(signed[0].text) if signed else None,
+    }  # fmt: skip
+
+
+def unlike(sent: Json) -> Iterator[tuple[str, Json]]:
+    """Each single alteration of a sending, with its name."""
+    kind = sent["kind"]
+    for n, call in enumerate(sent["calls"]):
+        data = call["data"]
+        for at in range(2, len(data), max(1, len(data) // 40)):
+            if kind == "create" and at > len(data) - 194:
+                break  # the signature itself, which the factory checks
+            other = data[:at] + ("1" if data[at] != "1" else "2") + data[at + 1 :]
+            yield f"{kind} {n}: digit {at}", put(sent, "calls", n, "data", other)
+        yield f"{kind} {n}: to", put(sent, "calls", n, "to", "0x" + "33" * 20)
+        yield f"{kind} {n}: value", put(sent, "calls", n, "value", "1")
+        yield f"{kind} {n}: chain", put(sent, "calls", n, "chain_id", 1)
+        yield f"{kind} {n}: from", put(sent, "calls", n, "from", "0x" + "44" * 20)
+    yield f"{kind}: one more", put(sent, "calls", [*sent["calls"], sent["calls"][-1]])
+    yield f"{kind}: none", put(sent, "calls", [])
+    yield f"{kind}: another owner", put(sent, "owner", "0x" + "55" * 20)
+    yield f"{kind}: another network", put(sent, "chain", "1")
+    for name, text in sent["says"].items():
+        yield f"{kind}: the screen's {name}", put(sent, "says", name, _digit(text))
+    for name in (sent["signed"] or {}).get("typed_data", {}).get("message", {}):
+        raw = sent["signed"]["typed_data"]["message"][name]
+        changed = put(sent, "signed", "typed_data", "message", name, _digit(raw))
+        yield f"{kind}: signed {name}", changed
+
+
+async def test_a_transaction_that_is_not_what_its_button_says_is_not_sent(site: Site) -> None:
+    m = await signed(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    pages = [as_sent(await browser.get(f"{base}/create"), m.owner_wallet.address)]
+    m = await working(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    owner = m.owner_wallet.address
+    acts = ("pause", "stop", "withdraw")
+    pages += [as_sent(await browser.get(f"{base}/{kind}"), owner) for kind in acts]
+    await sent(m, "owner_pause_call")
+    pages.append(as_sent(await browser.get(f"{base}/resume"), m.owner_wallet.address))
+    m = await created(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    fund = await browser.get(f"/app/mandates/{m.id}/fund?amount=120.50")
+    pages.append(as_sent(fund, m.owner_wallet.address))
+    assert node("sends.mjs", "send.js", pages) == [True] * 6
+    cases = {name: case for page in pages for name, case in unlike(page)}
+    assert len(cases) > 150
+    found = dict(zip(cases, node("sends.mjs", "send.js", list(cases.values())), strict=True))
+    assert [name for name, would in found.items() if would] == []

@@ -1,5 +1,5 @@
 // Sending: each transaction is decoded here, has to be what its button says, and is handed to the wallet; its hash goes to the service at once.
-import { decodeFunctionData, hashTypedData } from "../vendor/eth.js";
+import { decodeFunctionData, encodeAbiParameters, hashTypedData } from "../vendor/eth.js";
 import { ABI } from "./abi.js";
 import { listHash } from "./terms.js";
 import { Problem, ask, mark, ready, remembered, tell } from "./wallet.js";
@@ -25,13 +25,16 @@ function carries([terms, calls, probes], { typed_data: { domain, message, types,
     && listHash(calls, probes) === message.allowedTargetsHash && hashTypedData({ domain, message, types, primaryType }) === digest;
 }
 
+/** True where the calldata are the plain encoding of what they decode to, with nothing in the gaps. */
+const tidy = (data, { functionName, args = [] }) => data.slice(10) === encodeAbiParameters(ABI.find((f) => f.name === functionName).inputs, args).slice(2);
+
 /** True where the calls are what the button says, from this owner, on this chain, with no ether. */
 export function saysSo(kind, calls, says, owner, chain, signed) {
   try {
     const wanted = SAYS[kind](says).slice(-calls.length);
     return calls.length > 0 && calls.length === wanted.length && calls.every((c, i) => {
       const [to, name, ...args] = wanted[i], told = decodeFunctionData({ abi: ABI, data: c.data });
-      return same(c.to, to) && told.functionName === name && c.value === "0" && same(c.from, owner) && c.chain_id === Number(chain)
+      return same(c.to, to) && told.functionName === name && tidy(c.data, told) && c.value === "0" && same(c.from, owner) && c.chain_id === Number(chain)
         && (name === "create" ? carries(told.args, signed, c.to) : args.length === (told.args ?? []).length && args.every((a, n) => same(a, told.args[n])));
     });
   } catch { return false; }
