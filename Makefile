@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives chain-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean
+.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean
 
 setup: $(STAMP)
 
@@ -46,6 +46,11 @@ lives: setup
 # CHAIN_OMITS=1 puts them behind nodes that leave logs out.
 chain-campaign: setup
 	$(BIN)/pytest -q -s -n 0 -m campaign tests/chain_campaign
+
+# The keeper of the stop line at the venue, killed at every step, and beside a venue that fails at random: KEEPER_RUNS
+# plays from KEEPER_SEED on.
+keeper-campaign: setup
+	$(BIN)/pytest -q -s -n 0 -m campaign tests/tools/trading/test_stop_line_chaos.py
 
 # A bundle for hosts that install MCP servers from one file; its own tool validates and packs it.
 mcpb: setup

@@ -19,6 +19,7 @@ from app.pages import agents, doors, mandates, public, sending, signing, startin
 from app.views import arriving, sign_in
 from app.views import refused as refused_view
 from domain.refusals import Refused, refusal
+from tools.call.case import each_vault_once
 from tools.call.operation import NOBODY, Deps, Operation
 from tools.call.run import refusal_of, refused_reply
 
@@ -108,7 +109,10 @@ async def _answered(page: Page, visit: Visit) -> web.Response:
         return visit.show("arriving.html", arriving.Arriving())
     if page.owner and nobody:
         return _to_sign_in(page, visit)
-    return await page.show(visit)
+    if page.method == "POST":
+        return await page.show(visit)
+    with each_vault_once():
+        return await page.show(visit)
 
 
 def _to_sign_in(page: Page, visit: Visit) -> web.Response:

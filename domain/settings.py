@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal
 
 from domain.wire import JsonObject
+
+# How much of an account's position the keeper may close: what the mandate's own orders opened, or
+# all of it, where the account is there for mandates alone.
+Scope = Literal["listed", "all"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,7 @@ class Trading:
     result_s: int = 5
     paper_latency_ms: int = 400
     paper_depth_share: Decimal = Decimal("0.5")
+    keeper_scope: Scope = "listed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,10 @@ class Config:
     drafts_per_hour: int = 0
     agents_per_owner: int = 0
     trusted_proxies: str = ""
+    webhook_allow_private: bool = False
+    webhooks_per_owner: int = 5
+    streams_per_caller: int = 10
+    streams_most: int = 2_000
     session_s: int = 43_200
     session_longest_s: int = 604_800
     ranked_days: int = 14

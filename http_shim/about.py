@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import orjson
@@ -19,6 +20,7 @@ from storage.rows.chainlog import Cursor
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps, Operation
 from tools.call.run import refused_reply, unavailable
+from tools.trading.stop_line.telling import gauges_of
 
 log = logging.getLogger("wallet.http")
 
@@ -26,6 +28,7 @@ HEALTH: Final = frozenset({"healthz", "readyz", "metrics"})
 DEPS: Final = web.AppKey("deps", Deps)
 METRICS: Final = web.AppKey("metrics", Metrics)
 READY: Final = web.AppKey("ready", Readiness)
+GAUGES: Final = web.AppKey("gauges", list[Callable[[], Mapping[str, int]]])
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -80,6 +83,10 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
         for (network, kind, what), times in deps.venues.met().items():
             labels = f'network="{network}",kind="{kind}",what="{what}"'
             gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
+        if gauges["wallet_database_up"]:
+            gauges |= await deps.store.read(partial(gauges_of, now=deps.clock.now()))
+    for more in request.app[GAUGES]:
+        gauges |= more()
     return web.Response(
         text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8"
     )

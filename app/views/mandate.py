@@ -66,6 +66,7 @@ class MandateView:
     numbers: tuple[Number, ...]
     drawings: tuple[Drawing, ...]
     chart_text: str
+    chart_comes: bool
     rows: tuple[Row, ...]
     meters: tuple[Meter, ...]
     possible: str | None
@@ -108,7 +109,12 @@ def acts(read: Json) -> tuple[Act, ...]:
     return ()
 
 
-def _meters(limits: Json) -> tuple[Meter, ...]:
+def _meters(limits: Json, *, open_: bool) -> tuple[Meter, ...]:
+    """What is used; nothing is used today of a mandate that is closed."""
+    return _all_meters(limits)[0 if open_ else 1 :]
+
+
+def _all_meters(limits: Json) -> tuple[Meter, ...]:
     allowed, used = limits["allowed"], limits["used"]
     day, action = used["per_day"], used["per_action"]
     note = _("clause 2")
@@ -179,8 +185,9 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         numbers=figures(read, rows),
         drawings=drawings,
         chart_text=_said(rows) if drawings else "",
+        chart_comes=open_,
         rows=rows,
-        meters=_meters(limits),
+        meters=_meters(limits, open_=p["status"] in ("signed", "working")),
         possible=left["value"] if open_ and not m["paused"] else None,
         binds=CLAUSE_NAMES.get(left["binding"]["clause"], ""),
         possible_again=left["retry_at"],

@@ -156,9 +156,18 @@ def _line(group: list[Json]) -> Line:
 
 
 def lines(steps: Iterable[Json]) -> tuple[Line, ...]:
-    """The steps of a reply, newest first as they came; marks are left to the chart."""
+    """The steps of a reply, newest first as they came; marks are left to the chart, and an owner
+    who said nothing gave no instruction.
+    """
     groups: dict[str, list[Json]] = {}
     for step in steps:
-        if step["code"] != "mark":
+        empty = step["kind"] == "instruction" and not step["note"]
+        if step["code"] != "mark" and not empty:
             groups.setdefault(step["group"], []).append(step)
-    return tuple(_line(group) for group in groups.values())
+    return tuple(_line(_telling(group)) for group in groups.values())
+
+
+def _telling(group: list[Json]) -> list[Json]:
+    """The steps without the pause that every stop is on chain."""
+    stops = any(s["code"] == "stop" for s in group)
+    return [s for s in group if not (stops and s["code"] == "paused")]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from domain.ledger import venue_book
 from domain.ledger.events import Event
 from domain.ledger.kinds import HOUSE, Kind, Reporter
 from domain.ledger.measured import Moved, moved
@@ -20,6 +21,7 @@ from domain.ledger.payloads import (
     Unwound,
     Withdrawn,
 )
+from domain.ledger.venue_book import VenueBook
 from domain.times import day_of
 from domain.wire import JsonObject
 
@@ -46,6 +48,8 @@ class Day:
     `put_in` is deposits - withdrawals, `deposited` deposits alone, from the first day to the end of
     this one. `spent` is what the day's rows took out, by the UTC day of their blocks: the cap of a
     day counts by that one, and a row may be stored on a later.
+    `venue` are live orders at the venue, by network: what was realized less fees, how many filled
+    first on this day, and their volume; no part of the other figures.
     """
 
     day: str
@@ -65,6 +69,7 @@ class Day:
     put_in: int = 0
     deposited: int = 0
     spent: tuple[tuple[str, int], ...] = ()
+    venue: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def net(self) -> int:
@@ -77,10 +82,10 @@ class Day:
 
     @classmethod
     def from_json(cls, told: Sequence[Any]) -> Day:
-        """Read `as_json`'s form back."""
-        *figures, spent = told
-        by_day = tuple((day, micros) for day, micros in spent)
-        return replace(cls(*figures), spent=by_day)
+        """Read `as_json`'s form back; a figure that a day was stored without is as at first."""
+        values = dict(zip((f.name for f in fields(cls)), told, strict=False))
+        by_day = tuple((day, micros) for day, micros in values.get("spent", ()))
+        return cls(**(values | {"spent": by_day}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,7 @@ class Record:
     outflow: int = 0
     most: int = 0
     last: int = 0
+    venue: VenueBook = venue_book.EMPTY
 
     @property
     def worth(self) -> int:
@@ -118,13 +124,15 @@ class Record:
 
     def as_json(self) -> dict[str, object]:
         """An exact JSON form; the day is a row of its own."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "day"}
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "day"}
+        return told | {"venue": venue_book.to_json(self.venue)}
 
     @classmethod
     def from_json(cls, told: JsonObject, day: Day) -> Record:
         """Read `as_json`'s form back, with the day it stands in."""
         waiting = told["waiting"]
-        return cls(**{**told, "waiting": None if waiting is None else tuple(waiting), "day": day})
+        values = {**told, "waiting": None if waiting is None else tuple(waiting), "day": day}
+        return cls(**(values | {"venue": venue_book.from_json(told.get("venue"))}))
 
 
 EMPTY: Final = Record()
@@ -151,7 +159,7 @@ def after(record: Record, event: Event) -> Record:
     """
     r = _on_day(replace(record, seq=event.seq), event.created_at.astimezone(UTC).date().isoformat())
     if event.reported_by in HOUSE:
-        r = _caught_up(_measured(r, event))
+        r = _caught_up(_measured(_at_venue(r, event), event))
         return _today(r, worth=r.worth, held=r.positions)
     return _claimed(r, event) if event.reported_by is Reporter.AGENT else r
 
@@ -180,6 +188,22 @@ def _today(r: Record, **changes: Any) -> Record:
 def _add(r: Record, **more: int) -> Record:
     """Add to the day's sums."""
     return r if r.day is None else _today(r, **{n: getattr(r.day, n) + v for n, v in more.items()})
+
+
+def _at_venue(r: Record, event: Event) -> Record:
+    """The record after a fill at the venue: the day's own figures of its network."""
+    book = venue_book.after(r.venue, event)
+    network = book.newest
+    if book is r.venue or network is None:
+        return r
+    was, now = r.venue.of(network), book.of(network)
+    r = replace(r, venue=book)
+    if r.day is None:
+        return r
+    more = (now.net - was.net, now.orders - was.orders, now.volume - was.volume)
+    before = r.day.venue.get(network, (0, 0, 0))
+    added = [a + b for a, b in zip(before, more, strict=True)]
+    return _today(r, venue={**r.day.venue, network: added})
 
 
 def _spent(r: Record, day: str, micros: int) -> Record:

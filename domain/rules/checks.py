@@ -166,8 +166,10 @@ def unread(case: Case) -> Usdc:
 
 
 def day_used(case: Case, held: Usdc = ZERO) -> Usdc:
-    """What counts against the day cap: measured, notional, and what is under way."""
-    return spent_on(case, today(case)) + under_way(case, held)
+    """What counts against the day cap: measured, notional, what is under way, and live orders at
+    the venue, of which the vault knows nothing.
+    """
+    return spent_on(case, today(case)) + under_way(case, held) + case.orders.live
 
 
 def _per_day(case: Case, wanted: Wanted) -> Check:

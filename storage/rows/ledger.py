@@ -332,6 +332,27 @@ class Ledger(HouseRows):
         )
         return [event_of(r) for r in rows]
 
+    def hashed_behind(self, public_id: str, seq: int, limit: int) -> list[tuple[Event, str]]:
+        """Rows above a seq (exclusive) with their hashes, oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq "
+            "ORDER BY seq LIMIT :most",
+            public_id=public_id,
+            seq=seq,
+            most=limit,
+        )
+        return [(self._cache.event(r), r["row_hash"]) for r in rows]
+
+    def hash_of(self, public_id: str, seq: int) -> str | None:
+        """The hash of one row; "" of the beginning, None where there is no such row."""
+        row = first(
+            self._sql,
+            "SELECT row_hash FROM ledger_events WHERE public_id = :public_id AND seq = :seq",
+            public_id=public_id,
+            seq=seq,
+        )
+        return row["row_hash"] if row else "" if seq == 0 else None
+
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""
         # By a bare seq SQLite would walk the whole ledger in that order, and not ask the index.

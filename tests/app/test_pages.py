@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from chain.evm import EvmChains
+from chain.evm import EvmChain, EvmChains
 from tests.app.lives import LIVES, at_work
 from tests.app.site import Browser, Page, Site, a_site
 from tests.world import Evm, Mandated, a_world, working
@@ -416,3 +416,40 @@ async def test_a_vault_that_keeps_approvals_gets_the_owners_signature_over_the_v
         assert (refused.status, "it is not this wallet's" in refused.said) == (400, True)
         assert (await browser.post(path, form | {"signature": signature})).status == 303
         assert "Approved, not used yet" in (await browser.get(path)).said
+
+
+async def test_a_page_reads_a_vault_once_and_the_next_page_reads_it_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = await working(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    reads: list[str] = []
+    whole = EvmChain.vault_states
+
+    async def counted(chain: EvmChain, addresses: list[str]) -> object:
+        reads.extend(addresses)
+        return await whole(chain, addresses)
+
+    monkeypatch.setattr(EvmChain, "vault_states", counted)
+    for times in (1, 2):
+        fine(await browser.get(f"/app/mandates/{m.id}"))
+        assert reads == [m.vault] * times
+    await site.world.ok("mandate_get", m.owner, public_id=m.id)
+    await site.world.ok("mandate_series", m.owner, public_id=m.id)
+    assert len(reads) == 4
+
+
+@pytest.mark.slow
+async def test_a_withdrawal_that_settles_is_one_line_with_all_that_it_did(site: Site) -> None:
+    m, browser = await opened(site, "settled")
+    page = await browser.get(f"/app/mandates/{m.id}/record")
+    fine(page)
+    first = page.all("li")[0].text
+    assert "You took money out" in first
+    assert "Ended by your withdrawal" in first
+    assert "Result" in first
+    assert "You paused it" not in page.said
+    assert "Your instruction" not in page.said
+    whole = await browser.get(f"/app/mandates/{m.id}")
+    assert "Worth over time" not in whole.said
+    assert "Largest action so far" in whole.said

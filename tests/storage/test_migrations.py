@@ -18,8 +18,8 @@ from sqlalchemy.schema import SchemaItem
 
 from domain.agents.transfers import Delta
 from storage import migrate
+from storage.schema import metadata
 from storage.store import Store, open_store
-from storage.tables import metadata
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 

@@ -48,10 +48,12 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What was made of a mandate under some switches, and of nothing else."""
+    """What was made of a mandate under some switches, with or without a keeper's key, and of
+    nothing else.
+    """
 
     mandate: Mandate
-    switches: Switches
+    key: tuple[Switches, bool]
     parts: dict[str, object] = field(default_factory=dict)
 
 
@@ -74,11 +76,11 @@ class Kept:
         self._terms: dict[str, _Terms] = {}
 
     def of_terms(self, case: Case, name: str, make: Callable[[], Any]) -> Any:
-        """The JSON of a part that follows from the mandate and the switches alone."""
-        m, switches = case.mandate, case.switches
+        """The JSON of a part that follows from the mandate, the switches and the keeper's key."""
+        m, key = case.mandate, (case.switches, case.keeper_key)
         found = self._terms.get(m.public_id)
-        if found is None or found.switches != switches or found.mandate != m:
-            found = _Terms(m, switches)
+        if found is None or found.key != key or found.mandate != m:
+            found = _Terms(m, key)
             with self._lock:
                 self._terms[m.public_id] = found
                 while len(self._terms) > TERMS:

@@ -18,7 +18,7 @@ from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.approving import kept_for_drafts
-from tools.call.case import load_case
+from tools.call.case import keeper_key, load_case
 from tools.call.fields import AgentId, OneMandate, PublicId
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.mandates.typed_fields import Propose, Terms, agent_in, applied, blank, checksummed
@@ -64,7 +64,7 @@ def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, object]:
     return {
         "public_id": m.public_id,
         "mandate": m.attributes(),
-        "clauses": clauses(m, ask.switches),
+        "clauses": clauses(m, ask.switches, keeper_key=keeper_key(uow, ask, m)),
         "exposure": exposure(case),
     }
 

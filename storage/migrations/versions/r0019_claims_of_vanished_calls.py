@@ -6,7 +6,7 @@ from the first row until the next checkpoint.
 
 from alembic import op
 
-revision = "0022"
+revision = "0019"
 down_revision = "0018"
 
 
