@@ -12,7 +12,7 @@ from app.answer import Visit
 from app.ask import NotDone
 from app.page import Page
 from app.replies import Json
-from app.views import act, create, fund, tx
+from app.views import act, create, fund, leave, tx
 
 KINDS: Final[Mapping[str, str]] = {
     "fund": "deposit",
@@ -85,6 +85,26 @@ def _acting(kind: str) -> Callable[[Visit], Awaitable[web.Response]]:
     return show
 
 
+async def leaving(visit: Visit) -> web.Response:
+    """The steps out of everything, each on its own page."""
+    read = await _read(visit)
+    plan = await visit.ask("owner_close_all_plan", public_id=visit.named("id"))
+    return visit.show("leave.html", leave.view(read, plan))
+
+
+async def unwinding(visit: Visit) -> web.Response:
+    """One position's exit; without its call the page asks for it."""
+    target, data = visit.query("target") or "", visit.query("data")
+    if data is None:
+        return visit.show("unwind.html", leave.Unwind(public_id=visit.named("id"), target=target))
+    read = await _read(visit)
+    data = data.strip()
+    told, refused = await _or_refusal(visit, "mandate_unwind_call", target=target, data=data)
+    way_out = act.Exit(target=str(told["decoded"]["args"][0]), data=data) if told else None
+    shown = act.view("unwind", read, told or None, refused or None, exit=way_out)
+    return visit.show("act.html", shown, chain_id=read["mandate"]["chain_id"])
+
+
 async def sent(visit: Visit) -> web.Response:
     """The wallet has sent it: follow it. The hash alone is taken, whatever else there is."""
     tx_hash, what = visit.field("tx_hash") or "", visit.field("for") or ""
@@ -119,6 +139,8 @@ PAGES: Final = (
         Page(method="GET", path=f"/app/mandates/{{id}}/{kind}", show=_acting(kind))
         for kind in ("pause", "resume", "stop", "withdraw")
     ),
+    Page(method="GET", path="/app/mandates/{id}/leave", show=leaving),
+    Page(method="GET", path="/app/mandates/{id}/unwind", show=unwinding),
     Page(method="POST", path="/app/mandates/{id}/sent", show=sent),
     Page(method="GET", path="/app/mandates/{id}/tx/{hash}", show=following),
 )

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from chain import codec
+from domain.money import Usdc
 from tests.app.lives import LIVES, created
 from tests.app.site import Browser, Page, Site
 from tests.app.test_pages import fine
@@ -143,3 +145,27 @@ async def test_every_action_is_offered_or_refused_with_a_reason_for_a_mandate_th
     assert page.status == (200 if life == "signed" else 303)
     page = await browser.get(f"{base}/fund")
     assert page.status == (200 if life in ("created", "working", "paused") else 409), page.said
+
+
+async def test_positions_are_closed_and_the_rest_is_withdrawn(site: Site) -> None:
+    m = await LIVES["stopped"](site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    page = await browser.get(f"{base}/leave")
+    fine(page)
+    assert "Open positions hold the money for now" in page.said
+    assert "Close this position" in page.said
+    exit_page = next(link for link in page.links() if "/unwind" in link)
+    asked = await browser.get(exit_page)
+    fine(asked)
+    assert asked.one("input", id="target").attributes["value"] == site.world.evm.market
+    odd = await browser.get(f"{exit_page}&data=0x12345678")
+    fine(odd)
+    assert odd.one("div", role="alert")
+    assert not odd.all("script", id="calls")
+    data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
+    page = await browser.get(f"{exit_page}&data={data}")
+    fine(page)
+    assert (await send(m, browser, page, base)).headers["Location"] == base
+    page = await browser.get(f"{base}/withdraw")
+    assert (await send(m, browser, page, base)).headers["Location"] == base
+    assert "Settled" in (await browser.get(base)).one("h1").text

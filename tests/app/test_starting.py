@@ -41,7 +41,9 @@ async def test_a_sentence_becomes_a_draft_its_fields_are_kept_and_it_goes_to_rev
     assert "Assumed" in page.said
     assert "At most 500.00 USDC of yours is ever in the vault." in page.said
     public_id = at.partition("=")[2]
-    sent = form(page, daily_cap_usdc="120", stop_floor="12.5", agent=agent.user_id or "", then="review")
+    sent = form(
+        page, daily_cap_usdc="120", stop_floor="12.5", agent=agent.user_id or "", then="review"
+    )
     kept = await browser.post(f"/app/start/{public_id}", sent | {"market": "test-market"})
     assert kept.status == 303, kept.said
     assert kept.headers["Location"] == f"/app/mandates/{public_id}/review"
