@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
@@ -73,7 +73,7 @@ def _days(visit: Visit) -> int | None:
     return None if given is None else int(given)
 
 
-def _typed(visit: Visit, m: Json) -> dict[str, Any]:
+def _typed(visit: Visit, m: Json) -> dict[str, object]:
     """The fields of the form as an operation takes them."""
     share, agent = _bps(visit, "share"), visit.field("agent")
     kept = {t["market"] for t in m["allowed_targets"] if t.get("market")}
