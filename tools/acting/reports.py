@@ -28,7 +28,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate
 from tools.call.case import load_case
 from tools.call.fields import OneMandate, TxHash
-from tools.call.operation import Ask, Caller, Gives, Operation, Reply
+from tools.call.operation import Answer, Ask, Caller, Gives, Operation
 
 PAYLOAD_KEYS: Final = frozenset(
     {
@@ -48,11 +48,6 @@ TEXT_MAX: Final = 2_000
 
 
 Spoken = Reported | PaidFee | Noted
-UNPROVEN: Final = {
-    "code": "unproven",
-    "text": "Without tx_hash nothing proves this action; it counts for nothing until the chain's "
-    "own row tells of it.",
-}
 
 
 class EventIn(OneMandate):
@@ -84,6 +79,13 @@ class Warned(Gives):
     text: str = Field(description="the service's own words")
 
 
+UNPROVEN: Final = Warned(
+    code="unproven",
+    text="Without tx_hash nothing proves this action; it counts for nothing until the chain's "
+    "own row tells of it.",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingThen(RemainingNow):
     """What remained at `as_of`."""
@@ -109,11 +111,11 @@ class WhereProven(Gives):
     route: Literal["GET /wallet/mandates/{public_id}/limits"]
 
 
-PROVEN_LATER: Final = {
-    "text": "A claim until the chain's own row is in; then pending_claims no longer counts it.",
-    "tool": "mandate_limits",
-    "route": "GET /wallet/mandates/{public_id}/limits",
-}
+PROVEN_LATER: Final = WhereProven(
+    text="A claim until the chain's own row is in; then pending_claims no longer counts it.",
+    tool="mandate_limits",
+    route="GET /wallet/mandates/{public_id}/limits",
+)
 
 
 class EventOut(Gives):
@@ -189,7 +191,7 @@ def _amount(asked: EventIn) -> Usdc | None:
     return amount
 
 
-def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
+def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Answer:
     """Store one event and judge it."""
     asked, kind = ask.asked, Kind(ask.asked.kind)
     # The row is locked so that parallel reports are judged one after the other, each seeing the
@@ -222,15 +224,15 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     if event is None:
         raise LookupError("an agent's row is never a duplicate log")
     confirmed = _confirmed(kind, said, same)
-    body = {
-        "event": ledger_row(event),
-        "violation": bool(broken),
-        "confirmed": confirmed,
-        "proof": PROVEN_LATER if confirmed is False else None,
-        "warnings": [UNPROVEN] if unproven(event) else [],
-        "remaining": _then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
-    }
-    return Reply(202 if broken else 201, body)
+    body = EventOut.model_construct(
+        event=ledger_row(event),
+        violation=bool(broken),
+        confirmed=confirmed,
+        proof=PROVEN_LATER if confirmed is False else None,
+        warnings=[UNPROVEN] if unproven(event) else [],
+        remaining=_then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
+    )
+    return Answer(body, 202 if broken else 201)
 
 
 def _confirmed(kind: Kind, said: Spoken, same: Sequence[Event]) -> bool | None:
