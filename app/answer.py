@@ -62,9 +62,10 @@ class Visit:
         chains = self.deps.chains
         return {chain_id: chains.get(chain_id).name for chain_id in chains.ids()}
 
-    def shell(self) -> Shell:
-        """What stands around the page."""
-        theme, chain_id = self.request.cookies.get("theme", ""), self.deps.config.default_chain_id
+    def shell(self, chain_id: int | None = None) -> Shell:
+        """What stands around the page; on the service's own network where none is named."""
+        theme = self.request.cookies.get("theme", "")
+        chain_id = chain_id or self.deps.config.default_chain_id
         return Shell(
             path=self.request.path,
             owner=self.caller.address or "",
@@ -74,13 +75,15 @@ class Visit:
             theme=theme if theme in THEMES else "",
         )
 
-    def show(self, template: str, view: Any, *, status: int = 200) -> web.Response:
+    def show(
+        self, template: str, view: Any, *, status: int = 200, chain_id: int | None = None
+    ) -> web.Response:
         """The page; 304 where it shows nothing that the reader does not have.
 
         A page is made of its view and its shell alone, so that their text is its version: what has
         not changed is not rendered again.
         """
-        shell = self.shell()
+        shell = self.shell(chain_id)
         version = hashlib.sha256(f"{BUILD} {template} {shell!r} {view!r}".encode()).hexdigest()
         tag = f'"{version[:20]}"'
         answered = {**headers.PAGE, "ETag": tag}

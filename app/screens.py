@@ -15,7 +15,7 @@ from app import assets, gate
 from app.answer import Visit
 from app.ask import Asking, NotDone
 from app.page import Page
-from app.pages import agents, doors, mandates, public, statements
+from app.pages import agents, doors, mandates, public, sending, signing, starting, statements
 from app.views import arriving, sign_in
 from app.views import refused as refused_view
 from domain.refusals import Refused, refusal
@@ -29,6 +29,9 @@ _Answering = Callable[[web.Request], Awaitable[web.Response]]
 PAGES: Final[tuple[Page, ...]] = (
     *doors.PAGES,
     *mandates.PAGES,
+    *starting.PAGES,
+    *signing.PAGES,
+    *sending.PAGES,
     *statements.PAGES,
     *agents.PAGES,
     *public.PAGES,
