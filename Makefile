@@ -4,10 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.locked
-export PYTHONDONTWRITEBYTECODE ?= 1
+# Compiled modules are kept: the tests start hundreds of processes, and pytest rewrites every assertion.
+export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives chain-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean
+.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens lint lock clean
 
 setup: $(STAMP)
 
@@ -45,6 +46,11 @@ lives: setup
 # CHAIN_OMITS=1 puts them behind nodes that leave logs out.
 chain-campaign: setup
 	$(BIN)/pytest -q -s -n 0 -m campaign tests/chain_campaign
+
+# The keeper of the stop line at the venue, killed at every step, and beside a venue that fails at random: KEEPER_RUNS
+# plays from KEEPER_SEED on.
+keeper-campaign: setup
+	$(BIN)/pytest -q -s -n 0 -m campaign tests/tools/trading/test_stop_line_chaos.py
 
 # A bundle for hosts that install MCP servers from one file; its own tool validates and packs it.
 mcpb: setup
@@ -93,6 +99,16 @@ invariants: setup
 	cd contracts && FOUNDRY_PROFILE=long $(FORGE)/forge test --match-contract Campaign
 
 # Halmos and slither, in an environment of their own.
+# The owner's way in a real browser: Debian's chromium, and Playwright in a folder of its own.
+BROWSER := build/browser
+$(BROWSER)/.locked: locks/browser.txt
+	rm -rf $(BROWSER)
+	$(BIN)/python -m pip install -q --require-hashes --target $(BROWSER) -r locks/browser.txt
+	touch $@
+
+screens: setup $(BROWSER)/.locked
+	PYTHONPATH=$(BROWSER) $(BIN)/pytest -q -n 0 tests/browser
+
 PROVE := .venv-prove
 $(PROVE)/.locked: locks/prove.txt
 	test -x $(PROVE)/bin/python || $(PYTHON) -m venv $(PROVE)
@@ -119,6 +135,7 @@ lock:
 	echo "mcp<2" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mcp1.txt
 	echo "ccxt" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/ccxt.txt
 	printf 'halmos>=0.3.3\nslither-analyzer>=0.11.6\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/prove.txt
+	echo "playwright" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/browser.txt
 
 clean:
 	rm -rf $(VENV) $(PROVE) contracts/out build dist .hypothesis .mypy_cache .ruff_cache

@@ -9,7 +9,18 @@ import re
 import sys
 from pathlib import Path
 
-from bench import hall, ledger, mcp_cost, mcp_start, reader, reports, stream, venue
+from bench import (
+    hall,
+    keeper,
+    ledger,
+    mcp_cost,
+    mcp_start,
+    orders,
+    reader,
+    reports,
+    stream,
+    venue,
+)
 
 MEASURES = {
     "reports": reports.measure,
@@ -19,6 +30,8 @@ MEASURES = {
     "mcp_start": mcp_start.measure,
     "reader": reader.measure,
     "venue": venue.measure,
+    "keeper": keeper.measure,
+    "orders": orders.measure,
     "stream": stream.measure,
 }
 

@@ -44,6 +44,12 @@ async def timed(
     return (time.perf_counter() - begin) / CALLS
 
 
+async def read_bytes(client: Client) -> int:
+    """Bytes of a mandate read as a model gets it unasked."""
+    told = await client.call_tool("mandate_get", {"public_id": MANDATE})
+    return len(told.content[0].text.encode())  # type: ignore[union-attr]
+
+
 async def compare(transport: str) -> dict[str, float]:
     """Medians over the rounds, in turns: our no-op over the bare one, and a read and a report over it, with all they do."""
     with tempfile.TemporaryDirectory() as folder:
@@ -86,10 +92,11 @@ async def compare(transport: str) -> dict[str, float]:
                 ratios["report"].append(
                     await timed(clients["whole"], "mandate_report_event", note) / told["bare"]
                 )
+            size = await read_bytes(clients["whole"])
         for process in processes:
             process.terminate()
             await process.wait()
-    return {name: median(values) for name, values in ratios.items()}
+    return {name: median(values) for name, values in ratios.items()} | {"read_bytes": size}
 
 
 async def measure() -> dict[str, tuple[float, str]]:
@@ -106,4 +113,5 @@ async def measure() -> dict[str, tuple[float, str]]:
             told["report"],
             "ratio of time, an event report",
         )
+        found["mandate_get_mcp_bytes"] = (told["read_bytes"], "bytes, at most 8192")
     return found

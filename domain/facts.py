@@ -8,7 +8,7 @@ from typing import Literal
 
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, Args, named
+from domain.wire import LEFT_OUT, Args, named, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class StagedLog:
     `args` are the log's arguments by their Solidity names, amounts in base units.
     """
 
-    name: str
+    name: str = field(metadata=said("the contract's own name for the log"))
     address: str
     mandate: str | None
     args: Args

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal
 
 from domain.wire import JsonObject
+
+# How much of an account's position the keeper may close: what the mandate's own orders opened, or
+# all of it, where the account is there for mandates alone.
+Scope = Literal["listed", "all"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,7 @@ class Trading:
     result_s: int = 5
     paper_latency_ms: int = 400
     paper_depth_share: Decimal = Decimal("0.5")
+    keeper_scope: Scope = "listed"
 
 
 @dataclass(frozen=True, slots=True)

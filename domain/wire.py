@@ -36,3 +36,6 @@ LEFT_OUT: Final[dict[str, object]] = {"exclude_if": _is_none}
 def said(text: str) -> dict[str, object]:
     """What the published schema says of the field: its unit, or whose words it holds."""
     return {"description": text}
+
+
+SERVICES_LABEL: Final = said("the service's own label; null for a call that it does not know")

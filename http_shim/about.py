@@ -5,25 +5,29 @@ from __future__ import annotations
 import html
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import orjson
 from aiohttp import web
 
-from domain.refusals import Refused, refusal
 from http_shim.metrics import Metrics
 from http_shim.openapi import document
+from http_shim.ready import Readiness
 from skill import text
+from storage.faults import Unavailable
 from storage.rows.chainlog import Cursor
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps, Operation
-from tools.call.run import refused_reply
+from tools.call.run import refused_reply, unavailable
+from tools.trading.stop_line.telling import gauges_of
 
 log = logging.getLogger("wallet.http")
 
 HEALTH: Final = frozenset({"healthz", "readyz", "metrics"})
 DEPS: Final = web.AppKey("deps", Deps)
 METRICS: Final = web.AppKey("metrics", Metrics)
+READY: Final = web.AppKey("ready", Readiness)
 GAUGES: Final = web.AppKey("gauges", list[Callable[[], Mapping[str, int]]])
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -55,27 +59,19 @@ async def _healthz(_: web.Request) -> web.StreamResponse:
 
 
 async def _readyz(request: web.Request) -> web.StreamResponse:
-    """Ready where the database answers."""
-    if await _database_answers(request.app[DEPS]):
+    """Ready where the database takes writes."""
+    if await request.app[READY].ok():
         return web.json_response({"ok": True, "database": True})
-    block = refused_reply(Refused(refusal("internal")), request.app[DEPS].clock.now()).body
+    refused = unavailable(Unavailable("it takes no write"))
+    block = refused_reply(refused, request.app[DEPS].clock.now()).body
     return web.json_response(
         {"ok": False, "database": False, **block}, status=503, headers={"Retry-After": "1"}
     )
 
 
-async def _database_answers(deps: Deps) -> bool:
-    try:
-        await deps.store.read(lambda uow: uow.switches.all())
-    except Exception:
-        log.exception("the database does not answer")
-        return False
-    return True
-
-
 async def _metrics(request: web.Request) -> web.StreamResponse:
     deps = request.app[DEPS]
-    gauges: dict[str, int] = {"wallet_database_up": int(await _database_answers(deps))}
+    gauges: dict[str, int] = {"wallet_database_up": int(await request.app[READY].ok())}
     for chain_id in deps.chains.ids() if gauges["wallet_database_up"] else ():
         cursor = await deps.store.read(_cursor_of(chain_id))
         if cursor is not None:
@@ -87,6 +83,8 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
         for (network, kind, what), times in deps.venues.met().items():
             labels = f'network="{network}",kind="{kind}",what="{what}"'
             gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
+        if gauges["wallet_database_up"]:
+            gauges |= await deps.store.read(partial(gauges_of, now=deps.clock.now()))
     for more in request.app[GAUGES]:
         gauges |= more()
     return web.Response(

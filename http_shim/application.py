@@ -9,24 +9,26 @@ import logging
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
 from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
 from http_shim import about
-from http_shim.about import DEPS, GAUGES, METRICS, Handler
+from http_shim.about import DEPS, GAUGES, METRICS, READY, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
 from http_shim.identity import KEY_HEADER, idempotency_key, identify, origin_of
 from http_shim.kept import KeptAnswers
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
+from http_shim.ready import Readiness
 from http_shim.stream import Hub, Stream
 from skill import text
+from storage.faults import Unavailable
 from tools.call.charges import charge, charge_stranger
 from tools.call.operation import NOBODY, Deps, Operation, Reply
-from tools.call.run import door_is_open, refused_reply, run
+from tools.call.run import door_is_open, refused_reply, run, unavailable
 from tools.call.wire import encoded
 
 log = logging.getLogger("wallet.http")
@@ -66,15 +68,24 @@ def answer(reply: Reply) -> web.Response:
 
 
 def build(
-    deps: Deps, operations: Sequence[Operation], *, mcp: Asgi | None = None
+    deps: Deps,
+    operations: Sequence[Operation],
+    *,
+    mcp: Asgi | None = None,
+    screens: Sequence[web.RouteDef] = (),
 ) -> web.Application:
     """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and
-    /messages/.
+    /messages/, `screens` are pages, each under a name.
     """
     app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
     app[DEPS], app[METRICS], app[GAUGES] = deps, Metrics(), []
-    # Operations count their own calls, MCP its tools'; health is asked by who runs the service.
-    app[UNCOUNTED] = frozenset({op.name for op in operations} | set(MCP_ROUTES) | about.HEALTH)
+    app[READY] = Readiness(deps)
+    app.on_cleanup.append(_let_go)
+    # Operations count their own calls, MCP its tools', the screens the operations that they ask;
+    # health is asked by who runs the service.
+    pages = {str(page.kwargs["name"]) for page in screens}
+    names = {op.name for op in operations}
+    app[UNCOUNTED] = frozenset(names | set(MCP_ROUTES) | about.HEALTH | pages)
     app[LEAVING] = asyncio.Event()
     app.on_response_prepare.append(_dress)
     kept, hub = KeptAnswers(), Hub(deps)
@@ -98,6 +109,7 @@ def build(
             web.get("/wallet/skill.md", _skill(operations)),
             web.get("/wallet/mcp-tools", _tools(operations)),
             *about.routes(operations),
+            *screens,
         ]
     )
     if mcp is not None:
@@ -106,6 +118,10 @@ def build(
         for name, (method, path) in MCP_ROUTES.items():
             app.router.add_route(method, path, bridge.handle, name=name, expect_handler=_expected)
     return app
+
+
+async def _let_go(app: web.Application) -> None:
+    await app[READY].close()
 
 
 async def _expected(request: web.Request) -> None:
@@ -173,6 +189,9 @@ def _as_refused(error: Exception) -> Refused | None:
     """What the router, the parser or the reader of bodies refused; None for a fault of ours."""
     if isinstance(error, Refused):
         return error
+    if isinstance(error, Unavailable):
+        log.warning("the database: %s", error.why)
+        return unavailable(error)
     if isinstance(error, web.HTTPMethodNotAllowed):
         return Refused(refusal("method_not_allowed", method=error.method))
     if isinstance(error, web.HTTPRequestEntityTooLarge):
@@ -252,14 +271,14 @@ def where_from(request: web.Request) -> str | None:
     return origin_of(request.app[DEPS], peer[0] if peer else None, request.headers)
 
 
-async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:
+async def _arguments(op: Operation, request: web.Request) -> dict[str, object]:
     """Path, query and body together; a name that comes twice is refused."""
-    query: dict[str, Any] = {}
+    query: dict[str, object] = {}
     for name, value in request.query.items():
         if name in query:
             raise invalid(name[:80], "given twice in the query")
         query[name] = value
-    body: dict[str, Any] = {}
+    body: dict[str, object] = {}
     if not op.from_query:
         unknown = sorted(set(query) - op.in_query)
         if unknown:
@@ -272,7 +291,7 @@ async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:
     return {**query, **body, **path}
 
 
-async def _body(request: web.Request) -> dict[str, Any]:
+async def _body(request: web.Request) -> dict[str, object]:
     if request.content_length is not None and request.content_length > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
     try:
@@ -322,4 +341,9 @@ def _skill(operations: Sequence[Operation]) -> Handler:
 
 
 def _tools(operations: Sequence[Operation]) -> Handler:
-    return _behind_door(lambda d: answer(Reply(200, text.tool_list(operations))))
+    async def handle(request: web.Request) -> web.StreamResponse:
+        names = request.query.get("names")
+        told = _behind_door(lambda d: answer(Reply(200, text.tool_list(operations, names))))
+        return await told(request)
+
+    return handle

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from domain.refusals import Refused, invalid, refusal
-from storage.unit_of_work import UnitOfWork
-from tools.call.charges import WRONG_CREDENTIAL, charge_stranger
-from tools.call.credentials import Header, resolve, slide
+from tools.call.charges import WRONG_CREDENTIAL, charge_stranger, counted_address
+from tools.call.credentials import Header
 from tools.call.operation import NOBODY, Caller, Deps
-from tools.call.rates import Network, networks, origin
+from tools.signin import known
 
 KEY_HEADER: Final = "X-Service-User-Key"
-LONGEST: Final = 512
 
 
 def _all(headers: Mapping[str, str], name: str) -> list[str]:
@@ -84,34 +81,4 @@ async def identify(
 
 def origin_of(deps: Deps, peer: str | None, headers: Mapping[str, str]) -> str | None:
     """The network address that a request counts for (contract 1)."""
-    trusted = _trusted(deps.config.trusted_proxies)
-    forwarded = ",".join(_all(headers, "X-Forwarded-For")) if trusted else None
-    return origin(peer, forwarded, trusted)
-
-
-@lru_cache(maxsize=4)
-def _trusted(setting: str) -> tuple[Network, ...]:
-    return networks(setting)
-
-
-async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = False) -> Caller:
-    """The caller behind a credential; a session that is half over is prolonged."""
-    if not credential or len(credential) > LONGEST:
-        raise Refused(refusal("unauthenticated", needs="a credential of ours"))
-    now = deps.clock.now()
-
-    def look(uow: UnitOfWork) -> tuple[Caller | None, bool]:
-        caller = resolve(uow, header, credential, now, on_mcp=on_mcp)
-        if caller is None or caller.role != "owner":
-            return caller, False
-        live = uow.identities.session(caller.credential or "", now)
-        return caller, live is not None and (
-            live.expires_at - now
-        ).total_seconds() * 2 < deps.config.session_s
-
-    caller, half_over = await deps.store.read(look)
-    if caller is None:
-        raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
-    if half_over:
-        await deps.store.write(lambda uow: slide(uow, caller.credential or "", now, deps.config))
-    return caller
+    return counted_address(deps, peer, _all(headers, "X-Forwarded-For"))

@@ -16,6 +16,7 @@ ALWAYS: Final = (
     "secret_not_accepted",
     "rate_limited",
     "unauthenticated",
+    "storage_unavailable",
     "internal",
 )
 SECURITY: Final = {
@@ -124,6 +125,8 @@ def refusals_of(op: Operation) -> list[str]:
         codes.add("forbidden")
     if op.route and op.route[0] != "GET":
         codes.add("body_too_large")
+    if op.writes:
+        codes.add("outcome_unknown")
     if op.idempotency is not None:
         codes |= {"idempotency_key_reused", "idempotency_in_flight"}
     return sorted(codes)
@@ -214,6 +217,27 @@ def _closed(**properties: Schema) -> Schema:
 def _about() -> Schema:
     """Components of the routes that are not operations."""
     text, yes = {"type": "string"}, {"type": "boolean"}
+    arguments = {
+        "type": "array",
+        "items": text,
+        "description": "their names; ? at the end of one that may be left out",
+    }
+    tool = _closed(
+        name=text,
+        title=text,
+        description=text,
+        auth={"type": "string", "enum": list(SECURITY)},
+        readOnlyHint=yes,
+        destructiveHint=yes,
+        idempotentHint=yes,
+        openWorldHint=yes,
+        route={"type": ["string", "null"]},
+        arguments=arguments,
+    )
+    tool["properties"]["inputSchema"] = {
+        "type": "object",
+        "description": "given for the tools that `names` names",
+    }
     return {
         "Index": _closed(
             service=text,
@@ -223,19 +247,22 @@ def _about() -> Schema:
         "Alive": _closed(ok=yes),
         "Ready": _closed(ok=yes, database=yes),
         "McpTools": _closed(tools={"type": "array", "items": _named("McpTool")}),
-        "McpTool": _closed(
-            name=text,
-            title=text,
-            description=text,
-            auth={"type": "string", "enum": list(SECURITY)},
-            readOnlyHint=yes,
-            destructiveHint=yes,
-            idempotentHint=yes,
-            openWorldHint=yes,
-            route={"type": ["string", "null"]},
-            inputSchema={"type": "object"},
-        ),
+        "McpTool": tool,
     }
+
+
+def _some_tools(path: Schema) -> Schema:
+    """The same, of the tools that are named alone."""
+    names = {
+        "name": "names",
+        "in": "query",
+        "required": False,
+        "schema": {"type": "string"},
+        "description": "comma list of tools; default: all",
+    }
+    refused = {"400": _refused(400, ["invalid_request"])}
+    told = path["get"]
+    return {"get": told | {"parameters": [names], "responses": told["responses"] | refused}}
 
 
 def _texts() -> Schema:
@@ -275,12 +302,16 @@ def _texts() -> Schema:
         "/wallet/skill.md": get(
             "skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off
         ),
-        "/wallet/mcp-tools": get("mcp_tools", "door", "The MCP tools", ok(_named("McpTools")), off),
+        "/wallet/mcp-tools": _some_tools(
+            get("mcp_tools", "door", "The MCP tools", ok(_named("McpTools")), off)
+        ),
         "/wallet/refusals.md": get(
             "refusals", "service", "Every refusal, one by one", ok(text, "text/markdown")
         ),
         "/healthz": get("healthz", "service", "The process runs", ok(_named("Alive"))),
-        "/readyz": get("readyz", "service", "The database answers", ok(_named("Ready")), failing),
+        "/readyz": get(
+            "readyz", "service", "The database takes writes", ok(_named("Ready")), failing
+        ),
         "/metrics": get("metrics", "service", "Counters for Prometheus", ok(text, "text/plain")),
         "/openapi.json": get("openapi", "service", "This document", ok(free)),
         "/docs": get("docs", "service", "A page for people", ok(text, "text/html")),

@@ -21,7 +21,9 @@ def stage(target: Path) -> None:
     (target / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
     for name in ("pyproject.toml", "LICENSE", "README.md"):
         shutil.copy(ROOT / name, target / name)
-    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "*.sqlite*")
+    ignored = shutil.ignore_patterns(
+        "__pycache__", "*.pyc", "*.sqlite*", "node_modules", ".installing"
+    )
     for package in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
         shutil.copytree(ROOT / package, target / package, ignore=ignored)
 

@@ -20,6 +20,7 @@ from server.wiring import SystemClock
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tools.call.switches import switches
+from tools.trading.stop_line.telling import gauges_of
 from venue.budget import InMemory
 
 # The venue takes nonces of two days back to one day ahead; well before that the clock is told.
@@ -48,6 +49,8 @@ class _Stored:
     keys: int
     ending: int
     unnamed: int
+    stuck: int
+    lease_s: int
 
 
 async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[Seen]:
@@ -69,6 +72,7 @@ async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[
         _live_trading(settings, now_on, stored),
         await _signer(settings),
         _keys(live, stored, why),
+        _stop_line(settings, now_on, stored, why),
     ]
 
 
@@ -81,6 +85,7 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
         links, keys, ending, unnamed = uow.venue.counts(
             live_network(now_on), now, now + KEY_ENDS_SOON
         )
+        told = gauges_of(uow, now)
         return _Stored(
             switches=now_on,
             allowed=len(uow.allowlist.all()),
@@ -88,10 +93,12 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
             keys=keys,
             ending=ending,
             unnamed=unnamed,
+            stuck=told["wallet_keeper_blocked"],
+            lease_s=told["wallet_keeper_lease_seconds"],
         )
 
     try:
-        store = await open_store(settings.database_url)
+        store = await open_store(settings.database_url, settings.patience())
     except Exception as error:
         return None, f"the database does not open ({type(error).__name__})"
     try:
@@ -190,3 +197,19 @@ def _keys(live: Network, stored: _Stored | None, why: str) -> Seen:
         *([f"{stored.unnamed} are not named by the venue"] if stored.unnamed else []),
     ]
     return Seen("order keys", True, state, ", ".join(effects))
+
+
+def _stop_line(settings: Settings, now: Switches, stored: _Stored | None, why: str) -> Seen:
+    """Whether the keeper closes at the venue, who leads, and what it cannot close."""
+    name = "stop line at the venue"
+    if stored is None:
+        return Seen(name, False, why)
+    leads = f"a process leads for {stored.lease_s} s" if stored.lease_s else "no process leads now"
+    state = f"scope {settings.keeper_scope}, {leads}"
+    if stored.stuck:
+        told = f"{stored.stuck} mandates stand at their line and nothing can be closed"
+        return Seen(name, False, state, told)
+    if now.stop_line_dry_run:
+        return Seen(name, True, state, "dry run: it says what it would close, and does nothing")
+    unsigned = "" if settings.signer_socket else "no signer is set: it only warns"
+    return Seen(name, True, state, unsigned)

@@ -13,7 +13,8 @@ import anyio
 from chain.again import WAYS, again
 from chain.evm import EvmChain
 from domain.facts import VaultLog, VaultState
-from domain.mandates.mandate import Mandate
+from domain.mandates.mandate import Mandate, Status
+from domain.money import Usdc
 from domain.refusals import Refused
 from server.settings import Settings
 from storage.unit_of_work import UnitOfWork
@@ -55,12 +56,12 @@ class Keeping:
 
     async def _round(self) -> None:
         chain = self.chain
+        now = self.deps.clock.now()
         mandates = await self.deps.store.read(
-            lambda uow: uow.mandates.due_for_refresh(chain.chain_id, self._batch)
+            lambda uow: uow.mandates.due_for_refresh(chain.chain_id, self._batch, now)
         )
         if not mandates:
             return
-        now = self.deps.clock.now()
         try:
             with anyio.fail_after(self._budget_s / 2):
                 told = await chain.vault_states(
@@ -75,7 +76,7 @@ class Keeping:
         )
         states = {m.public_id: s for m in mandates if (s := told.get(m.vault_address or ""))}
         await self._act(mandates, states, low)
-        await self._compare(mandates)
+        await self.compare(mandates)
         await end_claims(self.deps, chain, mandates)
 
     def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
@@ -98,6 +99,9 @@ class Keeping:
             if at_line and (dry or self.deps.keeper is None):
                 why = "dry run" if dry else "no keeper key is set"
                 log.warning("%s stands below its stop line; %s", m.public_id, why)
+            if m.status is Status.SETTLED and not (self.deps.keeper and due(m, vault)):
+                # It is kept for its agent's fee alone, and there is nothing to send for it.
+                await self.deps.store.write(partial(self._rest_fee, m.public_id))
             if self.deps.keeper is None:
                 continue
             if at_line and not dry:
@@ -107,7 +111,7 @@ class Keeping:
             if due(m, vault):
                 await self._once("settle", m, self._settle)
 
-    async def _compare(self, mandates: Sequence[Mandate]) -> None:
+    async def compare(self, mandates: Sequence[Mandate]) -> None:
         """Hold the vaults' own totals against the sums of their rows, up to where the reader has
         compared them; what differs is read again another way, and by another node.
         """
@@ -179,7 +183,8 @@ class Keeping:
         reply = await run(SETTLEMENT[0], self.deps, KEEPER, asked, surface="house")
         if reply.refused:
             log.warning("settling %s: %s", m.public_id, reply.body.get("reason"))
-        return not reply.refused
+            return reply.body.get("error") == "chain_unavailable"  # nobody knows yet
+        return not Usdc.parse(reply.body["fee_owed"])
 
     async def _seen(self, m: Mandate) -> VaultState:
         at = m.vault_address or ""
@@ -212,6 +217,12 @@ class Keeping:
         uow.work.release(kind, key, self._holder)
         if not useful:
             uow.work.claim(kind, key, RESTING, now, now + timedelta(seconds=REST_S))
+        if not useful and kind == "settle":
+            self._rest_fee(key, uow)
+
+    def _rest_fee(self, public_id: str, uow: UnitOfWork) -> None:
+        """A settled mandate whose agent cannot be paid holds none back that works."""
+        uow.work.rest_fee(public_id, self.deps.clock.now() + timedelta(seconds=REST_S))
 
 
 def _to_close(m: Mandate, vault: VaultState) -> bool:

@@ -57,7 +57,7 @@ async def set_limits(
         )
         return to
 
-    store = await open_store(settings.database_url)
+    store = await open_store(settings.database_url, settings.patience())
     try:
         return await store.write(work)
     finally:

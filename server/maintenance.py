@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 async def _with_store(settings: Settings, work: Callable[[Store], Awaitable[T]]) -> T:
-    store = await open_store(settings.database_url)
+    store = await open_store(settings.database_url, settings.patience())
     try:
         return await work(store)
     finally:

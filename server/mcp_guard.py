@@ -15,8 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from domain.refusals import Refused, invalid, refusal
 from http_shim.identity import identify, origin_of
 from http_shim.parse import repeated_key
+from storage.faults import Unavailable
 from tools.call.operation import NOBODY, Deps, Reply
-from tools.call.run import refused_reply
+from tools.call.run import refused_reply, unavailable
 from tools.call.wire import encoded
 
 SESSION: Final = "mcp-session-id"
@@ -132,6 +133,8 @@ class Guard:
             await self._admitted(scope, headers, receive, _Blocks(send, self._deps))
         except Refused as refused:
             await _answer(refused_reply(refused, self._deps.clock.now()), send)
+        except Unavailable as trouble:
+            await _answer(refused_reply(unavailable(trouble), self._deps.clock.now()), send)
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
         """The body, looked at for keys that come twice. Errors: `invalid_request`."""

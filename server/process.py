@@ -12,9 +12,10 @@ import anyio
 from aiohttp import web
 
 from http_shim.about import GAUGES
-from http_shim.application import HUB, build
+from http_shim.application import HUB
 from http_shim.listening import address_of, bound, farewell, listen
-from server.mcp_http import drain, mcp_app
+from server.application import application
+from server.mcp_http import drain
 from server.mcp_server import Tools, build_server
 from server.notices import Notices
 from server.outbound import Outbound
@@ -70,7 +71,7 @@ async def serve_until(
     address = address_of(sock)
     async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
         server, tools = build_server(parts.deps, OPERATIONS)
-        app = build(parts.deps, OPERATIONS, mcp=mcp_app(server, parts.deps.config.base_url))
+        app = application(parts.deps, server)
         runner = await listen(app, host, port, sock=sock)
         try:
             group.start_soon(_watch_door, tools)

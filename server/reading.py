@@ -11,8 +11,10 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from chain.evm import EvmChain
 from chain.reader import Cursor, Read, Reader, Reorged
 from domain.facts import BlockStamp, VaultLog
+from domain.refusals import Refused
 from domain.times import timestamp
 from storage.rows.chainlog import Cursor as KeptCursor
 from storage.rows.chainlog import Staged
@@ -107,11 +109,23 @@ class Reading:
         return {v: states[v].exists for v in vaults}
 
     async def _logs_of(self, tx_hash: str) -> tuple[VaultLog, ...]:
-        receipt = await self.chain.receipt(tx_hash)
-        if receipt is None or not receipt.ok:
-            return ()
-        here = await self.chain.block(receipt.block.number)
-        return receipt.logs if here is not None and here.hash == receipt.block.hash else ()
+        """What more than half of the configured nodes say alike that a transaction left; nothing is
+        taken back on the word of one among several.
+
+        Errors: `chain_unavailable` where no answer is that of enough nodes.
+        """
+        views, told, refused = self.chain.views, list[tuple[VaultLog, ...]](), list[Refused]()
+        for view in views:
+            try:
+                told.append(await _left(view, tx_hash))
+            except Refused as error:
+                refused.append(error)
+            for said in told:
+                if told.count(said) > len(views) // 2:
+                    return said
+        if not told:
+            raise refused[0]
+        raise self.chain.node().unavailable("its nodes do not say the same of a transaction")
 
     async def _rewind(self, told: Reorged) -> None:
         """Go back to the newest remembered block that still stands; what is above it is compared
@@ -207,6 +221,17 @@ class Reading:
 
     def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
         return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
+
+
+async def _left(view: EvmChain, tx_hash: str) -> tuple[VaultLog, ...]:
+    """What a transaction left by the word of one node; nothing where it is in no block that stands
+    there.
+    """
+    receipt = await view.receipt(tx_hash)
+    if receipt is None or not receipt.ok:
+        return ()
+    here = await view.block(receipt.block.number)
+    return receipt.logs if here is not None and here.hash == receipt.block.hash else ()
 
 
 def staged(g: VaultLog) -> Staged:

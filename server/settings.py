@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
@@ -26,6 +26,7 @@ from domain.trading.builder import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue import Network
 from domain.wire import JsonObject
+from storage.faults import Patience
 from tools.call.rates import networks
 from tools.call.switches import is_on
 from venue.addresses import plain_http_is_local
@@ -99,6 +100,9 @@ class Settings(BaseSettings):
     )
 
     database_url: str = "sqlite:///wallet.sqlite"
+    database_wait_ms: int = Field(default=5_000, ge=10, le=60_000)
+    database_statement_ms: int = Field(default=15_000, ge=10, le=600_000)
+    database_pool: int = Field(default=16, ge=1, le=1_000)
     base_url: str | None = None
     default_chain_id: int = 84532
     auction_chain_id: int = 84532
@@ -170,6 +174,7 @@ class Settings(BaseSettings):
     throttle_close_reserve: int = Field(default=0, ge=0, le=60)
     paper_latency_ms: int = Field(default=400, ge=0, le=10_000)
     paper_depth_share: Decimal = Field(default=Decimal("0.5"), gt=0, le=1, decimal_places=4)
+    keeper_scope: Literal["listed", "all"] = "listed"
     signer_socket: Path | None = None
     signer_keys: Path | None = None
     signer_seal_file: Path | None = None
@@ -215,11 +220,13 @@ class Settings(BaseSettings):
     @field_validator("builder_address")
     @classmethod
     def _builder(cls, value: str | None) -> str | None:
+        if not value:
+            return None
         try:
             # What checks an address talks to chains too, and takes a while to load.
             from chain.evm import EvmChains
 
-            return EvmChains([]).address(value) if value else None
+            return EvmChains([]).address(value)
         except Refused as refused:
             raise ValueError(refused.refusal.reason) from None
 
@@ -242,6 +249,14 @@ class Settings(BaseSettings):
         if self.webhook_key is None and self.webhook_key_file is not None:
             self.webhook_key = SecretStr(self.webhook_key_file.read_text().strip())
         return self
+
+    def patience(self) -> Patience:
+        """How long the database is waited for."""
+        return Patience(
+            wait_ms=self.database_wait_ms,
+            statement_ms=self.database_statement_ms,
+            pool=self.database_pool,
+        )
 
     def switches(self) -> Switches:
         """The defaults of spec 4.5's switches; rows in the database stand above them."""
@@ -313,6 +328,7 @@ class Settings(BaseSettings):
             throttle_close_reserve=self.throttle_close_reserve,
             paper_latency_ms=self.paper_latency_ms,
             paper_depth_share=self.paper_depth_share,
+            keeper_scope=self.keeper_scope,
         )
 
     def venue_urls(self) -> Mapping[Network, str]:

@@ -22,10 +22,12 @@ from tools.keeper.rollup import refresh_stale
 from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
 from tools.trading.keys import check_due
 from tools.trading.orders.settling import settle_due
+from tools.trading.stop_line.keeper import StopLines
 
 log = logging.getLogger("wallet.ticks")
 ORDERS_S: Final = 1
 LONGEST_PAUSE_S: Final = 300
+LAST_S: Final = 5
 
 
 class Ticks:
@@ -38,10 +40,20 @@ class Ticks:
         self._keepings = [
             Keeping(self.deps, parts.settings, self.holder, c) for c in parts.chains.with_rpc()
         ]
+        self._lines = StopLines(
+            self.deps, self.holder, parts.settings.keeper_tick_s, parts.settings.keeper_batch
+        )
         self._readers = {c.chain_id: Reader(c) for c in parts.chains.with_rpc() if c.factory}
 
     async def run(self) -> None:
         """Run until cancelled; one chain's trouble does not stop another's."""
+        try:
+            await self._run()
+        finally:
+            with anyio.move_on_after(LAST_S, shield=True):
+                await self._lines.release()
+
+    async def _run(self) -> None:
         async with anyio.create_task_group() as group:
             for chain_id, reader in self._readers.items():
                 poll = self.parts.settings.chains[chain_id].poll_s
@@ -60,6 +72,7 @@ class Ticks:
             )
             group.start_soon(self._forever, "checking approved keys", every, self.check_keys)
             group.start_soon(self._forever, "settling orders", ORDERS_S, self.settle_orders)
+            group.start_soon(self._forever, "keeping stop lines", every, self._lines.round)
             for chain in self.parts.chains.with_rpc():
                 name = f"transfers of chain {chain.chain_id}"
                 group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
@@ -96,6 +109,7 @@ class Ticks:
         await self.roll_up()
         await self.check_keys()
         await self.settle_orders()
+        await self._lines.round()
 
     async def check_keys(self) -> None:
         """Ask the venue anew about keys that the keeper may use."""

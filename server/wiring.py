@@ -79,7 +79,7 @@ async def wired(
     from server.venues import SharedWeights, venues
     from tools.trading.paper.desk import Desk
 
-    store = await open_store(settings.database_url)
+    store = await open_store(settings.database_url, settings.patience())
     chains = EvmChains(chain_facts(settings))
     key = settings.keeper_private_key
     time = clock or SystemClock()
@@ -123,7 +123,7 @@ async def wired_late(settings: Settings) -> AsyncIterator[Deps]:
     """
     from tools.trading.paper.desk import Desk
 
-    store, config = await open_store(settings.database_url), settings.config()
+    store, config = await open_store(settings.database_url, settings.patience()), settings.config()
     chains, key, clock = LateChains(settings), settings.keeper_private_key, SystemClock()
     venues = LateVenues(settings, clock, store)
     deps = Deps(

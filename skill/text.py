@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Final
 
 from domain.next_steps import NextStep, steps_for
-from domain.refusals import REFUSALS
+from domain.refusals import REFUSALS, invalid
 from domain.settings import Config
 from skill.connecting import client_config, rate_limits
 from tools.call.describe import catalogue, hints, plain, takes_schema, tool_input
@@ -29,8 +29,8 @@ DESCRIPTION: Final = (
     "act, report, and recover from refusals. Use when you were given a wallet key (ak_…) or a mandate id (m_…)."
 )
 START: Final = (
-    "agents_me: who you are. agent_offers: what is offered. Read an offer with mandate_get, take it with mandate_accept.",
-    "Before acting read limits.remaining. mandate_execute_call answers checked calldata (dry_run=true: the checks alone).",
+    "agent_offers: what is offered. Read its clauses and limits with mandate_get, take it with mandate_accept.",
+    "Before acting read mandate_limits: remaining. mandate_execute_call answers checked calldata (dry_run=true: the checks alone).",
     "Sign it with your own wallet and send it.",
     "mandate_report_event with an idempotency_key; the SAME key when you repeat the same report.",
     "Refused: take a step of next[]. No answer: mandate_reconcile, never send again.",
@@ -42,21 +42,34 @@ def tools_of(operations: Sequence[Operation]) -> list[Operation]:
     return [op for op in operations if op.on_mcp]
 
 
-def tool_list(operations: Sequence[Operation]) -> dict[str, object]:
-    """The body of /wallet/mcp-tools."""
+def tool_list(operations: Sequence[Operation], names: str | None = None) -> dict[str, object]:
+    """The body of /wallet/mcp-tools: all of them with the names of their arguments, or, of those in
+    the comma list `names`, the whole inputs too. All the inputs at once are more than most readers
+    want: 25,000 characters.
+
+    Errors: `invalid_request` for a tool that there is not.
+    """
+    tools = tools_of(operations)
+    if names is None:
+        return {"tools": [_listed(op) for op in tools]}
+    wanted = {name.strip() for name in names.split(",")}
+    if wanted - {op.name for op in tools}:
+        raise invalid("names", "names of tools, with commas between")
+    found = [op for op in tools if op.name in wanted]
+    return {"tools": [_listed(op) | {"inputSchema": tool_input(op)} for op in found]}
+
+
+def _listed(op: Operation) -> dict[str, object]:
+    takes = tool_input(op)
+    needed = takes.get("required", ())
     return {
-        "tools": [
-            {
-                "name": op.name,
-                "title": op.title,
-                "description": op.summary,
-                "auth": op.auth,
-                **hints(op),
-                "route": " ".join(op.route) if op.route else None,
-                "inputSchema": tool_input(op),
-            }
-            for op in tools_of(operations)
-        ]
+        "name": op.name,
+        "title": op.title,
+        "description": op.summary,
+        "auth": op.auth,
+        **hints(op),
+        "route": " ".join(op.route) if op.route else None,
+        "arguments": [n if n in needed else f"{n}?" for n in takes["properties"]],
     }
 
 
@@ -133,15 +146,16 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
     base = config.base_url
     lines = ["---", f"name: {NAME}", f"description: {DESCRIPTION}", "---", ""]
     lines += [*_ABOUT, *(f"{n}. {step}" for n, step in enumerate(START, start=1)), ""]
-    lines += [*_step(base), *_outcomes(base, config), "## Tools", ""]
+    lines += [*_step(base), *_outcomes(config), "## Tools", ""]
     tools = tools_of(operations)
     lines += [
-        f"- `{op.name}` ({'write' if op.writes else 'read'}): {_short(op.summary)}"
+        f"- `{op.name}` ({' '.join(op.route or ())}): {_short(op.summary)}"
         for op in tools
         if op.name in NEEDED
     ]
     others = ", ".join(f"`{op.name}`" for op in tools if op.name not in NEEDED)
-    lines += ["", f"Further, each described in the tool list: {others}."]
+    lines += ["", f"Further: {others}. Arguments and routes of those you name:", ""]
+    lines += ["```sh", 'curl -s "$BASE/wallet/mcp-tools?names=mandate_steps,agent_balances"', "```"]
     lines += ["", "## Refusals you will meet", "", *map(_met, MET)]
     return "\n".join([*lines, "", f"All of them: {base}/wallet/refusals.md", ""])
 
@@ -174,21 +188,21 @@ _ABOUT: Final = (
 
 def _step(base: str) -> list[str]:
     """One action from offer to report, and back; each block runs as it stands."""
-    mandate = f"{base}/wallet/mandates/$MANDATE"
+    mandate = "$BASE/wallet/mandates/$MANDATE"
     execute = f'{_CURL} "{mandate}/execute-call?target=$MARKET&data=$DATA&approve_amount='
     return [
         "## One step, from offer to report",
         "",
-        "The same tools exist over MCP, arguments flat. $AGENT is the `agent_id` of agents_me, $MANDATE an offer's `public_id`.",
+        "The same tools exist over MCP, arguments flat. $MANDATE is an offer's `public_id`. Read a mandate by `parts`: whole, it is long.",
         "",
         "```sh",
-        f"{_CURL} {base}/wallet/agents/me",
-        f"{_CURL} {base}/wallet/agents/$AGENT/offers",
-        f'{_CURL} "{mandate}?parts=mandate,limits"',
+        f"BASE={base}",
+        f"{_CURL} $BASE/wallet/agents/me/offers",
+        f'{_CURL} "{mandate}?parts=clauses,limits"',
         f"{_CURL} -X POST {mandate}/accept",
         "```",
         "",
-        "In `mandate`: `vault_address` is $VAULT; an entry of `allowed_targets` with kind contract has the `address`",
+        "In the `mandate` that accept answers: `vault_address` is $VAULT; an entry of `allowed_targets` with kind contract has the `address`",
         "($MARKET), the `selector`, and `self_args`, the places where the vault's own address must stand. markets_list says how each",
         "call is encoded: selector, then every argument in 32 bytes. Deposit 10 USDC (6 decimals) into an ERC-4626 market,",
         "deposit(uint256 assets, address receiver); the market pulls what you deposit, so that is the approve_amount:",
@@ -207,10 +221,10 @@ def _step(base: str) -> list[str]:
         f'  -d \'{{"kind": "buy", "amount_usdc": "10", "tx_hash": "\'$TX\'"}}\' {mandate}/events',
         "```",
         "",
-        "A report is a claim until the chain's own row is in: `pending_claims.count` falls to 0, cash and positions move. To check:",
+        "A report is a claim (`confirmed: false`) until the chain's own row is in: then `pending_claims.count` falls to 0. To check:",
         "",
         "```sh",
-        f'{_CURL} "{mandate}?parts=progress"',
+        f'{_CURL} "{mandate}/limits"',
         "```",
         "",
         "Back: withdraw(uint256 assets, address receiver, address owner); nothing is pulled; report money in as `sell`:",
@@ -227,7 +241,7 @@ def _step(base: str) -> list[str]:
     ]
 
 
-def _outcomes(base: str, config: Config) -> list[str]:
+def _outcomes(config: Config) -> list[str]:
     """What an answer can mean, and what to do without one."""
     return [
         "## Outcomes",
@@ -240,13 +254,13 @@ def _outcomes(base: str, config: Config) -> list[str]:
         "- **No answer**: never send again; ask, by `tx_hash` or `idempotency_key`. A report may be repeated with the SAME idempotency key.",
         "",
         "```sh",
-        f'{_CURL} "{base}/wallet/mandates/$MANDATE/reconcile?idempotency_key=buy-1"',
+        f'{_CURL} "$BASE/wallet/mandates/$MANDATE/reconcile?idempotency_key=buy-1"',
         "```",
         "",
         "MCP without a session, one whole call:",
         "",
         "```sh",
-        *_mcp_call(base, "mandate_report_event", MCP_NOTE),
+        *_mcp_call("mandate_report_event", MCP_NOTE),
         "```",
         "",
         "A revert on chain: mandate_report_refusal with the vault's error name as `reason` (`server_guard` where it is none of them)",
@@ -282,7 +296,7 @@ def _as_line(step: NextStep) -> str:
     return step.text + tool + (f" (`{step.route}`)" if step.route else "")
 
 
-def _mcp_call(base: str, tool: str, arguments: Mapping[str, object]) -> list[str]:
+def _mcp_call(tool: str, arguments: Mapping[str, object]) -> list[str]:
     """A tool call as one curl command; $MANDATE is closed out of the quotes for the shell."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": MCP_REVISION,
@@ -292,7 +306,7 @@ def _mcp_call(base: str, tool: str, arguments: Mapping[str, object]) -> list[str
     call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     quoted = call.replace("$MANDATE", "'$MANDATE'")
     return [
-        f'curl -s {base}/mcp -H "X-Service-User-Key: $KEY" -H "content-type: application/json" \\',
+        'curl -s $BASE/mcp -H "X-Service-User-Key: $KEY" -H "content-type: application/json" \\',
         '  -H "accept: application/json, text/event-stream" \\',
         f'  -H "mcp-protocol-version: {MCP_REVISION}" -H "mcp-method: tools/call" -H "mcp-name: {tool}" \\',
         f"  -d '{quoted}'",
@@ -306,7 +320,7 @@ def llms_txt(config: Config) -> str:
         f"# Delegated-spending wallet\n\n> {DESCRIPTION}\n\n## Docs\n\n"
         f"- [Skill]({base}/wallet/skill.md): how an agent starts, acts and recovers\n"
         f"- [OpenAPI]({base}/openapi.json): every route, answer and refusal\n"
-        f"- [Tools]({base}/wallet/mcp-tools): the MCP tools with their inputs\n"
+        f"- [Tools]({base}/wallet/mcp-tools): the MCP tools; ?names= gives the inputs of some\n"
         f"- [Door]({base}/wallet/door): answers 402 by design; nothing is charged\n"
     )
 

@@ -14,7 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from storage.store import BUSY_MS, connect_sqlite, sqlite_path
+from storage.store import OPEN_WAIT_MS, connect_sqlite, sqlite_path
 
 T = TypeVar("T")
 _LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
@@ -76,7 +76,9 @@ def _sqlite_engine(url: str) -> Engine:
     well.
     """
     Path(sqlite_path(url)).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1_000, "isolation_level": None})
+    engine = create_engine(
+        url, connect_args={"timeout": OPEN_WAIT_MS / 1_000, "isolation_level": None}
+    )
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     return engine
 

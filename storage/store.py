@@ -11,11 +11,21 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
+from storage.faults import (
+    Patience,
+    Unavailable,
+    is_locked,
+    is_refused_write,
+    sqlite_faults,
+    sqlite_trouble,
+)
+from storage.postgres import PostgresStore
 from storage.rows.books import StateCache
-from storage.sql import PostgresSql, SqliteSql
+from storage.sql import SqliteSql
 from storage.unit_of_work import UnitOfWork
 
 log = logging.getLogger("wallet.storage")
@@ -23,12 +33,12 @@ log = logging.getLogger("wallet.storage")
 T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
 BATCH: Final = 64
-BUSY_MS: Final = 30_000
+# How long opening a file waits; a write waits as `Patience` says.
+OPEN_WAIT_MS: Final = 30_000
 TURN_MS: Final = 5
 WAL_WAIT_MS: Final = 20
-PG_POOL: Final = 16
-PG_TRIES: Final = 8
-_RETRY_STATES: Final = frozenset({"40001", "40P01"})
+LEAST_WAIT_MS: Final = 100
+LOCK_ASK_MS: Final = 10
 
 
 class Store(Protocol):
@@ -37,12 +47,12 @@ class Store(Protocol):
     url: str
 
     async def read(self, work: Work[T]) -> T:
-        """Run on one snapshot; a write inside fails."""
+        """Run on one snapshot; a write inside fails. Errors: `Unavailable`."""
         ...
 
     async def write(self, work: Work[T]) -> T:
         """Run in one transaction and answer after its commit; an exception leaves nothing
-        behind.
+        behind, but an `Unavailable` that says so itself.
         """
         ...
 
@@ -51,15 +61,17 @@ class Store(Protocol):
         ...
 
 
-async def open_store(url: str) -> Store:
+async def open_store(url: str, patience: Patience | None = None) -> Store:
     """Open `sqlite:///path` or `postgresql://…`; the schema must be there (`storage.migrate`).
 
-    Errors: ValueError for any other URL.
+    Errors: ValueError for any other URL; `Unavailable` where a file does not open.
     """
+    patience = patience or Patience()
     if url.startswith("sqlite:///"):
-        return SqliteStore(url)
+        with sqlite_faults():
+            return SqliteStore(url, patience)
     if url.startswith(("postgresql://", "postgres://")):
-        return PostgresStore(url)
+        return PostgresStore(url, patience)
     raise ValueError("the database URL starts with sqlite:/// or postgresql://")
 
 
@@ -68,15 +80,20 @@ def sqlite_path(url: str) -> str:
     return url.removeprefix("sqlite:///")
 
 
-def connect_sqlite(path: str, *, reads_only: bool = False) -> sqlite3.Connection:
-    """One connection with the settings every process uses: WAL, full durability, foreign keys."""
+def connect_sqlite(
+    path: str, *, reads_only: bool = False, wait_ms: int = OPEN_WAIT_MS
+) -> sqlite3.Connection:
+    """One connection with the settings every process uses: WAL, full durability, foreign keys.
+
+    Units: `wait_ms` milliseconds, for whoever holds the file, now and at each statement.
+    """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=512
     )
     connection.row_factory = sqlite3.Row
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-    _use_wal(connection)
+    _use_wal(connection, wait_ms)
+    connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     # Without it INSERT OR REPLACE deletes past the triggers that keep the ledger append-only.
@@ -86,14 +103,15 @@ def connect_sqlite(path: str, *, reads_only: bool = False) -> sqlite3.Connection
     return connection
 
 
-def _use_wal(connection: sqlite3.Connection) -> None:
+def _use_wal(connection: sqlite3.Connection, wait_ms: int) -> None:
     """Switch to WAL; the first switch of a file does not wait for a second process by itself."""
-    tries = BUSY_MS // WAL_WAIT_MS
-    for attempt in range(tries):
+    connection.execute(f"PRAGMA busy_timeout = {WAL_WAIT_MS}")
+    until = time.monotonic() + wait_ms / 1_000
+    while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or attempt == tries - 1:
+            if not is_locked(error) or time.monotonic() >= until:
                 raise
             time.sleep(WAL_WAIT_MS / 1_000)
         else:
@@ -106,6 +124,7 @@ class _Job:
 
     work: Callable[[UnitOfWork], Any]
     future: asyncio.Future[Any]
+    since_ms: int
     result: Any = None
     error: BaseException | None = None
 
@@ -129,34 +148,52 @@ class SqliteStore:
     waits for the disk or for another process (the commit, a lock that is taken) waits in a thread.
     """
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, patience: Patience):
         self.url = url
+        self._patience = patience
         self._path = sqlite_path(url)
         self._cache = StateCache()
         self._loop = asyncio.get_running_loop()
         self._jobs: deque[_Job] = deque()
-        self._reader = connect_sqlite(self._path, reads_only=True)
-        self._writer: sqlite3.Connection | None = connect_sqlite(self._path)
+        wait_ms = patience.wait_ms
+        self._reader = connect_sqlite(self._path, reads_only=True, wait_ms=wait_ms)
+        self._reader.execute("PRAGMA busy_timeout = 0")
+        self._writer: sqlite3.Connection | None = connect_sqlite(self._path, wait_ms=wait_ms)
         self._writer.execute("PRAGMA busy_timeout = 0")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
         self._writing: asyncio.Task[None] | None = None
         self._closed = False
 
     async def read(self, work: Work[T]) -> T:
-        """Run on one snapshot."""
-        connection = self._reader
-        connection.execute("BEGIN")
+        """Run on one snapshot. Errors: `Unavailable`."""
+        until = self._now_ms() + self._patience.wait_ms
+        while True:
+            try:
+                return self._shown(work)
+            except sqlite3.Error as error:
+                if is_locked(error) and self._now_ms() < until and not self._closed:
+                    await asyncio.sleep(LOCK_ASK_MS / 1_000)
+                    continue
+                why = sqlite_trouble(error)
+                # The reader takes no writes: one that tries is a mistake of ours.
+                if why is None or is_refused_write(error):
+                    raise
+                raise Unavailable(why) from error
+
+    def _shown(self, work: Work[T]) -> T:
+        self._reader.execute("BEGIN")
         try:
-            return work(UnitOfWork(SqliteSql(connection), self._cache))
+            return work(UnitOfWork(SqliteSql(self._reader), self._cache))
         finally:
-            connection.execute("ROLLBACK")
+            with suppress(sqlite3.Error):  # a fault may have ended the transaction already
+                self._reader.execute("ROLLBACK")
 
     async def write(self, work: Work[T]) -> T:
-        """Queue the handler; answered after the commit."""
-        if self._closed or self._writer is None:
+        """Queue the handler; answered after the commit. Errors: `Unavailable`."""
+        if self._closed:
             raise RuntimeError("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._jobs.append(_Job(work, future))
+        self._jobs.append(_Job(work, future, self._now_ms()))
         if self._writing is None:
             self._writing = self._loop.create_task(self._write_all())
         # A caller that is cancelled must not take the answer of a write that happens anyway.
@@ -178,35 +215,36 @@ class SqliteStore:
     async def _write_all(self) -> None:
         """Work the queue off, a batch at a time; ends when it is empty."""
         try:
-            while self._jobs and self._writer is not None:
+            while self._jobs:
                 batch = [self._jobs.popleft() for _ in range(min(BATCH, len(self._jobs)))]
                 try:
+                    if self._writer is None:
+                        self._writer = await self._opened()
                     await self._commit(self._writer, batch)
+                except sqlite3.Error as error:
+                    _fail(batch, Unavailable(sqlite_trouble(error) or "its file does not open"))
+                    continue
                 except BaseException:
                     _fail(batch, RuntimeError("the loop of the store ended"))
                     raise
                 for job in batch:
                     job.settle()
                 if self._writer.in_transaction:  # not even the rollback worked: start over
-                    self._writer = await self._reopened(self._writer)
+                    self._writer.close()
+                    self._writer = None
         finally:
             self._writing = None
-            if self._writer is None:  # nobody waits for a writer that is gone
-                _fail(self._jobs, RuntimeError("the store's writer ended"))
 
-    async def _reopened(self, broken: sqlite3.Connection) -> sqlite3.Connection | None:
-        broken.close()
-        try:
-            connection = await self._loop.run_in_executor(self._thread, connect_sqlite, self._path)
-            connection.execute("PRAGMA busy_timeout = 0")
-        except sqlite3.Error:
-            log.exception("the writer of %s ends: the database does not open again", self._path)
-            return None
+    async def _opened(self) -> sqlite3.Connection:
+        connect = partial(connect_sqlite, self._path, wait_ms=self._patience.wait_ms)
+        connection = await self._loop.run_in_executor(self._thread, connect)
+        connection.execute("PRAGMA busy_timeout = 0")
         return connection
 
     async def _commit(self, connection: sqlite3.Connection, batch: list[_Job]) -> None:
+        sent = False
         try:
-            await self._begin(connection)
+            await self._begin(connection, batch[0].since_ms + self._patience.wait_ms)
             turn = self._loop.time()
             for job in batch:
                 self._run(connection, job)
@@ -215,100 +253,56 @@ class SqliteStore:
                 ) * 1_000 > TURN_MS:  # others on the loop have their turn; the lock stays ours
                     await asyncio.sleep(0)
                     turn = self._loop.time()
+            sent = True
             await self._loop.run_in_executor(self._thread, connection.execute, "COMMIT")
         except BaseException as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
+            found = _blamed(error, sent=sent)
             for job in batch:
-                job.error = job.error or error
+                job.error = job.error or found
             if isinstance(error, asyncio.CancelledError):
                 raise
 
-    async def _begin(self, connection: sqlite3.Connection) -> None:
-        """Take the write lock; where another process has it, wait in the thread."""
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                raise
-            await self._loop.run_in_executor(self._thread, _begin_patiently, connection)
+    async def _begin(self, connection: sqlite3.Connection, until: int) -> None:
+        """Take the write lock; where another process has it, ask again until then."""
+        until = max(until, self._now_ms() + LEAST_WAIT_MS)
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if not is_locked(error) or self._closed or self._now_ms() >= until:
+                    raise
+                await asyncio.sleep(LOCK_ASK_MS / 1_000)
+            else:
+                return
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1_000)
 
     def _run(self, connection: sqlite3.Connection, job: _Job) -> None:
         connection.execute("SAVEPOINT one")
         try:
             job.result = job.work(UnitOfWork(SqliteSql(connection), self._cache))
         except BaseException as error:
-            job.error = error
+            why = sqlite_trouble(error)
+            job.error = error if why is None else Unavailable(why)
             connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
 
 
-def _begin_patiently(connection: sqlite3.Connection) -> None:
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-    finally:
-        connection.execute("PRAGMA busy_timeout = 0")
+def _blamed(error: BaseException, *, sent: bool) -> BaseException:
+    """What a batch is told of a statement that is not a handler's: that is the database's doing.
+
+    A commit whose disk failed may lie in the log whole, and be found there after a crash.
+    """
+    if not isinstance(error, sqlite3.OperationalError):
+        return error
+    on_disk = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+    return Unavailable(sqlite_trouble(error) or "its transaction ended", unknown=sent and on_disk)
 
 
 def _fail(jobs: Iterable[_Job], error: Exception) -> None:
     for job in jobs:
         job.error = error
         job.settle()
-
-
-class PostgresStore:
-    """Handlers run through `run_sync` on a pool of asyncpg connections; several processes may
-    share the database.
-    """
-
-    def __init__(self, url: str):
-        self.url = url
-        from sqlalchemy.ext.asyncio import create_async_engine
-
-        plain = "postgresql+asyncpg://" + url.partition("://")[2]
-        self._engine = create_async_engine(plain, pool_size=PG_POOL, max_overflow=0)
-        self._cache = StateCache()
-        self._writes: set[asyncio.Task[Any]] = set()
-        self._closed = False
-
-    async def read(self, work: Work[T]) -> T:
-        """Run on one snapshot."""
-        engine = self._engine.execution_options(
-            isolation_level="REPEATABLE READ", postgresql_readonly=True
-        )
-        async with engine.begin() as connection:
-            return await connection.run_sync(
-                lambda c: work(UnitOfWork(PostgresSql(c), self._cache))
-            )
-
-    async def write(self, work: Work[T]) -> T:
-        """Run in one transaction; a deadlock or serialization failure is tried again."""
-        if self._closed:
-            raise RuntimeError("the store is closed")
-        task = asyncio.create_task(self._written(work))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-        return await asyncio.shield(task)
-
-    async def _written(self, work: Work[T]) -> T:
-        from sqlalchemy.exc import DBAPIError
-
-        for attempt in range(PG_TRIES):
-            try:
-                async with self._engine.begin() as connection:
-                    return await connection.run_sync(
-                        lambda c: work(UnitOfWork(PostgresSql(c), self._cache))
-                    )
-            except DBAPIError as error:
-                state = getattr(error.orig, "sqlstate", None)
-                if state not in _RETRY_STATES or attempt == PG_TRIES - 1:
-                    raise
-                await asyncio.sleep(2**attempt / 200)
-        raise AssertionError("the loop returns or raises")
-
-    async def close(self) -> None:
-        """Let running writes finish, then close the pool."""
-        self._closed = True
-        await asyncio.gather(*self._writes, return_exceptions=True)
-        await self._engine.dispose()

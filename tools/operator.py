@@ -39,7 +39,7 @@ class SwitchIn(Takes):
 class SwitchOut(Gives):
     """A switch; `source` says whether it was set, or is the setting's default."""
 
-    name: str
+    name: str = Field(description="the service's own name for it")
     value: str
     source: Literal["database", "settings"]
 

@@ -12,12 +12,13 @@ from domain.refusals import Refused, refusal
 from domain.times import Timestamp
 from storage.rows.identities import Challenge
 from storage.unit_of_work import UnitOfWork
-from tools.call.credentials import hashed
+from tools.call.credentials import Header, hashed, resolve, slide
 from tools.call.fields import Address, Nothing, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 
 CHALLENGE_GOOD_FOR: Final = timedelta(minutes=5)
 NOT_OURS: Final = "the text is not one that was issued, was used before, or is older than 5 minutes"
+LONGEST: Final = 512
 AGAIN: Final = (NextStep("Ask for a new challenge", None, "POST /wallet/auth/challenge"),)
 
 
@@ -141,6 +142,29 @@ def end_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     """End the session at once."""
     uow.identities.end_session(ask.caller.credential or "")
     return Reply(200, {"ok": True})
+
+
+async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = False) -> Caller:
+    """The caller behind a credential; a session that is half over is prolonged."""
+    if not credential or len(credential) > LONGEST:
+        raise Refused(refusal("unauthenticated", needs="a credential of ours"))
+    now = deps.clock.now()
+
+    def look(uow: UnitOfWork) -> tuple[Caller | None, bool]:
+        caller = resolve(uow, header, credential, now, on_mcp=on_mcp)
+        if caller is None or caller.role != "owner":
+            return caller, False
+        live = uow.identities.session(caller.credential or "", now)
+        return caller, live is not None and (
+            live.expires_at - now
+        ).total_seconds() * 2 < deps.config.session_s
+
+    caller, half_over = await deps.store.read(look)
+    if caller is None:
+        raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
+    if half_over:
+        await deps.store.write(lambda uow: slide(uow, caller.credential or "", now, deps.config))
+    return caller
 
 
 OPERATIONS: Final = (

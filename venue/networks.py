@@ -21,6 +21,7 @@ from domain.trading.venue import (
     Lane,
     Leverage,
     Network,
+    OpenOrder,
     OrderSeen,
     Perp,
     Placed,
@@ -99,15 +100,15 @@ class VenueNetwork:
     # -- products
     # ------------------------------------------------------------------------------------------
 
-    async def dexes(self) -> Held[Mapping[str, int]]:
+    async def dexes(self, *, lane: Lane = "house") -> Held[Mapping[str, int]]:
         """Builder dexes by name with their index."""
-        return await self._held("perpDexs", SLOW_S, "house", "perpDexs", _dexes)
+        return await self._held("perpDexs", SLOW_S, lane, "perpDexs", values.dexes)
 
     async def perps(
         self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
     ) -> Held[tuple[Perp, ...]]:
         """A dex's perpetuals with their figures."""
-        index = 0 if dex == _FIRST_DEX else (await self.dexes()).value.get(dex)
+        index = 0 if dex == _FIRST_DEX else (await self.dexes(lane=lane)).value.get(dex)
         if index is None:
             raise Refused(refusal("not_found", what="dex"))
         number = index
@@ -123,7 +124,7 @@ class VenueNetwork:
 
     async def display_names(self) -> Held[Mapping[str, str]]:
         """Coin to its name for people."""
-        return await self._held("names", SLOW_S, "house", "perpConciseAnnotations", _names)
+        return await self._held("names", SLOW_S, "house", "perpConciseAnnotations", values.names)
 
     async def at_open_interest_cap(self, dex: str) -> Held[frozenset[str]]:
         """Coins of a dex that take no more open interest."""
@@ -132,7 +133,7 @@ class VenueNetwork:
 
     async def token_names(self) -> Held[Mapping[int, str]]:
         """Token index to name."""
-        return await self._held("tokens", SLOW_S, "house", "spotMeta", _tokens)
+        return await self._held("tokens", SLOW_S, "house", "spotMeta", values.tokens)
 
     async def book(self, coin: str, *, lane: Lane, good_for_s: int) -> Held[Book | None]:
         """The book of a coin."""
@@ -317,6 +318,11 @@ class VenueNetwork:
         answer = await self.client.ask("orderStatus", lane, user=user.lower(), oid=cloid)
         return values.order_seen(answer.data)
 
+    async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:
+        """An account's orders on one dex that may still trade."""
+        answer = await self.client.ask("openOrders", lane, user=user.lower(), dex=dex)
+        return values.open_orders(answer.data)
+
     async def fills(self, user: str, since: datetime, *, lane: Lane) -> tuple[VenueFill, ...]:
         """An account's fills from a time on."""
         start = int(since.timestamp() * 1_000)
@@ -386,15 +392,3 @@ def _small(told: Any) -> Any | None:
 
 def _not_negative(told: int) -> int | None:
     return told if told >= 0 else None
-
-
-def _dexes(told: list[Any]) -> dict[str, int]:
-    return {_FIRST_DEX: 0} | {d["name"]: n for n, d in enumerate(told) if n and d is not None}
-
-
-def _names(told: list[Any]) -> dict[str, str]:
-    return {coin: a["displayName"] for coin, a in told if a.get("displayName")}
-
-
-def _tokens(told: dict[str, Any]) -> dict[int, str]:
-    return {t["index"]: t["name"] for t in told["tokens"]}

@@ -274,6 +274,19 @@ _AGENT: Final = obj({"name": text, "address": text}, {"validUntil": maybe(whole)
 _ROLE: Final = obj(
     {"role": word(get_args(UserRole))}, {"data": soft(obj({}, {"user": text, "master": text}))}
 )
+# An open order that cannot be read may be one to cancel, so that it makes the answer none.
+_OPEN: Final = obj(
+    {"coin": text, "oid": whole},
+    {
+        "cloid": maybe(text),
+        "side": _soft_text,
+        "limitPx": soft_figure,
+        "sz": soft_figure,
+        "origSz": soft_figure,
+        "timestamp": _soft_whole,
+        "reduceOnly": soft(flag),
+    },
+)
 _STATUS: Final = obj({"status": word(("order", "unknownOid"))}, {"order": ORDER_UPDATE})
 _ANNOTATION: Final = obj(
     {}, {"category": _soft_text, "displayName": _soft_text, "keywords": soft(rows(text))}
@@ -310,6 +323,7 @@ READS: Final[Mapping[str, Read]] = {
         Read("userRole", 60, _ROLE),
         Read("userAbstraction", 20, word(get_args(Abstraction))),
         Read("orderStatus", 2, _STATUS),
+        Read("openOrders", 20, each(_OPEN)),
         Read("activeAssetData", 20, _ACTIVE),
         Read("userFillsByTime", 20, each(_FILL), 2_000),
         Read("perpCategories", 20, rows(pair(text, text))),

@@ -15,6 +15,7 @@ from domain.trading.venue import (
     Level,
     Leverage,
     MarginMode,
+    OpenOrder,
     OrderSeen,
     Perp,
     Position,
@@ -202,6 +203,13 @@ def order_seen(told: Any) -> OrderSeen | None:
     )
 
 
+def open_orders(told: Sequence[Any]) -> tuple[OpenOrder, ...]:
+    """Orders that may still trade."""
+    return tuple(
+        OpenOrder(coin=row["coin"], oid=row["oid"], cloid=row.get("cloid")) for row in told
+    )
+
+
 def fills(told: Sequence[Any]) -> tuple[VenueFill, ...] | None:
     """Fills, oldest first; None where the time of one cannot be read."""
     read = []
@@ -240,3 +248,18 @@ def role(told: Mapping[str, Any]) -> UserRole:
 def abstraction(told: str) -> Abstraction:
     """How an account holds its margin; `unknown` for a word that is not known."""
     return told if told in get_args(Abstraction) else "unknown"  # type: ignore[return-value]  # checked against the literal
+
+
+def dexes(told: Sequence[Any]) -> dict[str, int]:
+    """Builder dexes by name with their index; the first is "" and 0."""
+    return {"": 0} | {d["name"]: n for n, d in enumerate(told) if n and d is not None}
+
+
+def names(told: Sequence[Any]) -> dict[str, str]:
+    """Coin to its name for people."""
+    return {coin: a["displayName"] for coin, a in told if a.get("displayName")}
+
+
+def tokens(told: Mapping[str, Any]) -> dict[int, str]:
+    """Token index to name."""
+    return {t["index"]: t["name"] for t in told["tokens"]}

@@ -43,7 +43,7 @@ class DepositRoute:
     """
 
     id: str
-    name: str
+    name: str = field(metadata=said("the service's own name for it"))
     from_: RouteEnd = field(metadata=named("from"))
     to: RouteEnd
     fee_usdc: FeeRange | None

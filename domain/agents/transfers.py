@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,6 +11,7 @@ from domain.facts import Receipt, TransferLog
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
+from domain.wire import said
 
 STATES: Final = ("idle", "reserved", "in_transit", "delivered")
 
@@ -40,7 +41,7 @@ class TransferReport:
     reported_at: Timestamp
     confirmed_at: Timestamp | None
     status: str
-    override_reason: str | None
+    override_reason: str | None = field(metadata=said("the operator's own words"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from domain.ledger.kinds import Kind, Reporter
 from domain.ledger.payloads import Told
-from domain.ledger.stored import read
+from domain.ledger.written import read
 from domain.money import Usdc
 from domain.times import timestamp
 

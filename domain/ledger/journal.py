@@ -15,8 +15,7 @@ from domain.ledger.measured_json import from_json as measured_from
 from domain.ledger.measured_json import to_json as measured_json
 from domain.ledger.pairing import place_of
 from domain.ledger.payloads import Marked, Payload, Reverses
-from domain.ledger.stored import read
-from domain.ledger.written import written
+from domain.ledger.written import read, written
 from domain.wire import JsonObject
 
 KEPT: Final = 48

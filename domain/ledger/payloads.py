@@ -1,7 +1,7 @@
 """What a ledger row tells: one frozen value a thing that can be told.
 
-`domain.ledger.stored` reads them, once, where a row becomes an `Event`, and writes them; it alone
-knows the keys. From there on the types are trusted.
+`domain.ledger.written` reads them, once, where a row becomes an `Event`, and writes them, by the
+table of `domain.ledger.forms`, which alone knows the keys. From there on the types are trusted.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
 from domain.ledger.kinds import Kind
@@ -96,7 +97,8 @@ class AgentPaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """No more actions; `record_only` says that the owner stopped the record, not the vault."""
+    """No more actions; `record_only` says that the record was stopped, by the owner or at the stop
+    line by the keeper, and not the vault."""
 
     reason: str | None = None
     by: str | None = None
@@ -151,6 +153,31 @@ class ClaimEnded:
 
     event_id: str
     outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueFilled:
+    """A trade at the venue of a live order that cites the mandate, as the venue told of it.
+
+    Shapes: `first` of its order; `tid` is the venue's name of the trade, `oid` that of the order.
+    Units: `px` in USDC, `size` in the coin, fees in USDC, all to the venue's own decimals; `fee` is
+    the whole, with `builder_fee`, and negative where the venue gave some back.
+    """
+
+    venue: str
+    network: str
+    order_id: str
+    product: str
+    is_buy: bool
+    px: Decimal
+    size: Decimal
+    fee: Decimal
+    builder_fee: Decimal
+    first: bool = False
+    reduce_only: bool = False
+    tid: int | None = None
+    oid: int | None = None
+    at: datetime | None = None
 
 
 # -- by the owner
@@ -235,7 +262,8 @@ class RefusedAttempt:
 
 Payload: TypeAlias = (
     Deposited | Executed | Unwound | Withdrawn | AgentPaid | Stopped | Settled | Control | Marked
-    | Reverses | ClaimEnded | Signed | ApprovalTold | Reported | PaidFee | Noted | RefusedAttempt
+    | Reverses | ClaimEnded | VenueFilled | Signed | ApprovalTold | Reported | PaidFee | Noted
+    | RefusedAttempt
 )  # fmt: skip
 
 OTHER_FEES: Final = frozenset({"venue", "gas", "network"})

@@ -1,46 +1,28 @@
-"""Writing a payload in its stored form, which `domain.ledger.stored` reads back."""
+"""A payload in its stored form and back, by the one table of `domain.ledger.forms`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from datetime import datetime
 
-from domain.ledger.payloads import (
-    AgentPaid,
-    ApprovalTold,
-    ClaimEnded,
-    Control,
-    Deposited,
-    Executed,
-    Marked,
-    Noted,
-    PaidFee,
-    Payload,
-    Place,
-    RefusedAttempt,
-    Reported,
-    Reverses,
-    Said,
-    Settled,
-    Signed,
-    Stopped,
-    Told,
-    Unwound,
-    Violation,
-    Withdrawn,
-)  # fmt: skip
-from domain.money import ZERO
+from domain.ledger.forms import Nested, Object, Value, parts_of, what_of
+from domain.ledger.kinds import Kind
+from domain.ledger.payloads import Payload, Restates, Told, Unusable, Violation
+from domain.ledger.stored import Stored
+from domain.money import Usdc
 from domain.times import timestamp
 
 
 def write(told: Told) -> dict[str, object]:
     """The stored form of a payload: what `read` reads back."""
-    stored = _WRITERS[type(told.what)](told.what)
+    stored = _there(parts_of(told.what))
     again, broken = told.restates, told.violation
     if again is not None:
-        stored["restates"] = _there(
-            event_id=again.event_id, log_index=again.log_index, moved=again.moved or None
-        )
+        stored["restates"] = placed = dict[str, object](event_id=again.event_id)
+        if again.log_index is not None:
+            placed["log_index"] = again.log_index
+        if again.moved:
+            placed["moved"] = True
     if told.log_index is not None:
         stored["log_index"] = told.log_index
     if broken is not None:
@@ -53,102 +35,57 @@ def written(what: Payload, violation: Violation | None = None) -> dict[str, obje
     return write(Told(what=what, violation=violation))
 
 
-def _there(**values: object) -> dict[str, object]:
-    return {n: v for n, v in values.items() if v is not None}
+def _there(values: Iterable[Value]) -> dict[str, object]:
+    return {name: _plain(v) for name, v in values}
 
 
-def _called(place: Place) -> dict[str, object]:
-    return {
-        "target": place.address,
-        "selector": place.selector,
-        "market": place.market,
-        "label": place.label,
-    }
+def _plain(value: object) -> object:
+    match value:
+        case Usdc():
+            return str(value)
+        case datetime():
+            return timestamp(value)
+        case Object():
+            return _there(value.values)
+        case Nested():
+            return {} if value.what is None else written(value.what)
+    return value
 
 
-def _placed(place: Place) -> dict[str, object] | None:
-    p = place
-    told = _there(market=p.market, address=p.address, selector=p.selector, label=p.label)
-    return told or None
+def read(kind: Kind, stored: object) -> Told:
+    """Read a stored payload; never raises, whatever is stored.
+
+    A value that is unusable reads as nothing (money: 0) and is named in `unusable`.
+    """
+    bad: list[str] = []
+    s = Stored(stored, "", bad)
+    beside = s.sub("violation")
+    return Told(
+        restates=_restates(s),
+        what=what_of(kind, s),
+        violation=_violation(beside) if beside.there else None,
+        log_index=s.number("log_index"),
+        unusable=tuple(Unusable(path) for path in bad),
+    )
 
 
-def _sums(what: Any, *names: str) -> dict[str, object]:
-    return {n: str(getattr(what, n)) for n in names}
+def _restates(s: Stored) -> Restates | None:
+    restates = s.values.get("restates")
+    if restates is None:
+        return None
+    if isinstance(restates, str):
+        return Restates(event_id=restates)
+    again = s.sub("restates")
+    return Restates(
+        event_id=again.text("event_id") or "",
+        log_index=again.number("log_index"),
+        moved=again.flag("moved"),
+    )
 
 
-def _executed(what: Executed) -> dict[str, object]:
-    told = _called(what.place) | _sums(what, "spent", "received", "approved")
-    told |= _there(agent=what.agent, data_hash=what.data_hash)
-    return {"executed": told, "direction": "out" if what.spent else "in"}
-
-
-def _unwound(what: Unwound) -> dict[str, object]:
-    told = _called(what.place) | {"spent": str(ZERO), "received": str(what.received)}
-    return {"unwound": told | _there(by=what.by, data_hash=what.data_hash), "direction": "in"}
-
-
-def _stopped(what: Stopped) -> dict[str, object]:
-    return _there(reason=what.reason, by=what.by, record_only=what.record_only or None)
-
-
-def _settled(what: Settled) -> dict[str, object]:
-    return {"settled": _sums(what, "spent", "returned", "gain", "agent_fee")}
-
-
-def _marked(what: Marked) -> dict[str, object]:
-    return {"marked": _sums(what, "cash", "positions", "floor") | _there(block=what.block)}
-
-
-def _reverses(what: Reverses) -> dict[str, object]:
-    told = {
-        "event_id": what.event_id,
-        "seq": what.seq,
-        "kind": what.kind.value,
-        "amount_usdc": None if what.amount is None else str(what.amount),
-        "tx_hash": what.tx_hash,
-        "occurred_at": None if what.occurred_at is None else timestamp(what.occurred_at),
-        "payload": {} if what.what is None else written(what.what),
-    }
-    return {"reverses": told} | _there(text=what.text)
-
-
-def _approval(what: ApprovalTold) -> dict[str, object]:
-    told: dict[str, object] = {"approval_id": what.approval_id, "status": what.status, "clause": 6}
-    told |= _there(reason=what.reason)
-    return _there(approval=told, target=_placed(what.place), text=what.text)
-
-
-def _refusal(what: RefusedAttempt) -> dict[str, object]:
-    told = {"reason": what.reason, "source": what.source}
-    told |= {"reason_source": what.reason_source, "check": what.check}
-    return {"refusal": told | _there(attempted=what.attempted, proof=what.proof)}
-
-
-def _said(what: Said) -> dict[str, object]:
-    p, mark = what.part, None if what.mark is None else str(what.mark)
-    part = p and _there(id=p.id, market=p.market, side=p.side, label=p.label)
-    told = _there(position=part, mark=mark, target=_placed(what.place), direction=what.direction)
-    told |= _there(why=what.why, text=what.text, next_at=what.next_at, fee_kind=what.fee_kind)
-    told |= _there(resource=what.resource, preview=what.preview, notional=what.notional or None)
-    return told
-
-
-_WRITERS: Final[Mapping[type, Callable[[Any], dict[str, object]]]] = {
-    Deposited: lambda w: _there(**{"from": w.sender}),
-    Executed: _executed,
-    Unwound: _unwound,
-    Withdrawn: lambda w: {},
-    AgentPaid: lambda w: _there(agent=w.agent),
-    Stopped: _stopped,
-    Settled: _settled,
-    Control: lambda w: {"control": _there(what=w.what, agent=w.agent)},
-    Marked: _marked,
-    Reverses: _reverses,
-    ClaimEnded: lambda w: {"claim": {"event_id": w.event_id, "outcome": w.outcome}},
-    Signed: lambda w: _there(digest=w.digest, signer_type=w.signer_type),
-    ApprovalTold: _approval,
-    RefusedAttempt: _refusal,
-    Reported: _said,
-    PaidFee: _said,
-    Noted: _said,
-}
+def _violation(s: Stored) -> Violation:
+    codes = s.values.get("codes")
+    found = codes if isinstance(codes, (list, tuple)) else ()
+    return Violation(
+        codes=tuple(c for c in found if isinstance(c, str)), detail=s.json("detail") or {}
+    )

@@ -54,7 +54,7 @@ class Approval:
     Shapes: `target` is `{market, address, selector}`; `data` 0x hex; `action_hash` and `data_hash`
     are those of the very call (`domain.mandates.actions`). Where the vault keeps
     approvals, `signature` is the owner's, as the vault takes it, good until `until` (unix seconds,
-    inclusive).
+    inclusive). `used_by` is the transaction whose execution used it up.
     """
 
     approval_id: str
@@ -72,6 +72,7 @@ class Approval:
     data_hash: str | None = None
     until: int | None = None
     signature: str | None = None
+    used_by: str | None = None
 
     def shown(self, now: datetime) -> Status:
         """The status at `now`: a pending or approved item is no longer good from `expires_at` on

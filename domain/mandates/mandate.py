@@ -248,6 +248,11 @@ class Mandate:
         """Ids of the markets behind the targets, in order, once each."""
         return tuple(dict.fromkeys(t.market for t in self.allowed_targets if t.market))
 
+    @property
+    def closes_at_venue(self) -> bool:
+        """True where the keeper is to close what the mandate holds at a venue."""
+        return self.on_floor == "close" and any(t.kind == "venue" for t in self.allowed_targets)
+
     def ended(self, now: datetime) -> bool:
         """True from `ends_at` on: a mandate lives in [signed_at, ends_at) (contract 3)."""
         return self.ends_at is not None and now >= self.ends_at

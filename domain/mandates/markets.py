@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from domain.mandates.targets import Target
 from domain.refusals import invalid
 from domain.text import composed, unfit
-from domain.wire import JsonObject
+from domain.wire import JsonObject, said
 
 STATUSES: Final = ("live", "paper", "planned")
 
@@ -87,7 +87,7 @@ class VenueSymbols:
 class PaidHosts:
     """Hosts of paid reads; any where none is named."""
 
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...] = field(metadata=said("of the service's own markets file"))
 
 
 MarketPlace = ContractAt | VenueSymbols | PaidHosts
@@ -98,7 +98,7 @@ class MarketTold:
     """One market as it is shown (contract 8)."""
 
     id: str
-    name: str
+    name: str = field(metadata=said("the service's own name for it"))
     status: Literal["live", "paper", "planned"]
     enforced_by: str
     chain_id: int | None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
 
-from domain.wire import JsonObject
+from domain.wire import SERVICES_LABEL, JsonObject, said
+
+VENUE: Final = "hyperliquid"
+"""The venue whose orders are prepared here, and held to an entry before anybody signs them."""
 
 EnforcedBy = Literal["Contract", "Service guard", "Venue"]
 
@@ -22,7 +25,7 @@ class PaidReadTarget:
     """Paid reads; of any host where none is named."""
 
     kind: Literal["x402"] = "x402"
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...] = field(metadata=said("as the draft's writer gave them"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +35,7 @@ class VenueTarget:
     kind: Literal["venue"] = "venue"
     venue: str | None
     symbols: tuple[str, ...]
-    label: str | None
+    label: str | None = field(metadata=SERVICES_LABEL)
     market: str | None
 
 
@@ -49,7 +52,7 @@ class ContractTarget:
     selector: str | None
     self_args: tuple[int, ...]
     probe: str | None
-    label: str | None
+    label: str | None = field(metadata=SERVICES_LABEL)
     market: str | None
 
 

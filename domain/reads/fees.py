@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from domain.money import Usdc
 from domain.rules.case import Case
-from domain.rules.worth import agent_fee_reserved, committed, realized, valuation, worth
+from domain.rules.worth import committed, fee_on, realized, usdc, valuation
 from domain.wire import said
 
 WorthSource = Literal["chain_mark", "agent_mark", "cost", "cash"]
@@ -81,16 +81,12 @@ def share(part: Usdc, whole: Usdc) -> Decimal | None:
     return (Decimal(part.micros) * 100 / Decimal(whole.micros)).quantize(Decimal("0.01"))
 
 
-def worth_source(case: Case) -> WorthSource:
-    """What the estimate of worth rests on."""
-    return valuation(case).source
-
-
 def fees(case: Case) -> Fees:
     """Fees by class and what is left after them."""
     s, paid = case.state.claimed, Usdc(case.measured.payouts)
-    at, reserve, put_in = worth(case), agent_fee_reserved(case), committed(case)
-    net = None if at is None or reserve is None else at - put_in - reserve
+    at, put_in = valuation(case), committed(case)
+    whole, reserve = usdc(at.worth), fee_on(case, at)
+    net = None if whole is None or reserve is None else whole - put_in - reserve
     return Fees(
         tools=Usdc(s.fee_tools),
         venue=Usdc(s.fee_venue),
@@ -104,7 +100,7 @@ def fees(case: Case) -> Fees:
         realized_total=Usdc(s.fees) + paid,
         net_after_fees_est=NetEstimated(
             value=None if net is None else cents(net),
-            source=worth_source(case),
+            source=at.source,
             pct=None if net is None else share(net, put_in),
         ),
         net_after_fees_realized=NetRealized(value=cents(realized(case))),

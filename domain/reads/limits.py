@@ -7,16 +7,17 @@ from datetime import UTC, timedelta
 from typing import Final, Literal, cast
 
 from domain.money import Usdc
-from domain.reads.fees import WorthSource, worth_source
+from domain.reads.fees import WorthSource
 from domain.reads.rows import breach_detail
 from domain.reads.shapes import BreachDetail
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
 from domain.rules.case import Case, moment, today
 from domain.rules.checks import remaining
 from domain.rules.codes import CLAUSE_OF
-from domain.rules.worth import committed, floor_now, worth
+from domain.rules.venue_side import at_venue
+from domain.rules.worth import committed, floor_now, usdc, valuation
 from domain.times import Timestamp, moment_of
-from domain.wire import said
+from domain.wire import LEFT_OUT, said
 
 ROLLING: Final = timedelta(hours=24)
 
@@ -73,6 +74,18 @@ class AllowedCredits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsedByOrders:
+    """What orders at the venue count of the UTC day: what is open and what was traded, at limit
+    prices. Live ones share the cap with the vault's use; paper ones meet the same amount alone.
+    """
+
+    live: Usdc
+    paper: Usdc
+    source: Literal["service"] = "service"
+    basis: str = "orders that cite the mandate, size x limit price, of the UTC day"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
     """What the terms and the agent's policy allow."""
 
@@ -83,6 +96,7 @@ class Allowed:
     period: AllowedPeriod
     pending_approvals: AllowedItems
     paid_reads: AllowedCredits
+    orders_per_day: AllowedAmount | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +177,7 @@ class Used:
     period: UsedPeriod
     pending_approvals: UsedItems
     paid_reads: UsedCredits
+    orders_per_day: UsedByOrders | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +191,13 @@ class Binding:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingNow:
     """The largest single action possible now, the clause that binds, and when time alone lifts it
-    (null where time lifts nothing).
+    (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+    `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
     """
 
     value: Usdc
     binding: Binding
+    blocked_by: str | None
     retry_at: Timestamp | None
 
 
@@ -231,6 +248,9 @@ def allowed(case: Case) -> Allowed:
         period=AllowedPeriod(value=m.ends_at),
         pending_approvals=AllowedItems(value=case.config.pending_approvals_max),
         paid_reads=AllowedCredits(value=case.policy.credit_budget_daily if case.policy else None),
+        orders_per_day=AllowedAmount(value=daily_cap(case), clause=3, set_by="mandate")
+        if at_venue(m)
+        else None,
     )
 
 
@@ -243,6 +263,7 @@ def source_of(case: Case) -> SpendSource:
 def used(case: Case) -> Used:
     """What is used of each, with where the figure comes from."""
     (most, most_day), source = case.measured.largest, source_of(case)
+    at = valuation(case)
     return Used(
         budget=UsedAmount(value=committed(case), source="chain", basis="deposits - withdrawals"),
         per_action=UsedOnce(
@@ -254,7 +275,7 @@ def used(case: Case) -> Used:
             basis="gross spend of the UTC day; what comes back gives nothing back",
             reserved=reserved(case),
         ),
-        stop_line=UsedStopLine(value=worth(case), source=worth_source(case), basis="worth_est"),
+        stop_line=UsedStopLine(value=usdc(at.worth), source=at.source, basis="worth_est"),
         period=UsedPeriod(value=case.now, basis="now" if case.mandate.signed_at else "not signed"),
         pending_approvals=UsedItems(
             value=sum(a.shown(case.now) == "pending" for a in case.approvals),
@@ -263,6 +284,9 @@ def used(case: Case) -> Used:
         paid_reads=UsedCredits(
             value=credits_today(case), basis="1 credit = 0.01 USDC, rounded up a read; UTC day"
         ),
+        orders_per_day=UsedByOrders(live=case.orders.live, paper=case.orders.paper)
+        if at_venue(case.mandate)
+        else None,
     )
 
 
@@ -277,6 +301,7 @@ def left(case: Case) -> RemainingNow:
     return RemainingNow(
         value=told.amount,
         binding=Binding(clause=int(told.binding), key=told.binding.key),
+        blocked_by=told.blocked_by,
         retry_at=told.retry_at,
     )
 

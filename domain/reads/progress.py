@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Literal, cast
 
+from domain.ledger.venue_book import VenuePosition
 from domain.mandates.mandate import Status
 from domain.money import ZERO, Usdc
 from domain.reads.fees import WorthSource
@@ -14,18 +16,19 @@ from domain.rules.case import Case, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.stop_line import fresh
 from domain.rules.unwinding import UNWIND_WINDOW
+from domain.rules.venue_side import marks_of, venue_account
 from domain.rules.worth import (
     Holding,
-    agent_fee_reserved,
+    Valued,
     cash,
     committed,
+    fee_on,
     floor_now,
-    positions_est,
     realized,
     realized_source,
     unmeasured,
+    usdc,
     valuation,
-    worth,
 )
 from domain.times import Timestamp, moment_of
 from domain.wire import LEFT_OUT, named, said
@@ -41,7 +44,7 @@ class Rule:
 
     code: str
     clause: int
-    text: str
+    text: str = field(metadata=said("the service's own words"))
     ok: bool
 
 
@@ -57,7 +60,7 @@ class NextEvent:
 class OpenPart:
     """A part of a position as its agent names it, in the agent's own figures."""
 
-    id: str
+    id: str = field(metadata=said("as the agent told it"))
     cost_est: Usdc
     mark_est: Usdc | None
     est: Literal[True] = True
@@ -98,11 +101,43 @@ class LeaveNowBasis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VenueHolding:
+    """What the mandate's own orders come to in one product; the account may hold more of it."""
+
+    product: str
+    side: Literal["long", "short"]
+    size: str
+    entry_px: str
+    mark_px: str | None = field(metadata=said("null while the venue tells none"))
+    unrealized_usdc: Usdc | None
+    est: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueProgress:
+    """What live orders that cite the mandate came to, from the venue's own fills; in no figure of
+    the vault. `result_est` is realized - fees + what is open at the venue's mark prices, and null
+    while one of them is missing; funding is the account's and not in it.
+    """
+
+    network: str
+    result_est: Usdc | None
+    realized_usdc: Usdc
+    fees_usdc: Usdc
+    volume_usdc: Usdc
+    orders: int
+    fills: int
+    positions: tuple[VenueHolding, ...]
+    source: Literal["venue"] = "venue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
 
-    `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
-    value probe of the vault does not answer.
+    `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
+    stored value was unusable, a mark is too old to act on, or a value probe of the vault does not
+    answer.
     """
 
     worth_est: Usdc | None
@@ -126,6 +161,7 @@ class Progress:
     status: ShownStatus
     day: int | None = field(metadata=said("days since the signature, counted from 1"))
     horizon_days: int
+    venue: VenueProgress | None = field(default=None, metadata=LEFT_OUT)
     data_issue: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
 
 
@@ -134,23 +170,22 @@ def status_shown(case: Case) -> ShownStatus:
     return cast(ShownStatus, shown_status(case))
 
 
-def exit_cost(case: Case) -> Usdc | None:
-    """Sum of marks x spread_bps, rounded up; None before the first chain row."""
-    held = positions_est(case)
-    return None if held is None else max(ZERO, held).share_up(case.config.spread_bps)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """What leaving now would cost and bring, by one valuation; None before the first chain row."""
+
+    exit_cost: Usdc | None
+    before_fee: Usdc | None
+    after_fee: Usdc | None
 
 
-def leave_now_basis(case: Case) -> LeaveNowBasis:
-    """cash + positions_est - exit_cost_est, with the spread."""
-    cost, at = exit_cost(case), worth(case)
-    value = None if at is None or cost is None else at - cost
-    return LeaveNowBasis(value=value, spread_bps=case.config.spread_bps)
-
-
-def leave_now(case: Case) -> Usdc | None:
-    """What leaving now would bring, after the exit cost and the agent's fee; an estimate."""
-    cost, at, fee = exit_cost(case), worth(case), agent_fee_reserved(case)
-    return None if at is None or cost is None or fee is None else at - cost - fee
+def leaving(case: Case, at: Valued) -> Leaving:
+    """Exit cost is the sum of marks x spread_bps, rounded up; the rest are estimates by it."""
+    held, whole, fee = usdc(at.positions_est), usdc(at.worth), fee_on(case, at)
+    cost = None if held is None else max(ZERO, held).share_up(case.config.spread_bps)
+    before = None if whole is None or cost is None else whole - cost
+    after = None if before is None or fee is None else before - fee
+    return Leaving(exit_cost=cost, before_fee=before, after_fee=after)
 
 
 def rules(case: Case) -> tuple[Rule, ...]:
@@ -226,6 +261,40 @@ def pending_claims(case: Case) -> PendingClaims:
     )
 
 
+def venue_progress(case: Case) -> VenueProgress | None:
+    """What live orders came to; None where none filled."""
+    found = venue_account(case)
+    if found is None:
+        return None
+    network, account = found
+    marks = marks_of(case, network)
+    result = account.result(marks)
+    return VenueProgress(
+        network=network,
+        result_est=None if result is None else Usdc(result),
+        realized_usdc=Usdc(account.realized),
+        fees_usdc=Usdc(account.fees),
+        volume_usdc=Usdc(account.volume),
+        orders=account.orders,
+        fills=account.fills,
+        positions=tuple(
+            _holding(product, held, marks.get(product))
+            for product, held in sorted(account.positions.items())
+        ),
+    )
+
+
+def _holding(product: str, held: VenuePosition, mark: Decimal | None) -> VenueHolding:
+    return VenueHolding(
+        product=product,
+        side="long" if held.size > 0 else "short",
+        size=format(abs(held.size), "f"),
+        entry_px=format(held.entry_px, "f"),
+        mark_px=None if mark is None else format(mark, "f"),
+        unrealized_usdc=None if mark is None else Usdc(held.result(mark)),
+    )
+
+
 def progress(case: Case) -> Progress:
     """Fold the ledger into progress.
 
@@ -233,8 +302,9 @@ def progress(case: Case) -> Progress:
     Source: spec 2.6, contract 5.
     """
     at = valuation(case)
+    left = leaving(case, at)
     return Progress(
-        worth_est=worth(case),
+        worth_est=usdc(at.worth),
         worth_source=at.source,
         realized=realized(case),
         realized_source=realized_source(case),
@@ -242,19 +312,20 @@ def progress(case: Case) -> Progress:
         floor_now=floor_now(case),
         cash=cash(case),
         committed=committed(case),
-        positions_est=positions_est(case),
+        positions_est=usdc(at.positions_est),
         positions=tuple(_position(case, key, held) for key, held in at.positions.items()),
         pending_claims=pending_claims(case),
         fees=Usdc(case.state.claimed.fees),
-        agent_fee_reserved=agent_fee_reserved(case),
-        leave_now_est=leave_now(case),
-        leave_now_basis=leave_now_basis(case),
-        exit_cost_est=exit_cost(case),
+        agent_fee_reserved=fee_on(case, at),
+        leave_now_est=left.after_fee,
+        leave_now_basis=LeaveNowBasis(value=left.before_fee, spread_bps=case.config.spread_bps),
+        exit_cost_est=left.exit_cost,
         rules=rules(case),
         next_event=next_event(case),
         status=status_shown(case),
         day=day(case),
         horizon_days=case.mandate.horizon_days,
+        venue=venue_progress(case),
         data_issue=True
         if case.state.bad or case.mandate.data_issue or mark_is_stale(case) or unmeasured(case)
         else None,

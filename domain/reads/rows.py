@@ -2,57 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
 
 from domain.ledger.events import Event
-from domain.ledger.payloads import (
-    AgentPaid,
-    ApprovalTold,
-    ClaimEnded,
-    Control,
-    Deposited,
-    Executed,
-    Marked,
-    Noted,
-    PaidFee,
-    Part,
-    Place,
-    RefusedAttempt,
-    Reported,
-    Reverses,
-    Said,
-    Settled,
-    Signed,
-    Stopped,
-    Told,
-    Unwound,
-    Violation,
-    Withdrawn,
-)
+from domain.ledger.forms import Nested, Object, Value, parts_of
+from domain.ledger.payloads import Payload as What
+from domain.ledger.payloads import Told, Violation
+from domain.money import Usdc
 from domain.reads.shapes import (
-    AgentControl,
-    ApprovalDecision,
     AttemptedPlace,
     BreachDetail,
     Broken,
-    ClaimOutcome,
-    EndedClaim,
-    ExecutedCall,
     LedgerRow,
     Payload,
-    RefusedTry,
     Restated,
-    Reversed,
-    SettledResult,
-    ToldPosition,
-    ToldTarget,
-    UnwoundCall,
-    WholeMark,
 )
 
 NO_PAYLOAD: Final = Payload()
+
+S = TypeVar("S")
 
 
 def ledger_row(event: Event) -> LedgerRow:
@@ -73,118 +44,50 @@ def ledger_row(event: Event) -> LedgerRow:
 def payload(told: Told) -> Payload:
     """What a row tells, under the names of its stored form."""
     again, wrong = told.restates, told.violation
-    return replace(
-        _TOLD[type(told.what)](told.what),
-        violation=None if wrong is None else broken(wrong),
-        restates=None
-        if again is None
-        else Restated(event_id=again.event_id, log_index=again.log_index),
-        log_index=told.log_index,
-    )
+    beside: dict[str, object] = {}
+    if wrong is not None:
+        beside["violation"] = broken(wrong)
+    if again is not None:
+        beside["restates"] = Restated(event_id=again.event_id, log_index=again.log_index)
+    if told.log_index is not None:
+        beside["log_index"] = told.log_index
+    return shown(told.what, **beside)
 
 
-def _said(what: Said) -> Payload:
-    return Payload(
-        position=position(what.part),
-        mark=what.mark,
-        target=_place(what.place),
-        direction=what.direction,
-        why=what.why,
-        text=what.text,
-        next_at=what.next_at,
-        fee_kind=what.fee_kind,
-        resource=what.resource,
-        preview=what.preview,
-        notional=True if what.notional else None,
-    )
+def shown(what: What, **beside: Any) -> Payload:
+    """What one payload tells, by the table that it is stored by (domain.ledger.forms)."""
+    return filled(Payload, parts_of(what), **beside)
 
 
-def position(part: Part | None) -> ToldPosition | None:
-    """The agent's name for a part of a position."""
-    if part is None:
-        return None
-    return ToldPosition(id=part.id, market=part.market, side=part.side, label=part.label)
+def filled(shape: type[S], values: Iterable[Value], **more: Any) -> S:
+    """A shape, with those of the values that it names."""
+    names = _names(cast(Any, shape))
+    told = {names[n][0]: _shaped(names[n][1], v) for n, v in values if n in names}
+    return shape(**told, **more)
 
 
-def _place(place: Place) -> ToldTarget | None:
-    told = ToldTarget(
-        market=place.market, address=place.address, selector=place.selector, label=place.label
-    )
-    return None if told == ToldTarget() else told
+def _shaped(of: Any, value: object) -> object:
+    match value:
+        case Object():
+            return filled(of, value.values)
+        case Nested():
+            return NO_PAYLOAD if value.what is None else shown(value.what)
+    return value
 
 
-def executed(what: Executed) -> ExecutedCall:
-    """A measured call."""
-    return ExecutedCall(
-        target=what.place.address,
-        selector=what.place.selector,
-        market=what.place.market,
-        label=what.place.label,
-        spent=what.spent,
-        received=what.received,
-        approved=what.approved,
-        agent=what.agent,
-        data_hash=what.data_hash,
-    )
+@cache
+def _names(shape: Any) -> Mapping[str, tuple[str, type | None]]:
+    """(attribute, shape of the object in it) by the key that it has on the wire."""
+    hints = get_type_hints(shape)
+    return {
+        str(f.metadata.get("alias", f.name)): (f.name, _inside(hints[f.name]))
+        for f in fields(shape)
+    }
 
 
-def unwound(what: Unwound) -> UnwoundCall:
-    """A measured call after the end."""
-    return UnwoundCall(
-        target=what.place.address,
-        selector=what.place.selector,
-        market=what.place.market,
-        label=what.place.label,
-        received=what.received,
-        by=what.by,
-        data_hash=what.data_hash,
-    )
-
-
-def settled(what: Settled) -> SettledResult:
-    """The vault's own result."""
-    return SettledResult(
-        spent=what.spent, returned=what.returned, gain=what.gain, agent_fee=what.agent_fee
-    )
-
-
-def marked(what: Marked) -> WholeMark:
-    """A mark of the whole vault."""
-    return WholeMark(cash=what.cash, positions=what.positions, floor=what.floor, block=what.block)
-
-
-def approval(what: ApprovalTold) -> ApprovalDecision:
-    """The owner's decision."""
-    return ApprovalDecision(approval_id=what.approval_id, status=what.status, reason=what.reason)
-
-
-def claim(what: ClaimEnded) -> ClaimOutcome:
-    """How a claim ended."""
-    return ClaimOutcome(event_id=what.event_id, outcome=what.outcome)
-
-
-def refusal(what: RefusedAttempt) -> RefusedTry:
-    """A refused attempt."""
-    return RefusedTry(
-        reason=what.reason,
-        source=what.source,
-        reason_source=what.reason_source,
-        check=what.check,
-        attempted=what.attempted,
-        proof=what.proof,
-    )
-
-
-def _reversed(what: Reverses) -> Reversed:
-    return Reversed(
-        event_id=what.event_id,
-        seq=what.seq,
-        kind=what.kind.value,
-        amount_usdc=what.amount,
-        tx_hash=what.tx_hash,
-        occurred_at=what.occurred_at,
-        payload=NO_PAYLOAD if what.what is None else _TOLD[type(what.what)](what.what),
-    )
+def _inside(hint: Any) -> type | None:
+    shapes = [of for of in (hint, *get_args(hint)) if is_dataclass(of) and of is not Usdc]
+    return cast(type, shapes[0]) if shapes else None
 
 
 def broken(violation: Violation) -> Broken:
@@ -219,38 +122,3 @@ def _attempted(told: Mapping[str, object]) -> AttemptedPlace:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _executed(what: Executed) -> Payload:
-    return Payload(executed=executed(what), direction="out" if what.spent else "in")
-
-
-def _stopped(what: Stopped) -> Payload:
-    only: Literal[True] | None = True if what.record_only else None
-    return Payload(reason=what.reason, by=what.by, record_only=only)
-
-
-def _approval(what: ApprovalTold) -> Payload:
-    return Payload(approval=approval(what), target=_place(what.place), text=what.text)
-
-
-# What of a payload each told thing fills.
-_TOLD: Final[Mapping[type, Callable[[Any], Payload]]] = {
-    Deposited: lambda w: Payload(from_=w.sender),
-    Executed: _executed,
-    Unwound: lambda w: Payload(unwound=unwound(w), direction="in"),
-    Withdrawn: lambda w: Payload(),
-    AgentPaid: lambda w: Payload(agent=w.agent),
-    Stopped: _stopped,
-    Settled: lambda w: Payload(settled=settled(w)),
-    Control: lambda w: Payload(control=AgentControl(what=w.what, agent=w.agent)),
-    Marked: lambda w: Payload(marked=marked(w)),
-    Reverses: lambda w: Payload(reverses=_reversed(w), text=w.text),
-    ClaimEnded: lambda w: Payload(claim=EndedClaim(event_id=w.event_id, outcome=w.outcome)),
-    Signed: lambda w: Payload(digest=w.digest, signer_type=w.signer_type),
-    ApprovalTold: _approval,
-    RefusedAttempt: lambda w: Payload(refusal=refusal(w)),
-    Reported: _said,
-    PaidFee: _said,
-    Noted: _said,
-}

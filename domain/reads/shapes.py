@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from domain.ledger.payloads import Json, Outcome
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, named, said
+from domain.wire import LEFT_OUT, SERVICES_LABEL, named, said
 
 KindName = Literal[
     "signed", "deposit", "move", "buy", "sell", "fee",
@@ -19,13 +19,15 @@ KindName = Literal[
 ReportedBy = Literal["owner", "agent", "chain", "keeper"]
 
 AGENTS_WORDS: Final = LEFT_OUT | said("the agent's own words")
+REPORTERS_WORDS: Final = LEFT_OUT | said("own words of whoever reported the row")
+AGENTS_PLACE: Final = LEFT_OUT | said("as the agent told it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldTarget:
     """Where the agent says that an action went."""
 
-    market: str | None = field(default=None, metadata=LEFT_OUT)
+    market: str | None = field(default=None, metadata=AGENTS_PLACE)
     address: str | None = field(default=None, metadata=LEFT_OUT)
     selector: str | None = field(default=None, metadata=LEFT_OUT)
     label: str | None = field(default=None, metadata=AGENTS_WORDS)
@@ -35,9 +37,9 @@ class ToldTarget:
 class ToldPosition:
     """The agent's name for a part of a position."""
 
-    id: str | None = field(default=None, metadata=LEFT_OUT)
-    market: str | None = field(default=None, metadata=LEFT_OUT)
-    side: str | None = field(default=None, metadata=LEFT_OUT)
+    id: str | None = field(default=None, metadata=AGENTS_PLACE)
+    market: str | None = field(default=None, metadata=AGENTS_PLACE)
+    side: str | None = field(default=None, metadata=AGENTS_PLACE)
     label: str | None = field(default=None, metadata=AGENTS_WORDS)
 
 
@@ -48,7 +50,7 @@ class ExecutedCall:
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: str | None = field(metadata=SERVICES_LABEL)
     spent: Usdc
     received: Usdc
     approved: Usdc
@@ -63,7 +65,7 @@ class UnwoundCall:
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: str | None = field(metadata=SERVICES_LABEL)
     spent: Usdc = ZERO
     received: Usdc
     by: str | None = field(default=None, metadata=LEFT_OUT)
@@ -107,6 +109,28 @@ class EndedClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VenueTrade:
+    """A fill at the venue of a live order that cites the mandate; prices, sizes and fees to the
+    venue's own decimals, the fee with the builder's part in it.
+    """
+
+    venue: str
+    network: str
+    order_id: str
+    product: str
+    side: Literal["buy", "sell"]
+    px: str
+    size: str
+    fee: str
+    builder_fee: str
+    first: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
+    reduce_only: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
+    tid: int | None = field(default=None, metadata=LEFT_OUT)
+    oid: int | None = field(default=None, metadata=LEFT_OUT)
+    at: Timestamp | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDecision:
     """What the owner decided about an action that waited."""
 
@@ -143,7 +167,7 @@ class AttemptedPlace:
     market: str | None = field(default=None, metadata=LEFT_OUT)
     address: str | None = field(default=None, metadata=LEFT_OUT)
     selector: str | None = field(default=None, metadata=LEFT_OUT)
-    resource: str | None = field(default=None, metadata=LEFT_OUT)
+    resource: str | None = field(default=None, metadata=AGENTS_PLACE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,10 +206,10 @@ class ToldPayload:
     target: ToldTarget | None = field(default=None, metadata=LEFT_OUT)
     direction: Literal["in", "out"] | None = field(default=None, metadata=LEFT_OUT)
     why: str | None = field(default=None, metadata=AGENTS_WORDS)
-    text: str | None = field(default=None, metadata=LEFT_OUT)
+    text: str | None = field(default=None, metadata=REPORTERS_WORDS)
     next_at: str | None = field(default=None, metadata=LEFT_OUT)
-    fee_kind: str | None = field(default=None, metadata=LEFT_OUT)
-    resource: str | None = field(default=None, metadata=LEFT_OUT)
+    fee_kind: str | None = field(default=None, metadata=AGENTS_PLACE)
+    resource: str | None = field(default=None, metadata=AGENTS_PLACE)
     preview: Any = field(default=None, metadata=LEFT_OUT)
     notional: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
     executed: ExecutedCall | None = field(default=None, metadata=LEFT_OUT)
@@ -194,6 +218,7 @@ class ToldPayload:
     marked: WholeMark | None = field(default=None, metadata=LEFT_OUT)
     control: AgentControl | None = field(default=None, metadata=LEFT_OUT)
     claim: EndedClaim | None = field(default=None, metadata=LEFT_OUT)
+    venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
     from_: str | None = field(default=None, metadata=LEFT_OUT | named("from"))

@@ -9,27 +9,27 @@ from typing import Any, Final
 from domain.ledger.chain_events import CHAIN_EVENTS, StepKind
 from domain.ledger.claimed import sides, unproven
 from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.forms import parts_of
 from domain.ledger.payloads import (
     ApprovalTold,
     ClaimEnded,
     Control,
     Executed,
-    Marked,
     Noted,
     PaidFee,
     Payload,
     RefusedAttempt,
     Reported,
     Said,
-    Settled,
     Signed,
-    Stopped,
     Unwound,
+    VenueFilled,
 )
 from domain.mandates.mandate import ClauseKey
 from domain.money import ZERO, Usdc
-from domain.reads.rows import approval, claim, executed, marked, position, refusal, settled, unwound
+from domain.reads.rows import filled
 from domain.reads.shapes import (
+    AGENTS_PLACE,
     ApprovalDecision,
     ClaimOutcome,
     ExecutedCall,
@@ -38,6 +38,7 @@ from domain.reads.shapes import (
     SettledResult,
     ToldPosition,
     UnwoundCall,
+    VenueTrade,
     WholeMark,
 )
 from domain.rules.codes import CLAUSE_OF
@@ -81,10 +82,11 @@ class StepParams:
     marked: WholeMark | None = field(default=None, metadata=LEFT_OUT)
     mark: Usdc | None = field(default=None, metadata=LEFT_OUT)
     position: ToldPosition | None = field(default=None, metadata=LEFT_OUT)
-    fee_kind: str | None = field(default=None, metadata=LEFT_OUT)
+    fee_kind: str | None = field(default=None, metadata=AGENTS_PLACE)
     refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     claim: ClaimOutcome | None = field(default=None, metadata=LEFT_OUT)
+    venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
     preview: Any = field(default=None, metadata=LEFT_OUT)
     reason: str | None = field(default=None, metadata=LEFT_OUT)
     approval_id: str | None = field(default=None, metadata=LEFT_OUT)
@@ -134,8 +136,8 @@ class Step:
     amount_usdc: Usdc | None = None
     tx_hash: str | None = None
     why: str | None = field(default=None, metadata=said("the agent's own words"))
-    note: str | None = None
-    resource: str | None = None
+    note: str | None = field(default=None, metadata=said("own words of whoever reported the row"))
+    resource: str | None = field(default=None, metadata=said("what was read, as the agent told it"))
     target: StepTarget = NOWHERE
     allowed_by: tuple[int, ...] = ()
     breached: tuple[int, ...] = ()
@@ -149,13 +151,17 @@ def _short(text: str | None) -> str | None:
 
 
 def _group(event: Event) -> str:
-    """What ties steps together: the transaction, the approval, else the row itself."""
+    """What ties steps together: the transaction, the approval, the order, else the row itself."""
     what = event.told.what
+    if isinstance(what, VenueFilled):
+        return what.order_id or event.event_id
     approved = what.approval_id if isinstance(what, ApprovalTold) else None
     return event.tx_hash or approved or event.event_id
 
 
 def _target(what: Payload) -> StepTarget:
+    if isinstance(what, VenueFilled):
+        return StepTarget(market=f"{what.venue}:{what.product}")
     if not isinstance(what, Executed | Unwound | Said | ApprovalTold):
         return NOWHERE
     place = what.place
@@ -200,7 +206,7 @@ def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         allowed_by=tuple(c for c in checked if c not in broken),
         breached=broken,
         clauses=tuple(sorted(named)) or clauses_of(kind),
-        params=_params(what),
+        params=filled(StepParams, parts_of(what)),
         contradicted=_contradicted(event, twin) if by_agent and twin is not None else None,
     )
 
@@ -264,6 +270,8 @@ def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
             return _said(event, what)
         case ClaimEnded():
             return "note", "claim", what.outcome
+        case VenueFilled():
+            return "action", event.kind.value, "done"
     kind, code = STEP_OF.get(type(what), ("note", "note"))
     return kind, code, "done"
 
@@ -276,32 +284,3 @@ def _said(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
     if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE):
         return "action", event.kind.value, "unproven" if unproven(event) else "done"
     return ("note", "note", "done") if what.mark is None else ("outcome", "mark", "done")
-
-
-def _params(what: Payload) -> StepParams:
-    """The parts of a row that its step rests on."""
-    match what:
-        case Said():
-            return StepParams(
-                mark=what.mark,
-                position=position(what.part),
-                fee_kind=what.fee_kind,
-                preview=what.preview,
-            )
-        case Executed():
-            return StepParams(executed=executed(what))
-        case Unwound():
-            return StepParams(unwound=unwound(what))
-        case Settled():
-            return StepParams(settled=settled(what))
-        case Marked():
-            return StepParams(marked=marked(what))
-        case RefusedAttempt():
-            return StepParams(refusal=refusal(what))
-        case ApprovalTold():
-            return StepParams(approval=approval(what))
-        case Stopped():
-            return StepParams(reason=what.reason)
-        case ClaimEnded():
-            return StepParams(claim=claim(what))
-    return NOTHING

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from domain.mandates.card import card_footer, card_header
 from domain.mandates.clauses import (
-    card_footer,
-    card_header,
     clauses,
 )
 from domain.mandates.mandate import MandateAttributes
@@ -51,7 +50,7 @@ PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
     "mandate": lambda case: case.mandate.attributes(),
     "progress": progress,
     "events": lambda case: tuple(ledger_row(e) for e in case.events),
-    "clauses": lambda case: clauses(case.mandate, case.switches),
+    "clauses": lambda case: clauses(case.mandate, case.switches, keeper_key=case.keeper_key),
     "card_header": lambda case: card_header(case.mandate),
     "card_footer": lambda case: card_footer(case.mandate),
     "limits": limits,
@@ -63,6 +62,10 @@ PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
     "terms_status": lambda case: case.terms_status,
 }
 """The derivation behind each key of the mandate read."""
+
+OF_TERMS: Final = frozenset({"mandate", "clauses", "card_header", "card_footer"})
+"""Those that look at the mandate, the switches and the keeper's key alone, so that they change with
+these only."""
 
 
 def summary(case: Case) -> MandateSummary:

@@ -165,6 +165,15 @@ KINDS: Final = (
         next=(_RECONCILE,),
     ),
     Kind(
+        code="storage_unavailable",
+        status=503,
+        who_fixes="operator",
+        retry_safe=True,
+        sentence="The database gives no answer: {why}. Nothing was stored, or the same key finds "
+        "what was.",
+        next=(WAIT,),
+    ),
+    Kind(
         code="chain_unavailable",
         status=503,
         who_fixes="operator",

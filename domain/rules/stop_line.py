@@ -48,3 +48,20 @@ def at_stop_line(case: Case) -> bool:
 def fresh(mark: Mark, case: Case) -> bool:
     """True while a mark may be acted on (a setting)."""
     return (case.now - mark.at).total_seconds() <= case.config.mark_fresh_s
+
+
+def vault_worth(case: Case) -> int | None:
+    """What the vault adds to the line of a mandate that also holds something at the venue.
+
+    Cash alone is told by the chain's own logs. Positions are worth the higher of the last two
+    marks, the newer one fresh, so that one bad mark closes nothing; None where that is not known.
+    Units: micro-USDC.
+    """
+    m = case.measured
+    if m.cash is None or case.mandate.differs_at is not None:
+        return None
+    if not m.opened:
+        return m.cash
+    if m.mark is None or m.earlier is None or not fresh(m.mark, case):
+        return None
+    return max(mark.worth + m.flows - mark.flows for mark in (m.mark, m.earlier))

@@ -8,20 +8,27 @@ from domain.ledger.measured import Measured
 from domain.ledger.payloads import Marked
 
 
-def agree(m: Measured, vault: VaultState) -> bool:
-    """True where the sums of the rows are the vault's totals at the same block.
+def agree(m: Measured, vault: VaultState, *, named: bool = True) -> bool:
+    """True where the sums of the rows are the vault's totals at the same block, and by the rows it
+    is paused, stopped, settled and owing its agent as it says.
 
-    A settled vault has handed its money over: of it only the totals of its calls are compared.
+    A settled vault has handed its money over: of it the totals of its calls and the agent's fee are
+    compared. `named`: the terms name an agent; a vault of terms that name none says paused until
+    the owner sets one, and no row tells of that.
     """
     rows = (m.deposits, m.spent, m.received)
     totals = (vault.total_deposited, vault.total_spent, vault.total_returned)
     if rows != tuple(total.micros for total in totals):
         return False
-    if (m.settled is not None) != vault.settled:
+    ended = (m.stopped is not None, m.settled is not None)
+    if ended != (vault.stopped, vault.settled):
         return False
     if vault.settled:
-        return True
-    return (m.cash or 0) == vault.cash.micros and (m.stopped is not None) == vault.stopped
+        return m.fee_owed == vault.fee_owed.micros
+    if (m.cash or 0) != vault.cash.micros:
+        return False
+    told = named or m.paused is not None
+    return vault.stopped or not told or bool(m.paused) == vault.paused
 
 
 def ahead(journal: Journal, block: int) -> bool:

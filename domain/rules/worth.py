@@ -129,20 +129,22 @@ def at_risk(case: Case) -> Usdc:
 
 def cash(case: Case) -> Usdc | None:
     """Chain cash out of the ledger; unknown while its rows are not all there."""
-    known = case.measured.cash if case.mandate.differs_at is None else None
-    return None if known is None else Usdc(known)
+    return usdc(case.measured.cash if case.mandate.differs_at is None else None)
+
+
+def usdc(micros: int | None) -> Usdc | None:
+    """An amount that may be unknown."""
+    return None if micros is None else Usdc(micros)
 
 
 def worth(case: Case) -> Usdc | None:
     """What the vault is worth; None before the first chain row."""
-    at = valuation(case).worth
-    return None if at is None else Usdc(at)
+    return usdc(valuation(case).worth)
 
 
 def positions_est(case: Case) -> Usdc | None:
     """Worth less cash."""
-    at = valuation(case).positions_est
-    return None if at is None else Usdc(at)
+    return usdc(valuation(case).positions_est)
 
 
 def realized(case: Case) -> Usdc:
@@ -170,13 +172,18 @@ def committed(case: Case) -> Usdc:
 
 
 def agent_fee_reserved(case: Case) -> Usdc | None:
+    """What the agent's fee would be now."""
+    return fee_on(case, valuation(case))
+
+
+def fee_on(case: Case, at: Valued) -> Usdc | None:
     """payout bps x max(0, worth - committed), rounded down; nothing more once it is settled."""
     if case.measured.settled is not None:
         return Usdc(case.measured.fee_owed)
-    at = worth(case)
-    if at is None:
+    whole = usdc(at.worth)
+    if whole is None:
         return None
-    return max(ZERO, at - committed(case)).share_down(case.mandate.payout_bps)
+    return max(ZERO, whole - committed(case)).share_down(case.mandate.payout_bps)
 
 
 def floor_now(case: Case) -> Usdc:

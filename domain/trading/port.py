@@ -18,6 +18,7 @@ from domain.trading.venue import (
     Lane,
     Leverage,
     Network,
+    OpenOrder,
     OrderSeen,
     Perp,
     Placed,
@@ -48,7 +49,7 @@ class Venue(Protocol):
         strings."""
         ...
 
-    async def dexes(self) -> Held[Mapping[str, int]]:
+    async def dexes(self, *, lane: Lane = "house") -> Held[Mapping[str, int]]:
         """Builder dexes by name with their index; the first dex is "" and 0."""
         ...
 
@@ -193,6 +194,10 @@ class Venue(Protocol):
         """Where an order stands, None where the venue knows of none; read fresh."""
         ...
 
+    async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:
+        """An account's orders on one dex that may still trade; read fresh."""
+        ...
+
     async def fills(self, user: str, since: datetime, *, lane: Lane) -> tuple[VenueFill, ...]:
         """An account's fills from a time on, oldest first, at most 2,000; read fresh."""
         ...
@@ -218,4 +223,20 @@ class OrderSigner(Protocol):
 
     async def keeper_address(self, network: Network, wallet: str) -> str:
         """The address of the key that it made for a linked wallet; made at the first question."""
+        ...
+
+    async def keeper_signed(
+        self,
+        network: Network,
+        wallet: str,
+        coin: str,
+        action: OrderAction | CancelAction,
+        expires_after: int,
+        terms: Mapping[str, object],
+    ) -> tuple[Envelope, Mapping[str, object]]:
+        """A nonce of the key's own and `{r, s, v}` over the action with it.
+
+        Shapes: `terms` are `message`, `chain_id`, `verifying_contract`, `signature` and `targets`.
+        Units: `expires_after` ms since 1970. Errors: NotSigned with the signer's reason.
+        """
         ...

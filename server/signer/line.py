@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from domain.refusals import Refused, refusal
 from domain.trading.keeping import NotSigned
+from domain.trading.orders import CancelAction, Envelope, OrderAction
 from domain.trading.venue import Network
+from venue.orders import action_of
 
 ANSWER_S: Final = 20
 LONGEST_LINE: Final = 64 * 1024
@@ -26,6 +28,30 @@ class SignerLine:
         """The address of the key for a linked wallet."""
         told = await self.ask({"do": "address", "network": network, "wallet": wallet})
         return str(told["address"])
+
+    async def keeper_signed(
+        self,
+        network: Network,
+        wallet: str,
+        coin: str,
+        action: OrderAction | CancelAction,
+        expires_after: int,
+        terms: Mapping[str, object],
+    ) -> tuple[Envelope, Mapping[str, object]]:
+        """An action signed by the key for a linked wallet, with a nonce of the key's own."""
+        told = await self.ask(
+            {
+                "do": "sign",
+                "network": network,
+                "wallet": wallet,
+                "coin": coin,
+                "action": action_of(action),
+                "expires_after": expires_after,
+                "terms": terms,
+            }
+        )
+        envelope = Envelope(nonce=int(told["nonce"]), expires_after=int(told["expires_after"]))
+        return envelope, dict(told["signature"])
 
     async def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the signer.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
@@ -121,7 +121,7 @@ class Approvals:
         }.get(status, " AND status = :status")
         if status in ("pending", "approved"):
             condition += " AND expires_at > :now"
-        values: dict[str, Any] = {"mandate": public_id, "at": at, "last": last, "most": limit}
+        values: dict[str, object] = {"mandate": public_id, "at": at, "last": last, "most": limit}
         values |= {"now": micros(now)} if ":now" in condition else {}
         values |= {"status": status} if ":status" in condition else {}
         rows = self._sql.rows(
@@ -179,7 +179,7 @@ def item_after(item: Approval) -> str:
     return cursor_of(micros(item.requested_at), item.approval_id)
 
 
-def _item_row(item: Approval) -> dict[str, Any]:
+def _item_row(item: Approval) -> dict[str, object]:
     body = {
         "target": dict(item.target),
         "data": item.data,
@@ -189,6 +189,7 @@ def _item_row(item: Approval) -> dict[str, Any]:
         "until": item.until,
         "signature": item.signature,
         "data_hash": item.data_hash,
+        "used_by": item.used_by,
     }
     return {
         "approval_id": item.approval_id,
@@ -220,6 +221,7 @@ def _item(row: Row) -> Approval:
         body.get("data_hash"),
         body.get("until"),
         body.get("signature"),
+        body.get("used_by"),
     )
 
 
@@ -301,6 +303,16 @@ class Reservations:
             amount=amount.micros,
         )
         return _reservation(row) if row else None
+
+    def give_back(self, public_id: str, action_hash: str, tx_hash: str) -> None:
+        """The execution that ended it is in no block any more: it counts again until it expires."""
+        self._sql.run(
+            "UPDATE reservations SET outcome = NULL, tx_hash = NULL WHERE public_id = :mandate "
+            "AND action_hash = :hash AND outcome = 'landed' AND tx_hash = :tx",
+            mandate=public_id,
+            hash=action_hash,
+            tx=tx_hash,
+        )
 
     def end(
         self,

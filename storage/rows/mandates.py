@@ -253,18 +253,19 @@ class Mandates:
         )
         return [Busy(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
 
-    def due_for_refresh(self, chain_id: int, limit: int) -> list[Mandate]:
+    def due_for_refresh(self, chain_id: int, limit: int, now: datetime) -> list[Mandate]:
         """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2); of the
-        settled ones those whose agent's fee is not paid.
+        settled ones those whose agent's fee is not paid, and may be tried again by `now`.
         """
         rows = self._sql.rows(
             f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
             "AND (status <> 'settled' OR EXISTS (SELECT 1 FROM work_claims w "
-            "WHERE w.kind = :unpaid AND w.key = mandates.public_id)) "
+            "WHERE w.kind = :unpaid AND w.key = mandates.public_id AND w.until_at <= :now)) "
             "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id "
             "LIMIT :most",
             chain=chain_id,
             unpaid=UNPAID_FEE,
+            now=micros(now),
             most=limit,
         )
         return [self._mandate(r) for r in rows]

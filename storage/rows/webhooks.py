@@ -120,10 +120,6 @@ class Webhooks:
         )
         return [_hook(r) for r in rows]
 
-    def any(self) -> bool:
-        """True where anybody has one."""
-        return first(self._sql, "SELECT 1 AS one FROM webhooks LIMIT 1") is not None
-
     def queue(
         self, hook: Webhook, *, delivery_id: str, key: str, kind: str, body: str, now: datetime
     ) -> bool:

@@ -152,6 +152,16 @@ class Work:
         )
         return done == 1
 
+    def until(self, kind: str, key: str) -> datetime | None:
+        """Until when somebody has a piece of work; None where nobody does."""
+        row = first(
+            self._sql,
+            "SELECT until_at FROM work_claims WHERE kind = :kind AND key = :key",
+            kind=kind,
+            key=key,
+        )
+        return maybe_moment(row["until_at"]) if row is not None else None
+
     def owe_fee(self, public_id: str) -> None:
         """Note that a settled mandate's agent is not paid yet; it stays until `fee_paid`."""
         self._sql.run(
@@ -160,6 +170,17 @@ class Work:
             kind=UNPAID_FEE,
             key=public_id,
             holder="",
+        )
+
+    def rest_fee(self, public_id: str, until: datetime) -> None:
+        """What is owed cannot be paid now, and is left alone until then; nothing where nothing is
+        owed.
+        """
+        self._sql.run(
+            "UPDATE work_claims SET until_at = :until WHERE kind = :kind AND key = :key",
+            kind=UNPAID_FEE,
+            key=public_id,
+            until=micros(until),
         )
 
     def fee_paid(self, public_id: str) -> None:

@@ -59,6 +59,28 @@ def test_the_registry_entry_says_what_the_project_is() -> None:
     assert all(s["isSecret"] and "value" not in s for s in secrets)
 
 
+def linted(folder: Path, entry: dict[str, object]) -> list[dict[str, str]]:
+    """What skillsaw finds in a registry entry, against the released schema that it names and what
+    the registry's publisher asks beyond it.
+    """
+    folder.mkdir()
+    (folder / "server.json").write_text(json.dumps(entry))
+    command = [sys.executable, "-m", "skillsaw", "lint", "--format", "json", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    told = json.loads(done.stdout)
+    assert told
+    return list(told["violations"])
+
+
+def test_the_registry_entry_keeps_to_the_registry_s_schema(tmp_path: Path) -> None:
+    entry = json.loads((ROOT / "server.json").read_text())
+    assert linted(tmp_path / "ours", entry) == []
+    assert linted(tmp_path / "long", entry | {"description": "d" * 101})
+    assert linted(tmp_path / "latest", entry | {"version": "latest"})
+    (package,) = entry["packages"]
+    assert linted(tmp_path / "kind", entry | {"packages": [package | {"transport": {}}]})
+
+
 @pytest.mark.slow
 def test_the_wheel_runs_from_a_clean_environment(tmp_path: Path) -> None:
     """pip installs the wheel itself; its dependencies are this environment's, as the lock has them."""
@@ -66,9 +88,10 @@ def test_the_wheel_runs_from_a_clean_environment(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)]  # fmt: skip
     subprocess.run(build, **run)  # type: ignore[call-overload]
     (wheel,) = tmp_path.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "v")], **run)  # type: ignore[call-overload]
-    python = tmp_path / "v" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", str(wheel)], **run)  # type: ignore[call-overload]
+    # No pip in it: this one installs into it, as a person with one pip would.
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "v")], **run)  # type: ignore[call-overload]
+    python = str(tmp_path / "v" / "bin" / "python")
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", str(wheel)], **run)  # type: ignore[call-overload]  # fmt: skip
     (site,) = (tmp_path / "v").glob("lib/python*/site-packages")
     ours = next(p for p in map(Path, sys.path) if p.name == "site-packages")
     # Only the libraries: an editable install of the project would hide what the wheel lacks.

@@ -222,6 +222,20 @@ def test_a_revert_is_mined_and_a_call_tells_its_data(chain: DevChain) -> None:
     assert (receipt["status"], receipt["logs"]) == ("0x0", [])
 
 
+@pytest.mark.parametrize("wants", [0, 300, 2_500, 40_000, 600_000, 30_000_000])
+def test_an_estimate_suffices_and_is_little_above_the_least(chain: DevChain, wants: int) -> None:
+    # if (gas() > wants) stop; revert
+    code = "5a63" + wants.to_bytes(4, "big").hex() + "10600d575f5ffd5b00"
+    made = {"from": ask(chain, "eth_accounts")[0], "data": "0x6e" + code + "5f52600f6011f3"}
+    tx = ask(chain, "eth_sendTransaction", made)
+    contract = ask(chain, "eth_getTransactionReceipt", tx)["contractAddress"]
+    assert ask(chain, "eth_getCode", contract, "latest") == "0x" + code
+    told = int(ask(chain, "eth_estimateGas", {"to": contract}), 16)
+    assert ask(chain, "eth_call", {"to": contract, "gas": hex(told)}) == "0x"
+    with pytest.raises(RpcError):
+        ask(chain, "eth_call", {"to": contract, "gas": hex(told - max(1_000, told // 64) - 1)})
+
+
 def test_calls_nest_as_deep_as_the_rules_allow(chain: DevChain) -> None:
     calls_itself = "5f5f5f5f5f305af100"  # CALL(gas, this, 0, 0, 0, 0, 0)
     init = "0x68" + calls_itself + "5f52" + "60096017f3"

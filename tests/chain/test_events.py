@@ -11,8 +11,7 @@ import pytest
 
 from domain.ledger.chain_events import BY_LOG, CHAIN_EVENTS, LOG_OF, ChainEvent
 from domain.ledger.payloads import Payload, Told
-from domain.ledger.stored import read
-from domain.ledger.written import write
+from domain.ledger.written import read, write
 from tools.mandates.recording import VaultTx
 
 TOLD = json.loads(files("chain").joinpath("abi", "MandateVault.json").read_text())

@@ -26,6 +26,7 @@ class Sent:
     raw: bytes
     sender: str
     hash: str
+    to: str = ""
 
 
 class Side(Protocol):
@@ -64,7 +65,8 @@ def signed(side: Side, key: str, to: str, data: str) -> Sent:
         "maxPriorityFeePerGas": 0, "nonce": side.nonce(account.address), "type": 2,
     }  # fmt: skip
     made = account.sign_transaction(tx)
-    return Sent(bytes(made.raw_transaction), account.address, "0x" + bytes(made.hash).hex())
+    hashed = "0x" + bytes(made.hash).hex()
+    return Sent(bytes(made.raw_transaction), account.address, hashed, to)
 
 
 def thinned(txs: list[Sent], chance: random.Random) -> tuple[list[Sent], list[Sent]]:

@@ -112,17 +112,28 @@ async def campaign(
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 async def test_a_few_reorganised_lives_come_to_what_the_vault_says(
     development_chain: Running, sqlite_template: Path, tmp_path: Path
 ) -> None:
     await campaign(development_chain, "development", sqlite_template, tmp_path, 8, SEED)
 
 
+@pytest.mark.slow
 @pytest.mark.anvil
 async def test_a_few_lives_on_anvil_come_to_what_the_vault_says(
     anvil: Running, sqlite_template: Path, tmp_path: Path
 ) -> None:
     await campaign(anvil, "anvil", sqlite_template, tmp_path, 6, SEED)
+
+
+@pytest.mark.slow
+async def test_a_few_lives_behind_a_node_that_leaves_logs_out_come_to_the_vaults_own_sums(
+    development_chain: Running, sqlite_template: Path, tmp_path: Path
+) -> None:
+    await campaign(
+        development_chain, "development", sqlite_template, tmp_path, 3, SEED + 1, omits=True
+    )
 
 
 @pytest.mark.campaign

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -47,10 +48,29 @@ TELLINGS = 10
 AGENT = Caller("agent", "u_agent", "u_owner", None, "Scout", "hash")
 
 
+@dataclass
+class Tally:
+    """What a run came to: moves played, those after which every figure was compared with the
+    vault's, and reorganisations.
+    """
+
+    lives: int = 0
+    steps: int = 0
+    compared: int = 0
+    reorganised: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.lives} lives, {self.steps} steps, {self.compared} of them compared with the "
+            f"vault, {self.reorganised} reorganisations, 0 wrong"
+        )
+
+
 class Life:
     """One telling of a history, in one transaction."""
 
-    def __init__(self, uow: UnitOfWork, history: History, stage: Stage, seed: int):
+    def __init__(self, uow: UnitOfWork, history: History, stage: Stage, seed: int, tally: Tally):
+        self.tally = tally
         self.uow, self.h, self.chance = uow, history, random.Random(seed)  # noqa: S311
         self.id, self.chain_id, self.ids = f"m_{seed}", 1_000_000 + seed, CountedIds()
         self.chain = EvmChain(ChainFacts(self.chain_id))
@@ -84,6 +104,7 @@ class Life:
     # -- moves
 
     def play(self) -> None:
+        self.tally.lives += 1
         turns_back = bool(self.h.lost) and self.chance.random() < 0.7
         switch = len(self.h.trunk) + self.chance.randint(0, len(self.h.lost)) if turns_back else -1
         if not turns_back:
@@ -111,6 +132,7 @@ class Life:
 
     def turn_back(self) -> None:
         """The chain was reorganised: the reader goes back to the fork."""
+        self.tally.reorganised += 1
         self.branch = list(self.h.chain)
         self.at = min(self.at, len(self.h.trunk) - 1)
 
@@ -221,8 +243,10 @@ class Life:
         """Where the ledger holds the rows up to one block and none above, it says what the vault
         says.
         """
+        self.tally.steps += 1
         if not self.whole:
             return
+        self.tally.compared += 1
         block = self.branch[self.at]
         vault, case = block.vault, self.case(block.vault)
         m, told = case.mandate, case.measured
@@ -259,25 +283,30 @@ class Life:
         assert alone.measured == self.uow.ledger.state(self.id).measured
 
 
-async def _play(store: Store, stage: Stage, lives: int, seed: int) -> None:
+async def _play(store: Store, stage: Stage, lives: int, seed: int) -> Tally:
+    tally = Tally()
     for n in range(-(-lives // TELLINGS)):
         history = stage.history(seed + n, length=12)
         for telling in range(TELLINGS):
             life = (seed + n) * 1_000 + telling
 
             def work(uow: UnitOfWork, of: int = life) -> None:
-                Life(uow, history, stage, of).play()  # noqa: B023  # it is played at once
+                Life(uow, history, stage, of, tally).play()  # noqa: B023  # it is played at once
 
             try:
                 await store.write(work)
             except BaseException:
                 print(f"LIVES=1 LIVES_SEED={seed + n}: telling {telling}")
                 raise
+    return tally
 
 
 async def test_a_few_lives_come_to_what_the_vault_says(sqlite_url: str) -> None:
     store = await open_store(sqlite_url)
-    await _play(store, Stage(), 60, SEED)
+    tally = await _play(store, Stage(), 60, SEED)
+    assert tally.lives == 60
+    assert tally.reorganised > 0
+    assert tally.compared > tally.lives
     assert (await verify(store)).ok
     await store.close()
 
@@ -287,6 +316,6 @@ async def test_thousands_of_lives_come_to_what_the_vault_says(sqlite_url: str) -
     lives, stage = int(os.environ.get("LIVES", "4000")), Stage()
     print(f"LIVES={lives} LIVES_SEED={SEED}")
     store = await open_store(sqlite_url)
-    await _play(store, stage, lives, SEED)
+    print(await _play(store, stage, lives, SEED))
     assert (await verify(store)).ok
     await store.close()

@@ -10,12 +10,16 @@ from typing import Any
 import pytest
 
 from chain.evm import EvmChains
+from chain.reader import Reader
 from domain.refusals import Refused
+from server.keeping import REST_S
+from server.reading import Reading
 from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
 from storage.verify import verify
 from tests.chain.nodes import distorted
+from tests.server.test_paying import left_with_a_gain, listed
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
 from venue.networks import Networks
 
@@ -139,7 +143,78 @@ async def test_a_reading_that_does_not_add_up_writes_nothing(world: World) -> No
     assert (await sums(m))[2] is True
 
 
+async def test_a_pause_that_a_node_hides_is_read_another_way(world: World) -> None:
+    """No sum moves with a pause; the vault itself says whether there is one."""
+    m = await working(world)
+    async with leaving_out(world, by_logs) as url, kept_by(world, url) as ticks:
+        call = (await m.as_owner("owner_pause_call")).body["call"]
+        ok, _ = await world.mined(m.owner_wallet, call)
+        assert ok
+        await ticks.round()
+    told = (await m.read())["mandate"]
+    assert (told["paused"], told.get("provisional", False)) == (True, False)
+    assert (await sums(m))[2] is False
+
+
+async def test_a_hidden_payment_of_the_agent_is_read_and_ends_the_keepers_work(
+    world: World,
+) -> None:
+    m = await left_with_a_gain(world)
+    assert await listed(world) == 1
+    pay = world.chains.get(CHAIN_ID).vault_call(m.vault, "payAgent")
+    async with leaving_out(world, by_logs) as url, kept_by(world, url) as ticks:
+        await world.wallet().send(pay)
+        await ticks.round()
+    assert (await m.read())["fees"]["agent_fee"]["paid"] == "0.999999"
+    world.clock.forward(seconds=REST_S)
+    assert await listed(world) == 0
+
+
 # -- more than half of the nodes
+
+
+def by_receipt(asked: dict[str, Any]) -> bool:
+    return asked["method"] == "eth_getTransactionReceipt"
+
+
+@asynccontextmanager
+async def forgetting(world: World) -> AsyncIterator[str]:
+    """A node that knows of no logs and of no receipts from now on."""
+    first = world.evm.chain.head.number + 1
+
+    def distort(asked: dict[str, Any], told: Any) -> Any:
+        new = told.get("result")
+        if by_logs(asked):
+            return told | {"result": [g for g in new if int(g["blockNumber"], 16) < first]}
+        if by_receipt(asked) and new and int(new["blockNumber"], 16) >= first:
+            return told | {"result": None}
+        return told
+
+    async with distorted(world.evm.chain, distort) as url:
+        yield url
+
+
+async def test_nothing_is_taken_back_on_the_word_of_one_node_among_several(world: World) -> None:
+    m = await working(world)
+    async with kept_by(world, world.evm.url) as ticks:
+        await ticks.round()
+    async with forgetting(world) as lying, another(world) as second:
+        told = dict((await m.execute("40")).body)
+        ok, tx = await world.mined(m.agent_wallet, told, gas=900_000)
+        assert ok
+        # Its receipt brings the row early, by an honest node; the reader comes by with another.
+        assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
+        async with kept_by(world, lying, second) as ticks:
+            chain = ticks.parts.chains.get(CHAIN_ID)
+            with pytest.raises(Refused, match="chain_unavailable"):
+                await Reading(ticks.deps, Reader(chain)).on()
+        async with kept_by(world, lying, world.evm.url, second) as ticks:
+            chain = ticks.parts.chains.get(CHAIN_ID)
+            await Reading(ticks.deps, Reader(chain)).on()
+            await ticks.round()
+    rows = [e for e in (await m.read())["events"] if e["reported_by"] == "chain"]
+    assert [e["kind"] for e in rows] == ["move", "deposit"]
+    assert await sums(m) == ("460.000000", "500.000000", False)
 
 
 @asynccontextmanager

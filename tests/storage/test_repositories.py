@@ -139,10 +139,10 @@ async def test_the_poller_takes_the_never_read_first_then_the_oldest(store: Stor
         uow.mandates.add(m.mandate("m_bare"))
 
     await store.write(work)
-    due = await store.read(lambda uow: uow.mandates.due_for_refresh(84532, 10))
+    due = await store.read(lambda uow: uow.mandates.due_for_refresh(84532, 10, m.NOW))
     assert [x.public_id for x in due] == ["m_1", "m_3", "m_2", "m_0"]
     await store.write(lambda uow: uow.mandates.refreshed(["m_1", "m_3"], m.later(9)))
-    due = await store.read(lambda uow: uow.mandates.due_for_refresh(84532, 3))
+    due = await store.read(lambda uow: uow.mandates.due_for_refresh(84532, 3, m.NOW))
     assert [(x.public_id, x.refreshed_at) for x in due] == [
         ("m_2", m.later(3)),
         ("m_0", m.later(5)),

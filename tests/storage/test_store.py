@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 from domain.refusals import Refused
+from storage.faults import Unavailable
 from storage.store import TURN_MS, SqliteStore, Store, connect_sqlite, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
@@ -280,21 +281,23 @@ async def test_a_rollback_that_fails_does_not_stop_the_writer(
     assert await _names(sqlite_store) == {"kept"}
 
 
-async def test_a_writer_that_ended_answers_instead_of_hanging(
-    sqlite_store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_file_that_does_not_open_again_is_tried_with_every_write(
+    sqlite_store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def closed(*_: object) -> None:
+    def closed(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("unable to open database file")
 
     _stick_once(monkeypatch)
-    monkeypatch.setattr("storage.store.connect_sqlite", closed)
-    works = [
-        asyncio.create_task(sqlite_store.write(lambda uow, n=n: _switch(uow, f"s{n}")))
-        for n in range(5)
-    ]
-    with anyio.fail_after(5):
-        answers = await asyncio.gather(*works, return_exceptions=True)
-        assert all(isinstance(a, OSError | RuntimeError) for a in answers)
-        with pytest.raises(RuntimeError, match="closed"):
-            await sqlite_store.write(lambda uow: _switch(uow, "late"))
-    assert "does not open again" in caplog.text
+    with monkeypatch.context() as gone:
+        gone.setattr("storage.store.connect_sqlite", closed)
+        works = [
+            asyncio.create_task(sqlite_store.write(lambda uow, n=n: _switch(uow, f"s{n}")))
+            for n in range(5)
+        ]
+        with anyio.fail_after(5):
+            answers = await asyncio.gather(*works, return_exceptions=True)
+            assert all(isinstance(a, OSError | Unavailable) for a in answers)
+            with pytest.raises(Unavailable, match="does not open"):
+                await sqlite_store.write(lambda uow: _switch(uow, "late"))
+    assert await sqlite_store.write(lambda uow: _switch(uow, "back")) == "back"
+    assert await _names(sqlite_store) == {"back"}

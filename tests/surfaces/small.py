@@ -24,6 +24,7 @@ from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import Tools, WalletServer, build_server
 from server.wiring import SystemIds
+from storage.faults import Patience
 from storage.rows.identities import Agent
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
@@ -146,10 +147,15 @@ async def _people(store: Store) -> None:
 
 @asynccontextmanager
 async def small(
-    url: str, *, mcp: Asgi | None = None, more: Sequence[Operation] = (), **config: Any
+    url: str,
+    *,
+    mcp: Asgi | None = None,
+    more: Sequence[Operation] = (),
+    patience: Patience | None = None,
+    **config: Any,
 ) -> AsyncIterator[Small]:
     """Run it; `mcp` takes the place of our own application behind the bridge."""
-    store = await open_store(url)
+    store = await open_store(url, patience)
     await _people(store)
     deps = Deps(
         store,

@@ -103,6 +103,9 @@ async def test_the_door_answers_402_and_the_texts_come_from_the_registry(service
             names = [t["name"] for t in (await r.json())["tools"]]
             assert all(f"`{n}`" in text for n in names)
             assert len(names) <= 30
+        async with http.get(service.base + "/wallet/mcp-tools?names=agents_me,nothing") as r:
+            refused = await r.json()
+            assert (r.status, refused["detail"]["fields"][0]["loc"]) == (400, "names")
         world = service.world
         await world.store.write(
             lambda uow: uow.switches.set("door", "off", world.clock.now(), "test")
@@ -171,7 +174,7 @@ async def test_sign_in_is_single_use_and_sessions_end(service: Service) -> None:
 async def shell(service: Service, block: str, **names: str) -> list[dict[str, Any]]:
     """Run a block of the skill as it stands; the JSON of each of its calls."""
     m = service.mandate
-    env = {"PATH": os.environ["PATH"], "KEY": service.key, "MANDATE": m.id, "VAULT": m.vault, "MARKET": m.world.evm.market, "AGENT": m.agent.user_id or ""} | names  # fmt: skip
+    env = {"PATH": os.environ["PATH"], "KEY": service.key, "MANDATE": m.id, "VAULT": m.vault, "MARKET": m.world.evm.market, "BASE": service.base} | names  # fmt: skip
     script = block.replace(service.world.deps.config.base_url, service.base)
     done = await anyio.run_process(
         ["bash", "-c", "set -e\n" + script.replace("curl -s", "echo; curl -sS")],
@@ -186,24 +189,26 @@ async def test_the_step_that_the_skill_shows_can_be_taken_as_it_stands(service: 
     m = service.mandate
     async with ClientSession() as http, http.get(service.base + "/wallet/skill.md") as r:
         blocks = re.findall(r"```sh\n(.*?)```", await r.text(), re.DOTALL)
-    who, deposit, report, check, withdraw, lost, over_mcp = blocks
-    me, offers, read, accepted = await shell(service, who)
-    assert (me["agent_id"], accepted["public_id"]) == (m.agent.user_id, m.id)
+    who, deposit, report, check, withdraw, lost, over_mcp, tools = blocks
+    offers, read, accepted = await shell(service, who)
+    assert accepted["mandate"]["vault_address"] == m.vault
     assert "items" in offers
-    assert set(read) == {"mandate", "limits"}
+    assert set(read) == {"clauses", "limits"}
     (call,) = await shell(service, deposit)
     ok, tx = await m.world.mined(m.agent_wallet, call)
     assert ok
     (told,) = await shell(service, report, TX=tx)
-    assert (told["event"]["kind"], told["violation"]) == ("buy", False)
+    assert (told["event"]["kind"], told["violation"], told["confirmed"]) == ("buy", False, False)
     (seen,) = await shell(service, check)
-    assert seen["progress"]["pending_claims"]["count"] == 1
+    assert seen["pending_claims"]["count"] == 1
     (asked,) = await shell(service, lost)
     assert asked["outcome"] == "landed"
     (back,) = await shell(service, withdraw)
     assert (await m.world.mined(m.agent_wallet, back))[0]
     (noted,) = await shell(service, over_mcp)
     assert noted["result"]["structuredContent"]["event"]["kind"] == "note"
+    (some,) = await shell(service, tools)
+    assert [t["name"] for t in some["tools"]] == ["agent_balances", "mandate_steps"]
 
 
 async def test_a_market_says_how_its_calls_are_encoded(service: Service) -> None:

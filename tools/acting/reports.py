@@ -4,17 +4,17 @@ dropped.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from domain.ledger.claimed import unproven
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.ledger.payloads import Noted, PaidFee, Reported, Told
-from domain.ledger.stored import read
-from domain.ledger.written import written
+from domain.ledger.written import read, written
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.reads.limits import RemainingNow, left
@@ -28,7 +28,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate
 from tools.call.case import load_case
 from tools.call.fields import OneMandate, TxHash
-from tools.call.operation import Ask, Caller, Gives, Operation, Reply
+from tools.call.operation import Answer, Ask, Caller, Gives, Operation
 
 PAYLOAD_KEYS: Final = frozenset(
     {
@@ -48,11 +48,6 @@ TEXT_MAX: Final = 2_000
 
 
 Spoken = Reported | PaidFee | Noted
-UNPROVEN: Final = {
-    "code": "unproven",
-    "text": "Without tx_hash nothing proves this action; it counts for nothing until the chain's "
-    "own row tells of it.",
-}
 
 
 class EventIn(OneMandate):
@@ -69,7 +64,7 @@ class EventIn(OneMandate):
     chain_id: int | None = Field(
         default=None, ge=1, le=2**53, description="EIP-155 id; default: the mandate's"
     )
-    payload: dict[str, Any] | None = Field(
+    payload: dict[str, object] | None = Field(
         default=None,
         description="optional keys: position {id}, mark, target {market, address, selector}, "
         "next_at, text, why, fee_kind, "
@@ -81,7 +76,14 @@ class Warned(Gives):
     """Something to mend, though no rule is broken."""
 
     code: Literal["unproven"]
-    text: str
+    text: str = Field(description="the service's own words")
+
+
+UNPROVEN: Final = Warned(
+    code="unproven",
+    text="Without tx_hash nothing proves this action; it counts for nothing until the chain's "
+    "own row tells of it.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,28 @@ class RemainingThen(RemainingNow):
 
 
 def _then(told: RemainingNow, at: datetime) -> RemainingThen:
-    return RemainingThen(value=told.value, binding=told.binding, retry_at=told.retry_at, as_of=at)
+    return RemainingThen(
+        value=told.value,
+        binding=told.binding,
+        blocked_by=told.blocked_by,
+        retry_at=told.retry_at,
+        as_of=at,
+    )
+
+
+class WhereProven(Gives):
+    """Where to see that the chain tells of what was reported."""
+
+    text: str = Field(description="the service's own words")
+    tool: Literal["mandate_limits"]
+    route: Literal["GET /wallet/mandates/{public_id}/limits"]
+
+
+PROVEN_LATER: Final = WhereProven(
+    text="A claim until the chain's own row is in; then pending_claims no longer counts it.",
+    tool="mandate_limits",
+    route="GET /wallet/mandates/{public_id}/limits",
+)
 
 
 class EventOut(Gives):
@@ -100,13 +123,18 @@ class EventOut(Gives):
 
     event: LedgerRow
     violation: bool
+    confirmed: bool | None = Field(
+        description="whether the chain's own row of this action was in when it was reported; null "
+        "where no chain tells of it (fee, resolve, note, venue and paid host)"
+    )
+    proof: WhereProven | None = Field(description="where to see it proven; null once it is")
     warnings: list[Warned]
     remaining: RemainingThen = Field(
         description="what limits.remaining was at as_of: a repeat of this answer repeats it too"
     )
 
 
-def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
+def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
     """The keys an agent may write, each in its form; the service's own keys are refused."""
     told = dict(payload or {})
     unknown = sorted(set(told) - PAYLOAD_KEYS)
@@ -128,7 +156,7 @@ def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
     return {k: v for k, v in told.items() if v is not None}
 
 
-def told_of(m: Mandate, kind: Kind, payload: dict[str, Any] | None) -> Spoken:
+def told_of(m: Mandate, kind: Kind, payload: dict[str, object] | None) -> Spoken:
     """What an agent says with a row, and whether a vault's log will tell of it.
 
     Errors: `invalid_request`, `invalid_number`.
@@ -140,7 +168,7 @@ def told_of(m: Mandate, kind: Kind, payload: dict[str, Any] | None) -> Spoken:
     return replace(said, notional=True) if acts and notional(m, said.place) else said
 
 
-def _shape(told: dict[str, Any], name: str, keys: set[str]) -> None:
+def _shape(told: dict[str, object], name: str, keys: set[str]) -> None:
     value = told.get(name)
     if value is None:
         return
@@ -163,7 +191,7 @@ def _amount(asked: EventIn) -> Usdc | None:
     return amount
 
 
-def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
+def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Answer:
     """Store one event and judge it."""
     asked, kind = ask.asked, Kind(ask.asked.kind)
     # The row is locked so that parallel reports are judged one after the other, each seeing the
@@ -195,13 +223,23 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     )
     if event is None:
         raise LookupError("an agent's row is never a duplicate log")
-    body = {
-        "event": ledger_row(event),
-        "violation": bool(broken),
-        "warnings": [UNPROVEN] if unproven(event) else [],
-        "remaining": _then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
-    }
-    return Reply(202 if broken else 201, body)
+    confirmed = _confirmed(kind, said, same)
+    body = EventOut.model_construct(
+        event=ledger_row(event),
+        violation=bool(broken),
+        confirmed=confirmed,
+        proof=PROVEN_LATER if confirmed is False else None,
+        warnings=[UNPROVEN] if unproven(event) else [],
+        remaining=_then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
+    )
+    return Answer(body, 202 if broken else 201)
+
+
+def _confirmed(kind: Kind, said: Spoken, same: Sequence[Event]) -> bool | None:
+    acts = kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
+    if not acts or (isinstance(said, Reported) and said.notional):
+        return None
+    return any(row.reported_by is Reporter.CHAIN for row in same)
 
 
 def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:

@@ -19,7 +19,9 @@ class DecodedCall(Gives):
     target: str
     selector: str
     market: str | None
-    label: str | None
+    label: str | None = Field(
+        description="the service's own label; null for a call that it does not know"
+    )
     call: ExplainedCall
     pulls_usdc: Usdc | None = Field(
         description="what the call pulls from the vault, where decoding shows it"

@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from typing import Any, Final, Literal
 
 import anyio.lowlevel
+from pydantic import Field
 
 from domain.ledger.events import Event
 from domain.ledger.payloads import PaidFee
@@ -19,7 +20,7 @@ from storage.rows.mandates import Busy
 from storage.rows.transfers import BalanceEvent
 from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
-from tools.agents.registry import OneAgent, own_agent
+from tools.agents.registry import OwnAgent, own_agent
 from tools.call.fields import Cursor, Limit, Page
 from tools.call.kept import KEPT
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Written
@@ -51,7 +52,7 @@ order.
 Item = tuple[Key, Event | BalanceEvent]
 
 
-class ActivityIn(OneAgent):
+class ActivityIn(OwnAgent):
     """A page of activity."""
 
     limit: Limit = 50
@@ -61,8 +62,8 @@ class ActivityIn(OneAgent):
 class PaidReference(Gives):
     """What was read, as far as the report says."""
 
-    resource: str | None
-    fee_kind: str | None
+    resource: str | None = Field(description="as the agent told it")
+    fee_kind: str | None = Field(description="as the agent told it")
     tx_hash: str | None
 
 

@@ -15,7 +15,7 @@ from domain.refusals import Refused, refusal
 from storage.rows.addresses import OnFile
 from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
-from tools.agents.registry import OneAgent, own_agent
+from tools.agents.registry import OwnAgent, own_agent
 from tools.call.access import not_found, wallet_of
 from tools.call.fields import Address, ChainId
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
@@ -40,7 +40,7 @@ class BalancesOut(Gives):
     balances: list[Balances]
 
 
-class DepositIn(OneAgent):
+class DepositIn(OwnAgent):
     """Set an address, prove it, or read the one on file."""
 
     chain_id: ChainId
@@ -80,7 +80,7 @@ class Checked:
     proof: SignerCheck
 
 
-def balances(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
+def balances(uow: UnitOfWork, ask: Ask[OwnAgent, None]) -> Reply:
     """Four states per chain and asset; what was never moved is 0."""
     agent = own_agent(uow, ask.caller, ask.asked.agent_id)
     rows: dict[tuple[int, str], dict[str, Usdc]] = {}
@@ -209,7 +209,7 @@ OPERATIONS: Final = (
         summary="Idle, reserved, in transit and delivered per chain and asset.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/balances"),
-        takes=OneAgent,
+        takes=OwnAgent,
         gives=BalancesOut,
         handler=balances,
         on_mcp=True,

@@ -8,13 +8,13 @@ from domain.mandates.mandate import MandateAttributes
 from domain.rules.exposure import Exposure, exposure
 from storage.rows.mandates import after_offer
 from storage.unit_of_work import UnitOfWork
-from tools.agents.registry import OneAgent, own_agent
+from tools.agents.registry import OwnAgent, own_agent
 from tools.call.case import load_case
 from tools.call.fields import Cursor, Limit, Page
 from tools.call.operation import Ask, Gives, Operation, Reply
 
 
-class OffersIn(OneAgent):
+class OffersIn(OwnAgent):
     """A page of offers."""
 
     limit: Limit = 50

@@ -20,7 +20,7 @@ from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.agents.registry import OneAgent, own_agent
+from tools.agents.registry import OneAgent, OwnAgent, own_agent
 from tools.call.operation import Ask, Gives, Operation, Reply
 from tools.call.shapes import PolicyChange
 from tools.keeper.rollup import refresh_row
@@ -87,7 +87,7 @@ def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, objec
     }
 
 
-def read_policy(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
+def read_policy(uow: UnitOfWork, ask: Ask[OwnAgent, None]) -> Reply:
     """The policy and its last changes."""
     agent = own_agent(uow, ask.caller, ask.asked.agent_id)
     return Reply(200, _policy_body(uow, agent.agent_id))
@@ -122,7 +122,7 @@ OPERATIONS: Final = (
         summary="The limits the owner set for the agent, and the last 10 changes.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/policy"),
-        takes=OneAgent,
+        takes=OwnAgent,
         gives=PolicyOut,
         handler=read_policy,
         on_mcp=True,

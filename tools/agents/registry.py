@@ -14,15 +14,34 @@ from storage.rows.identities import Agent, agent_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, wallet_of
 from tools.call.credentials import hashed
-from tools.call.fields import Address, AgentId, Cursor, KeyId, Limit, Name, Nothing, Page
+from tools.call.fields import (
+    Address,
+    AgentId,
+    Cursor,
+    KeyId,
+    Limit,
+    Name,
+    Nothing,
+    OwnAgentId,
+    Page,
+)
 from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
 from tools.keeper.rollup import refresh_row
+
+ME: Final = "me"
+NAME_WORDS: Final = "the owner's name for the agent"
 
 
 class OneAgent(Takes):
     """An operation on one agent."""
 
     agent_id: AgentId
+
+
+class OwnAgent(Takes):
+    """An operation on one agent, which an agent need not name."""
+
+    agent_id: OwnAgentId = ME
 
 
 class Register(Takes):
@@ -36,7 +55,7 @@ class Registered(Gives):
     """The agent; its key is shown once."""
 
     agent_id: str
-    name: str
+    name: str = Field(description=NAME_WORDS)
     key: str
     key_id: str
     address: str | None
@@ -82,7 +101,7 @@ class AgentTold(Gives):
     """An agent with its keys; the name is its owner's."""
 
     agent_id: str
-    name: str
+    name: str = Field(description=NAME_WORDS)
     address: str | None
     created_at: Timestamp
     accepts_mandates: bool
@@ -119,7 +138,7 @@ class Me(Gives):
     """Who calls; `agents` for an owner, `policy` for an agent."""
 
     agent_id: str | None
-    name: str | None
+    name: str | None = Field(description=NAME_WORDS)
     owner: OwnerTold | None
     address: str | None
     agents: list[AgentTold] | None
@@ -128,10 +147,12 @@ class Me(Gives):
 
 
 def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = False) -> Agent:
-    """The agent, if the caller is it or owns it.
+    """The agent, if the caller is it or owns it; `me` is the agent that calls.
 
     Errors: `not_found`.
     """
+    if agent_id == ME and caller.role == "agent":
+        agent_id = caller.user_id or ""
     agent = uow.identities.agent(agent_id, lock=lock)
     mine = agent is not None and (
         (caller.role == "agent" and caller.user_id == agent.agent_id)

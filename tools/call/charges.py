@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from tools.call.operation import Caller, Deps, Operation
+from tools.call.rates import Network, networks, origin
 
 REFUSED: Final = 1  # what a refusal costs beside the call
 WRONG_CREDENTIAL: Final = 5
 ANONYMOUS: Final = "requests without a key"
+
+
+def counted_address(deps: Deps, peer: str | None, forwarded_for: Sequence[str]) -> str | None:
+    """The network address that a request counts for: the peer's, or the last hop in
+    X-Forwarded-For that is no proxy of ours (contract 1).
+    """
+    trusted = _trusted(deps.config.trusted_proxies)
+    return origin(peer, ",".join(forwarded_for) if trusted else None, trusted)
+
+
+@lru_cache(maxsize=4)
+def _trusted(setting: str) -> tuple[Network, ...]:
+    return networks(setting)
 
 
 def charge(deps: Deps, caller: Caller, address: str | None, op: Operation, now: datetime) -> None:

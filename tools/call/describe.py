@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -12,7 +14,7 @@ from domain.refusals import REFUSALS
 from tools.call.operation import Operation
 from tools.call.wire import Schema, schema_of
 
-KEY_HELP = "Reuse the SAME key when you retry the same report; a new report needs a new key."
+KEY_HELP = "The SAME key when you retry; a new key for anything new."
 
 
 def _flat(schema: Any, definitions: Schema) -> Any:
@@ -126,12 +128,45 @@ def tool_output(op: Operation) -> Schema:
     """
     properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
     properties["refusal"] = {"type": "object"}
-    whole = f"whole: /openapi.json, components.schemas.{op.gives.__name__}"
-    return {"type": "object", "description": whole, "properties": properties}
+    about = f"openapi.json: {op.gives.__name__}"
+    others = ", ".join(others_words(op))
+    if others:
+        about += f"; others' words: {others}"
+    return {"type": "object", "description": about, "properties": properties}
 
 
 def _open(field: Schema) -> Schema:
     return {"type": field["type"]} if "type" in field else {}
+
+
+# Of these a tool names the fields: a model reads them as prose.
+PROSE: Final = re.compile(r"words|'s name for")
+# How a description says whose words a field holds; the service's own are no reason for care.
+OTHERS: Final = re.compile(
+    r"own words of|as the agent told|writer|(agent|owner|operator)'s (own )?(words|name)"
+)
+
+
+def texts(schema: Schema, *, name: str = "", about: str = "") -> Iterator[tuple[str, str]]:
+    """Every text of an answer, however deep: (name of its field, what is said of it)."""
+    about = schema.get("description", about)
+    kind = schema.get("type")
+    free = not {"enum", "const", "format"} & set(schema)
+    if name and free and (kind == "string" or (isinstance(kind, list) and "string" in kind)):
+        yield name, about
+    for inner, field in schema.get("properties", {}).items():
+        yield from texts(field, name=inner)
+    within = [schema.get("items"), schema.get("additionalProperties"), *schema.get("anyOf", ())]
+    for part in within:
+        if isinstance(part, dict):
+            yield from texts(part, name=name, about=about)
+
+
+@cache
+def others_words(op: Operation) -> tuple[str, ...]:
+    """Names of the fields of an answer in which somebody else than the service speaks."""
+    told = texts(gives_schema(op))
+    return tuple(sorted({n for n, about in told if OTHERS.search(about) and PROSE.search(about)}))
 
 
 def refusal_schema() -> Schema:

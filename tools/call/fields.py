@@ -31,6 +31,16 @@ AgentId = Annotated[
 ]
 
 
+OwnAgentId = Annotated[
+    str,
+    Field(
+        max_length=64,
+        description="an agent's id, or `me`",
+        examples=["u_abcdefgh23"],
+    ),
+]
+
+
 KeyId = Annotated[str, Field(max_length=64, description="the key's id", examples=["k_abcdefgh23"])]
 
 

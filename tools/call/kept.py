@@ -1,22 +1,27 @@
-"""Rows as they are shown, kept at the edge: a row never changes, and the newest are read again and
-again.
+"""What is shown again and again, kept at the edge: rows, which never change, and what follows from
+the terms alone.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from domain.ledger.events import Event
+from domain.mandates.mandate import Mandate
 from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
 from domain.reads.step import Step, step_of
 from domain.reads.steps import recorded
 from domain.rules.case import Case
+from domain.settings import Switches
 from tools.call.wire import told
 
 MOST: Final = 20_000
 PAGES: Final = 512
+TERMS: Final = 4_096
 
 
 class _Row:
@@ -41,10 +46,22 @@ class _Page:
         self.steps: tuple[Any, ...] | None = None
 
 
-class Kept:
-    """By the identity of what is shown: the store gives the same object while it keeps a row.
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What was made of a mandate under some switches, with or without a keeper's key, and of
+    nothing else.
+    """
 
-    Nothing here is ever wrong, only forgotten: an entry holds the very object that it belongs to.
+    mandate: Mandate
+    key: tuple[Switches, bool]
+    parts: dict[str, object] = field(default_factory=dict)
+
+
+class Kept:
+    """By the identity of a row: the store gives the same object while it keeps it. A mandate is
+    compared, since each read dates it anew.
+
+    Nothing here is ever wrong, only forgotten: an entry holds the very value that it belongs to.
     """
 
     def __init__(self) -> None:
@@ -56,6 +73,21 @@ class Kept:
         self._rows: dict[int, _Row] = {}
         self._pages: dict[int, _Page] = {}
         self._written: dict[int, tuple[Step, Any]] = {}
+        self._terms: dict[str, _Terms] = {}
+
+    def of_terms(self, case: Case, name: str, make: Callable[[], Any]) -> Any:
+        """The JSON of a part that follows from the mandate, the switches and the keeper's key."""
+        m, key = case.mandate, (case.switches, case.keeper_key)
+        found = self._terms.get(m.public_id)
+        if found is None or found.key != key or found.mandate != m:
+            found = _Terms(m, key)
+            with self._lock:
+                self._terms[m.public_id] = found
+                while len(self._terms) > TERMS:
+                    del self._terms[next(iter(self._terms))]
+        if name not in found.parts:
+            found.parts[name] = make()
+        return found.parts[name]
 
     def _row(self, event: Event) -> _Row:
         found = self._rows.get(id(event))

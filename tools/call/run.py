@@ -17,12 +17,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.next_steps import NextStep, Role
 from domain.refusals import Refused, invalid, refusal
+from storage.faults import Unavailable
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.charges import charge, charge_refusal
 from tools.call.effects import Doing
 from tools.call.fit import shorter
-from tools.call.once import claimed, complete, dressed, key_of
+from tools.call.once import claimed, complete, dressed, key_of, outcome_unknown
 from tools.call.operation import (
     Auth,
     Caller,
@@ -66,7 +67,7 @@ async def run(
     op: Operation,
     deps: Deps,
     caller: Caller,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     *,
     key: str | None = None,
     surface: Surface = "http",
@@ -75,7 +76,8 @@ async def run(
     """Run one call: rate, role, validation, gathering, one transaction, reply. `address` is the
     network address that it came from, where there is one.
 
-    Errors: none; every refusal becomes its block, anything else is logged and answered `internal`.
+    Errors: none; every refusal becomes its block, trouble of the database is
+    `storage_unavailable`, anything else is logged and answered `internal`.
     """
     try:
         charge(deps, caller, address, op, deps.clock.now())
@@ -85,9 +87,35 @@ async def run(
         if refused.code != "rate_limited":
             charge_refusal(deps, caller, address, op, now)
         return refused_reply(refused, now, caller.role)
+    except Unavailable as trouble:
+        log.warning("operation %s: the database: %s", op.name, trouble.why)
+        return refused_reply(_unanswered(op, trouble, key), deps.clock.now(), caller.role)
     except Exception:
         log.exception("operation %s failed", op.name)
         return refused_reply(Refused(refusal("internal")), deps.clock.now(), caller.role)
+
+
+def _unanswered(op: Operation, trouble: Unavailable, key: str | None) -> Refused:
+    """What to say of trouble with the database: a repeat is safe where nothing was stored, and
+    where a key makes it so.
+    """
+    if trouble.unknown and op.writes and (key is None or op.idempotency is None):
+        return outcome_unknown(op)
+    return unavailable(trouble)
+
+
+def unavailable(trouble: Unavailable) -> Refused:
+    """The refusal of whatever the database did not answer."""
+    return Refused(refusal("storage_unavailable", why=trouble.why))
+
+
+def refusal_of(error: Exception) -> Refused | None:
+    """What an error means to the caller whom it meets outside an operation; None for a fault of
+    ours.
+    """
+    if isinstance(error, Unavailable):
+        return unavailable(error)
+    return error if isinstance(error, Refused) else None
 
 
 def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Reply:
@@ -112,7 +140,7 @@ async def _run(
     op: Operation,
     deps: Deps,
     caller: Caller,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     key: str | None,
     surface: Surface,
 ) -> Reply:
@@ -143,7 +171,7 @@ async def _perform(
     deps: Deps,
     caller: Caller,
     asked: Any,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     key: str | None,
     surface: Surface,
 ) -> Reply:
@@ -194,7 +222,7 @@ def _as_step(op: Operation) -> NextStep:
     return NextStep(op.title, op.name if op.on_mcp else None, route, _ROLES[op.auth])
 
 
-def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> Takes:
+def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -> Takes:
     """Turn raw arguments into the operation's input.
 
     `strict`: JSON types are kept apart; what a door reads out of a path or a query is text all the
@@ -220,5 +248,5 @@ def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> T
 def _text_fields(op: Operation) -> Mapping[str, TypeAdapter[Any]]:
     """The inputs of a write that travel in its path or query and are no text."""
     names = {*op.path_names, *op.in_query} & set(op.takes.model_fields)
-    types: dict[str, Any] = {n: op.takes.model_fields[n].annotation for n in names}
-    return {n: TypeAdapter(kind) for n, kind in types.items() if kind is not str}
+    types: list[tuple[str, Any]] = [(n, op.takes.model_fields[n].annotation) for n in names]
+    return {n: TypeAdapter(kind) for n, kind in types if kind is not str}

@@ -16,7 +16,7 @@ class RevertTold(Gives):
     stands for.
     """
 
-    name: str
+    name: str = Field(description="the contract's own name for the error")
     args: dict[str, object] = Field(description="the error's own arguments, by name")
     code: str | None
 

@@ -24,7 +24,7 @@ from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask
 from tools.keeper.attach import attach_created
-from tools.keeper.handed import executed_of
+from tools.keeper.handed import executed_of, give_back, use_up
 from tools.keeper.reorgs import reversal
 
 APPROVAL_MISSING: Final = "approval_missing"
@@ -105,6 +105,8 @@ def take_tx(
     rows = 0
     for lost in gone:
         rows += _append(uow, desk, m, reversal(lost, desk.now, m.chain_id)) is not None
+        if isinstance(lost.now.told.what, Executed):
+            give_back(uow, m, lost.now.told.what, tx_hash.lower())
     dead = [t for t in told if not t.stands] + gone
     for (log, new), known in zip(news, same, strict=True):
         if known is None:
@@ -137,7 +139,7 @@ def _restated(new: NewEvent, of: ToldLog, log: VaultLog) -> NewEvent:
     """The row that tells a log anew; what it was judged to be does not change with its place."""
     again = Restates(event_id=of.first.event_id, log_index=log.log_index, moved=of.stands)
     told = replace(new.told, log_index=None, restates=again)
-    if tells_same(of.now, new):
+    if of.stands and tells_same(of.now, new):
         told = replace(told, violation=of.now.told.violation)
     return replace(new, log_index=None, payload=write(told))
 
@@ -153,11 +155,12 @@ def _taken(
 ) -> bool:
     """Add the row of a log that does not stand in the ledger."""
     held = None
-    if isinstance(new.told.what, Executed) and not (again and tells_same(again.now, new)):
-        same = again.now if again is not None and _same_call(again.now, new) else None
-        # What was handed out for this very call was used up when the call was told first.
-        held = executed_of(uow, m, log) if same is None else None
-        new = _judged(uow, desk, m, new, held, same)
+    if isinstance(new.told.what, Executed):
+        same = again is not None and _same_call(again.now, new)
+        # What this very call had used up was given back when it was taken away.
+        known = again is not None and same and APPROVAL_MISSING not in again.now.violation_codes
+        held = executed_of(uow, m, log, known=known)
+        new = _judged(uow, desk, m, new, held)
     if again is not None:
         new = _restated(new, replace(again, stands=False), log)
     elif any(t.first.log_index == log.log_index for t in told):
@@ -166,7 +169,7 @@ def _taken(
         new = replace(new, log_index=None)
     event = _append(uow, desk, m, new)
     if event is not None and held is not None:
-        _released(uow, m, held, log)
+        use_up(uow, m, held, log.tx_hash.lower())
     return event is not None
 
 
@@ -202,11 +205,8 @@ def _judged(
     m: Mandate,
     new: NewEvent,
     held: Reservation | None,
-    before: Event | None,
 ) -> NewEvent:
-    """The row with the rules that it breaks; a call that was told `before` keeps the item that it
-    used.
-    """
+    """The row with the rules that it breaks."""
     item = uow.approvals.get(m.public_id, held.approval_id) if held and held.approval_id else None
     case = Case(
         m,
@@ -218,22 +218,7 @@ def _judged(
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
     )
     broken = violations(case, new, uow.ledger.by_tx(m.public_id, new.tx_hash or ""))
-    if before is not None and APPROVAL_MISSING not in before.violation_codes:
-        broken = [b for b in broken if b.code != APPROVAL_MISSING]
     return replace(new, payload=flagged(new, broken))
-
-
-def _released(uow: UnitOfWork, m: Mandate, held: Reservation, log: VaultLog) -> None:
-    """An execution ends the reservation of its very call and uses its approval up."""
-    uow.reservations.end(m.public_id, held.action.action_hash, "landed", log.tx_hash.lower())
-    if held.approval_id:
-        _use(uow, m, held.approval_id)
-
-
-def _use(uow: UnitOfWork, m: Mandate, approval_id: str) -> None:
-    item = uow.approvals.get(m.public_id, approval_id)
-    if item is not None and item.status == "approved":
-        uow.approvals.save(replace(item, status="used"))
 
 
 def ingest(

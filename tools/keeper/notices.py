@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from domain.ledger.events import Event
-from domain.ledger.stored import read
 from domain.reads.notices import of_row
 from storage.unit_of_work import UnitOfWork
 from tools.call.notices import tell
@@ -32,5 +31,5 @@ def _taken(uow: UnitOfWork, public_id: str, event: Event, now: datetime) -> int:
     if m is None or not uow.webhooks.of_owner(m.owner_id):
         return 0
     measured = uow.ledger.state(public_id).measured
-    notice = of_row(m, event, read(event.kind, event.payload).what, measured)
+    notice = of_row(m, event, event.told.what, measured)
     return 0 if notice is None else tell(uow, m.owner_id, notice, now)

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from domain.facts import VaultLog, VaultState
-from domain.mandates.mandate import Mandate
+from domain.mandates.mandate import OPEN_AGENT, Mandate
 from domain.rules.sums import agree, ahead
 from storage.unit_of_work import UnitOfWork
 from tools.keeper.intake import Desk, take_tx, unexplained
@@ -53,7 +53,7 @@ def compared(
         state, block = uow.ledger.state(m.public_id), vault.block.number
         if ahead(state.journal, block):
             continue
-        if agree(state.measured, vault):
+        if agree(state.measured, vault, named=_named(m)):
             uow.sums.agree(m.public_id, block)
             continue
         uow.sums.differ(m.public_id, desk.now)
@@ -78,6 +78,10 @@ def brought(uow: UnitOfWork, desk: Desk, one: Differing, logs: Sequence[VaultLog
         take_tx(uow, desk, m, tx_hash, ())
     for tx_hash, told in groupby(logs, key=lambda g: g.tx_hash):
         take_tx(uow, desk, m, tx_hash, tuple(told))
-    if not agree(uow.ledger.state(m.public_id).measured, one.vault):
+    if not agree(uow.ledger.state(m.public_id).measured, one.vault, named=_named(m)):
         raise StillDiffers
     uow.sums.agree(m.public_id, one.vault.block.number)
+
+
+def _named(m: Mandate) -> bool:
+    return m.signed is None or m.signed.message.get("agent") != OPEN_AGENT

@@ -18,7 +18,7 @@ from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.approving import kept_for_drafts
-from tools.call.case import load_case
+from tools.call.case import keeper_key, load_case
 from tools.call.fields import AgentId, OneMandate, PublicId
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.mandates.typed_fields import Propose, Terms, agent_in, applied, blank, checksummed
@@ -45,18 +45,26 @@ class MandateOut(Gives):
     exposure: Exposure
 
 
+class Accepted(Gives):
+    """The accepted mandate; its clauses stand in the mandate read, where they were read before."""
+
+    public_id: str
+    mandate: MandateAttributes
+    exposure: Exposure
+
+
 async def gather_draft(deps: Deps, caller: Caller, asked: Propose) -> bool | None:
     """Who would keep the approvals of the draft."""
     return await kept_for_drafts(deps, asked.chain_id)
 
 
-def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, Any]:
+def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, object]:
     """A mandate's attributes with clauses and worst case."""
     case = load_case(uow, ask, m, events=0)
     return {
         "public_id": m.public_id,
         "mandate": m.attributes(),
-        "clauses": clauses(m, ask.switches),
+        "clauses": clauses(m, ask.switches, keeper_key=keeper_key(uow, ask, m)),
         "exposure": exposure(case),
     }
 
@@ -168,7 +176,7 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
     if m is None or not sees(ask.caller, m):
         raise not_found()
     if m.accepted_at is not None:
-        return Reply(200, shown(uow, ask, m))
+        return Reply(200, _accepted(uow, ask, m))
     moved(m, Action.ACCEPT)
     name, address = (
         agent_in(uow, me or "", m.chain_id)
@@ -195,7 +203,12 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
         paused_at=ask.now if m.agent_id is None and m.vault_address else m.paused_at,
     )
     uow.mandates.save(changed)
-    return Reply(200, shown(uow, ask, changed))
+    return Reply(200, _accepted(uow, ask, changed))
+
+
+def _accepted(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, object]:
+    worst = exposure(load_case(uow, ask, m, events=0))
+    return {"public_id": m.public_id, "mandate": m.attributes(), "exposure": worst}
 
 
 _BAD: Final = ("invalid_number", "not_found", "agent_not_accepting", "invalid_address")
@@ -279,7 +292,7 @@ OPERATIONS: Final = (
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/accept"),
         takes=OneMandate,
-        gives=MandateOut,
+        gives=Accepted,
         handler=accept,
         writes=True,
         idempotent=True,

@@ -43,7 +43,7 @@ class BestWay(Gives):
     """The way that is advised."""
 
     way: Literal["deposit"]
-    text: str
+    text: str = Field(description="the service's own words")
     sync_call: Call
     decoded: ExplainedCall
     simulation: Simulated | None

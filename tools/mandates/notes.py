@@ -19,6 +19,7 @@ from domain.rules.exposure import Exposure, exposure
 from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
 from tools.call.approving import kept_for_drafts
+from tools.call.case import keeper_key
 from tools.call.fields import Lines
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply, Takes
 from tools.mandates.drafts import new_draft
@@ -64,7 +65,7 @@ class AssumedOut(Gives):
 
     term: TermName
     value: str | int | FeeValue | list[ShownTarget] | None
-    why: str
+    why: str = Field(description="the service's own words")
 
 
 class CouldBeOut(Gives):
@@ -80,7 +81,7 @@ class UnclearOut(Gives):
     """A clause of which nothing was taken."""
 
     text: str = Field(description="the clause's own words: the writer's, nobody has checked them")
-    why: str
+    why: str = Field(description="the service's own words")
     could_be: list[CouldBeOut]
 
 
@@ -159,7 +160,7 @@ def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
     case = Case(m, EMPTY, ask.now, ask.config, ask.switches)
     told = {
         "draft": replace(m, needs_review=read.needs_review).draft_attributes(),
-        "clauses": clauses(m, ask.switches),
+        "clauses": clauses(m, ask.switches, keeper_key=keeper_key(uow, ask, m)),
         "exposure": exposure(case),
         "understood": [{"term": u.term, "value": u.value, "text": u.text} for u in read.understood],
         "assumed": [{"term": a.term, "value": a.value, "why": a.why} for a in read.assumed],

@@ -10,17 +10,24 @@ import anyio.lowlevel
 from pydantic import Field
 
 from domain.ledger.events import Event
-from domain.mandates.clauses import CardFooter, CardHeader, Clause
+from domain.mandates.card import CardFooter, CardHeader
+from domain.mandates.clauses import Clause
 from domain.mandates.mandate import Mandate, MandateAttributes
 from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees
 from domain.reads.limits import Limits, LimitsNow, limits_now
 from domain.reads.lock import ChainState, Lock
-from domain.reads.progress import Progress, ShownStatus, status_shown
+from domain.reads.progress import (
+    PendingClaims,
+    Progress,
+    ShownStatus,
+    pending_claims,
+    status_shown,
+)
 from domain.reads.shapes import LedgerRow
 from domain.reads.step import Step
 from domain.reads.steps import each_step, grouped, instruction, pinned
-from domain.reads.view import PARTS, MandateSummary, summary
+from domain.reads.view import OF_TERMS, PARTS, MandateSummary, summary
 from domain.refusals import invalid
 from domain.rules.case import Case
 from domain.rules.exposure import Exposure
@@ -131,6 +138,7 @@ class LimitsRead(Gives):
     status: ShownStatus
     paused: bool
     limits: LimitsNow
+    pending_claims: PendingClaims
     as_of_block: int | None
     as_of: Timestamp
 
@@ -211,6 +219,7 @@ def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
             status=status_shown(case),
             paused=case.mandate.paused,
             limits=limits_now(case),
+            pending_claims=pending_claims(case),
             as_of_block=chain.block.number if chain else None,
             as_of=chain.block.at if chain else ask.now,
         )
@@ -218,12 +227,20 @@ def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
 
 
 def _part(case: Case, name: str) -> Any:
-    """One part in its wire form; rows and steps out of what is kept."""
+    """One part in its wire form; rows, steps and what follows from the terms out of what is
+    kept.
+    """
     if name == "events":
         return KEPT.rows(case.events)
     if name == "steps":
         own = told([*pinned(case), instruction(case.mandate)], list[Step])
         return [*own[:-1], *KEPT.recorded(case), own[-1]]
+    if name in OF_TERMS:
+        return KEPT.of_terms(case, name, lambda: _written(case, name))
+    return _written(case, name)
+
+
+def _written(case: Case, name: str) -> Any:
     return told(PARTS[name](case), MandateRead.model_fields[name].annotation)
 
 

@@ -30,7 +30,7 @@ from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
 from tools.call.approving import approvals_kept, approvals_kept_if_readable, learned
-from tools.call.case import load_case, named_chain
+from tools.call.case import keeper_key, load_case, named_chain
 from tools.call.fields import OneMandate, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.keeper.attach import attach_known
@@ -42,7 +42,7 @@ MAX_FEE_BPS_ON_CHAIN: Final = 3000
 class TypedField(Gives):
     """A field of an EIP-712 type."""
 
-    name: str
+    name: str = Field(description="the service's own name for it")
     type: str
 
 
@@ -147,7 +147,7 @@ def _terms_body(
     return {
         "typed_data": data,
         "digest": digest,
-        "clauses": clauses(m, ask.switches),
+        "clauses": clauses(m, ask.switches, keeper_key=keeper_key(uow, ask, m)),
         "terms_version": version,
         "exposure": worst,
     }

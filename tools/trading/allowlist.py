@@ -82,7 +82,7 @@ class LimitChangeOut(Gives):
     changes: dict[str, FromTo]
     changed_at: Timestamp
     changed_by: str
-    why: str | None
+    why: str | None = Field(description="the operator's own words")
 
 
 class LimitLogPage(Page[LimitChangeOut]):

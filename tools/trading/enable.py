@@ -76,7 +76,7 @@ class RelayedAgent(Gives):
     """The key that was approved; None for a revocation."""
 
     address: str
-    name: str
+    name: str = Field(description="the service's own name for the key")
     valid_until: Moment
 
 

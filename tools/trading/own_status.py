@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
 
+from pydantic import Field
+
 from domain.refusals import Refused
 from domain.times import timestamp
 from domain.trading.indices import usdc_text
@@ -38,7 +40,7 @@ class VenueKeyOut(Gives):
     """An agent key, as the venue named it last."""
 
     address: str
-    name: str
+    name: str = Field(description="as the venue tells it")
     valid_until: Moment
     checked_at: MaybeMoment
 
@@ -47,7 +49,7 @@ class EnableOut(Gives):
     """What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
     name."""
 
-    agent_name: str
+    agent_name: str = Field(description="the service's own name for the key")
     max_valid_until: Moment
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
 
@@ -62,7 +64,7 @@ class StepOut(Gives):
     """One thing that is still to do."""
 
     step: Literal["link", "enable", "verify", "renew", "fund", "builder_fee"]
-    text: str
+    text: str = Field(description="the service's own words")
     route: str | None
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import anyio
+from pydantic import Field
 
 from domain.times import timestamp
 from domain.trading.own import AgentKey, Link, listed, usable
@@ -28,7 +29,7 @@ class VerifiedAgent(Gives):
     """The key as the venue names it."""
 
     address: str
-    name: str
+    name: str = Field(description="as the venue tells it")
     valid_until: Moment
 
 

@@ -541,9 +541,9 @@ class WalletClient(Transport):
             "GET", f"/wallet/mandates/{public_id}", models.MandateRead, query={"parts": parts}
         )
 
-    async def mandate_accept(self, *, public_id: str) -> models.MandateOut:
+    async def mandate_accept(self, *, public_id: str) -> models.Accepted:
         """Accept a mandate that names you, or one of the open board."""
-        return await self.ask("POST", f"/wallet/mandates/{public_id}/accept", models.MandateOut)
+        return await self.ask("POST", f"/wallet/mandates/{public_id}/accept", models.Accepted)
 
     async def mandate_approvals(
         self,

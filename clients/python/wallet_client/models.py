@@ -144,7 +144,7 @@ class AttemptedPlace(BaseModel):
     market: str | None = None
     address: str | None = None
     selector: str | None = None
-    resource: str | None = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
 
 
 class Binding(BaseModel):
@@ -258,7 +258,7 @@ class ChainTold(BaseModel):
         extra="ignore",
     )
     chain_id: int
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     usdc: Annotated[str | None, Field(description="address of USDC; null where none is set")]
     factory: Annotated[
         str | None,
@@ -329,7 +329,10 @@ class ContractTarget(BaseModel):
     selector: str | None
     self_args: list[int]
     probe: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
 
 
@@ -488,7 +491,7 @@ class Disclosure(BaseModel):
         extra="ignore",
     )
     code: Literal["net_of_fees", "past_results", "estimates", "off_switch"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
 
 
 class Done(BaseModel):
@@ -511,7 +514,7 @@ class EnableOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    agent_name: str
+    agent_name: Annotated[str, Field(description="the service's own name for the key")]
     max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
 
@@ -541,7 +544,10 @@ class EnforcedContract(BaseModel):
     selector: str | None
     self_args: list[int]
     probe: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
@@ -555,7 +561,7 @@ class EnforcedPaidRead(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
 
@@ -582,7 +588,10 @@ class EnforcedVenue(BaseModel):
     kind: Literal["venue"]
     venue: str | None
     symbols: list[str]
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
@@ -861,7 +870,7 @@ class KeeperEnableOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    agent_name: str
+    agent_name: Annotated[str, Field(description="the service's own name for the key")]
     max_valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
     agent_address: str
@@ -893,7 +902,7 @@ class LimitChangeOut(BaseModel):
     changes: dict[str, FromTo]
     changed_at: AwareDatetime
     changed_by: str
-    why: str | None
+    why: Annotated[str | None, Field(description="the operator's own words")]
 
 
 class LimitLogPage(BaseModel):
@@ -1027,7 +1036,14 @@ class McpTool(BaseModel):
     idempotentHint: bool
     openWorldHint: bool
     route: str | None
-    inputSchema: dict[str, Any]
+    arguments: Annotated[
+        list[str],
+        Field(description="their names; ? at the end of one that may be left out"),
+    ]
+    inputSchema: Annotated[
+        dict[str, Any] | None,
+        Field(description="given for the tools that `names` names"),
+    ] = None
 
 
 class McpTools(BaseModel):
@@ -1165,7 +1181,7 @@ class OrderStep(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     tool: str | None = None
     route: str | None = None
 
@@ -1203,7 +1219,7 @@ class PaidHosts(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="of the service's own markets file")]
 
 
 class PaidReadTarget(BaseModel):
@@ -1215,7 +1231,7 @@ class PaidReadTarget(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: list[str]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
 
 
 class PaidReference(BaseModel):
@@ -1226,8 +1242,8 @@ class PaidReference(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    resource: str | None
-    fee_kind: str | None
+    resource: Annotated[str | None, Field(description="as the agent told it")]
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")]
     tx_hash: str | None
 
 
@@ -1528,6 +1544,7 @@ class Refusal(BaseModel):
         "rate_limited",
         "secret_not_accepted",
         "signature_needed",
+        "storage_unavailable",
         "target_not_allowed",
         "terms_changed",
         "terms_expired",
@@ -1599,7 +1616,7 @@ class Registered(BaseModel):
         extra="ignore",
     )
     agent_id: str
-    name: str
+    name: Annotated[str, Field(description="the owner's name for the agent")]
     key: str
     key_id: str
     address: str | None
@@ -1639,7 +1656,7 @@ class RelayedAgent(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for the key")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -1676,7 +1693,7 @@ class RevertTold(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the contract's own name for the error")]
     args: Annotated[dict[str, Any], Field(description="the error's own arguments, by name")]
     code: str | None
 
@@ -1715,7 +1732,7 @@ class Rule(BaseModel):
     )
     code: str
     clause: int
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     ok: bool
 
 
@@ -1768,7 +1785,7 @@ class StagedLog(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the contract's own name for the log")]
     address: str
     mandate: str | None
     args: dict[str, Any]
@@ -1816,7 +1833,7 @@ class StepOut(BaseModel):
         extra="ignore",
     )
     step: Literal["link", "enable", "verify", "renew", "fund", "builder_fee"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     route: str | None
 
 
@@ -1854,7 +1871,7 @@ class SwitchOut(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     value: str
     source: Literal["database", "settings"]
 
@@ -1924,9 +1941,9 @@ class ToldPosition(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: str | None = None
-    market: str | None = None
-    side: str | None = None
+    id: Annotated[str | None, Field(description="as the agent told it")] = None
+    market: Annotated[str | None, Field(description="as the agent told it")] = None
+    side: Annotated[str | None, Field(description="as the agent told it")] = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
 
 
@@ -1938,7 +1955,7 @@ class ToldTarget(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    market: str | None = None
+    market: Annotated[str | None, Field(description="as the agent told it")] = None
     address: str | None = None
     selector: str | None = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
@@ -1980,7 +1997,7 @@ class TypedField(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     type: str
 
 
@@ -2054,6 +2071,35 @@ class UsedAmount(BaseModel):
         ),
     ]
     source: Literal["chain", "agent"]
+    basis: str
+
+
+class UsedByOrders(BaseModel):
+    """
+    What orders at the venue count of the UTC day: what is open and what was traded, at limit
+    prices. Live ones share the cap with the vault's use; paper ones meet the same amount alone.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    live: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    paper: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    source: Literal["service"]
     basis: str
 
 
@@ -2192,6 +2238,23 @@ class VaultTarget(BaseModel):
     kind: Literal["vault"]
 
 
+class VenueHolding(BaseModel):
+    """
+    What the mandate's own orders come to in one product; the account may hold more of it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    product: str
+    side: Literal["long", "short"]
+    size: str
+    entry_px: str
+    mark_px: Annotated[str | None, Field(description="null while the venue tells none")]
+    unrealized_usdc: Usdc | None
+    est: Literal[True]
+
+
 class VenueKeyOut(BaseModel):
     """
     An agent key, as the venue named it last.
@@ -2201,9 +2264,51 @@ class VenueKeyOut(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+
+
+class VenueProgress(BaseModel):
+    """
+    What live orders that cite the mandate came to, from the venue's own fills; in no figure of
+    the vault. `result_est` is realized - fees + what is open at the venue's mark prices, and null
+    while one of them is missing; funding is the account's and not in it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    network: str
+    result_est: Usdc | None
+    realized_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    fees_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    volume_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    orders: int
+    fills: int
+    positions: list[VenueHolding]
+    source: Literal["venue"]
 
 
 class VenueSymbols(BaseModel):
@@ -2229,8 +2334,36 @@ class VenueTarget(BaseModel):
     kind: Literal["venue"]
     venue: str | None
     symbols: list[str]
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     market: str | None
+
+
+class VenueTrade(BaseModel):
+    """
+    A fill at the venue of a live order that cites the mandate; prices, sizes and fees to the
+    venue's own decimals, the fee with the builder's part in it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    venue: str
+    network: str
+    order_id: str
+    product: str
+    side: Literal["buy", "sell"]
+    px: str
+    size: str
+    fee: str
+    builder_fee: str
+    first: Literal[True] | None = None
+    reduce_only: Literal[True] | None = None
+    tid: int | None = None
+    oid: int | None = None
+    at: AwareDatetime | None = None
 
 
 class VenueTypedData(BaseModel):
@@ -2247,6 +2380,81 @@ class VenueTypedData(BaseModel):
     message: dict[str, Any]
 
 
+class VenueWeek(BaseModel):
+    """
+    What live orders that cite the mandate filled in the week, on one network of the venue; in
+    no other figure. `net` is realized less fees, without what is open.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    network: str
+    realized: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    fees: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    net: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    volume: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    orders: int
+    fills: int
+    source: Literal["venue"]
+
+
+class VenueWindow(BaseModel):
+    """
+    What orders came to in a window: `net_usdc` is realized less fees, without what is open;
+    `orders` those whose first fill is in it; `volume_usdc` gross.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    net_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    orders: int
+    volume_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+
+
 class VerifiedAgent(BaseModel):
     """
     The key as the venue names it.
@@ -2256,7 +2464,7 @@ class VerifiedAgent(BaseModel):
         extra="ignore",
     )
     address: str
-    name: str
+    name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -2286,7 +2494,7 @@ class Warned(BaseModel):
         extra="ignore",
     )
     code: Literal["unproven"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
 
 
 class WeekBreach(BaseModel):
@@ -2316,6 +2524,19 @@ class WeekPeriod(BaseModel):
     from_: Annotated[AwareDatetime, Field(alias="from")]
     until: AwareDatetime
     zone: Literal["UTC"]
+
+
+class WhereProven(BaseModel):
+    """
+    Where to see that the chain tells of what was reported.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    text: Annotated[str, Field(description="the service's own words")]
+    tool: Literal["mandate_limits"]
+    route: Literal["GET /wallet/mandates/{public_id}/limits"]
 
 
 class WholeMark(BaseModel):
@@ -2439,7 +2660,7 @@ class AgentTold(BaseModel):
         extra="ignore",
     )
     agent_id: str
-    name: str
+    name: Annotated[str, Field(description="the owner's name for the agent")]
     address: str | None
     created_at: AwareDatetime
     accepts_mandates: bool
@@ -2605,7 +2826,7 @@ class AssumedOut(BaseModel):
         | list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
         | None
     )
-    why: str
+    why: Annotated[str, Field(description="the service's own words")]
 
 
 class BalanceActivity(BaseModel):
@@ -2698,7 +2919,7 @@ class BestWay(BaseModel):
         extra="ignore",
     )
     way: Literal["deposit"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     sync_call: Call
     decoded: ExplainedCall
     simulation: Simulated | None
@@ -2754,7 +2975,7 @@ class BookOut(BaseModel):
         extra="ignore",
     )
     book: str
-    name: str
+    name: Annotated[str, Field(description="the owner's own name for it")]
     agent_id: str | None
     network: Annotated[
         Literal["mainnet", "testnet"],
@@ -2945,7 +3166,7 @@ class CardHeader(BaseModel):
         extra="ignore",
     )
     title: str
-    purpose: str
+    purpose: Annotated[str, Field(description="the owner's own words")]
     budget_usdc: Annotated[
         str,
         Field(
@@ -2955,7 +3176,7 @@ class CardHeader(BaseModel):
         ),
     ]
     agent_id: str | None
-    agent_name: str | None
+    agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
     chain_id: int
     horizon_days: int
     ends_at: AwareDatetime | None
@@ -3176,7 +3397,10 @@ class DecodedCall(BaseModel):
     target: str
     selector: str
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     call: ExplainedCall
     pulls_usdc: Annotated[
         Usdc | None,
@@ -3258,7 +3482,10 @@ class ExecutedCall(BaseModel):
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     spent: Annotated[
         str,
         Field(
@@ -3763,7 +3990,7 @@ class MarketTold(BaseModel):
         extra="ignore",
     )
     id: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     status: Literal["live", "paper", "planned"]
     enforced_by: str
     chain_id: int | None
@@ -3792,7 +4019,7 @@ class Me(BaseModel):
         extra="ignore",
     )
     agent_id: str | None
-    name: str | None
+    name: Annotated[str | None, Field(description="the owner's name for the agent")]
     owner: OwnerTold | None
     address: str | None
     agents: list[AgentTold] | None
@@ -3863,7 +4090,7 @@ class OpenPart(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: str
+    id: Annotated[str, Field(description="as the agent told it")]
     cost_est: Annotated[
         str,
         Field(
@@ -4028,7 +4255,7 @@ class OrderOut(BaseModel):
     venue: OrderAtVenue | None
     refusal: RefusalShown | None
     est: Annotated[bool, Field(description="true for paper: nobody traded")]
-    why: Annotated[str | None, Field(description="words of whoever prepared it")]
+    why: Annotated[str | None, Field(description="own words of whoever prepared it")]
 
 
 class OutAndIn(BaseModel):
@@ -4110,6 +4337,40 @@ class PageOrderOut(BaseModel):
     )
     items: list[OrderOut]
     next_cursor: str | None
+
+
+class PaperBookResult(BaseModel):
+    """
+    One paper book, from its first fill to the newest entry at which its worth was known. Null
+    before the first fill. `twr_bps` is over what it started with: nothing is ever paid in or out.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    book: str
+    started_at: AwareDatetime | None
+    days: int
+    net_usdc: Usdc | None
+    twr_bps: int | None
+    max_drawdown_bps: int | None
+    trades: int
+    gaps: int
+    as_of: AwareDatetime | None
+
+
+class PaperResults(BaseModel):
+    """
+    Paper books that were opened for an agent. `books_opened` are all that its owner ever opened,
+    for whatever agent.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    books_opened: int
+    books: list[PaperBookResult]
+    est: Literal[True]
 
 
 class PaperUse(BaseModel):
@@ -4199,7 +4460,7 @@ class PlanStep(BaseModel):
     )
     n: int
     step: Literal["stop", "unwind", "settle", "withdraw"]
-    text: str
+    text: Annotated[str, Field(description="the service's own words")]
     call: Call | None
     decoded: ExplainedCall | None = None
     simulation: Annotated[
@@ -4296,8 +4557,9 @@ class Progress(BaseModel):
     """
     How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
 
-    `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
-    value probe of the vault does not answer.
+    `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
+    stored value was unusable, a mark is too old to act on, or a value probe of the vault does not
+    answer.
     """
 
     model_config = ConfigDict(
@@ -4359,6 +4621,7 @@ class Progress(BaseModel):
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
     day: Annotated[int | None, Field(description="days since the signature, counted from 1")]
     horizon_days: int
+    venue: VenueProgress | None = None
     data_issue: Literal[True] | None = None
 
 
@@ -4436,7 +4699,8 @@ class RelayOut(BaseModel):
 class RemainingNow(BaseModel):
     """
     The largest single action possible now, the clause that binds, and when time alone lifts it
-    (null where time lifts nothing).
+    (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+    `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
     """
 
     model_config = ConfigDict(
@@ -4451,6 +4715,7 @@ class RemainingNow(BaseModel):
         ),
     ]
     binding: Binding
+    blocked_by: str | None
     retry_at: AwareDatetime | None
 
 
@@ -4471,6 +4736,7 @@ class RemainingThen(BaseModel):
         ),
     ]
     binding: Binding
+    blocked_by: str | None
     retry_at: AwareDatetime | None
     as_of: AwareDatetime
 
@@ -4548,7 +4814,7 @@ class SelfReported(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
-    note: str
+    note: Annotated[str, Field(description="the service's own words")]
 
 
 class Point(RootModel[tuple[str, Usdc]]):
@@ -4785,7 +5051,7 @@ class TransferReport(BaseModel):
     reported_at: AwareDatetime
     confirmed_at: AwareDatetime | None
     status: str
-    override_reason: str | None
+    override_reason: Annotated[str | None, Field(description="the operator's own words")]
 
 
 class TypedData(BaseModel):
@@ -4839,7 +5105,7 @@ class UnclearOut(BaseModel):
         str,
         Field(description="the clause's own words: the writer's, nobody has checked them"),
     ]
-    why: str
+    why: Annotated[str, Field(description="the service's own words")]
     could_be: list[CouldBeOut]
 
 
@@ -4854,7 +5120,10 @@ class UnwoundCall(BaseModel):
     target: str | None
     selector: str | None
     market: str | None
-    label: str | None
+    label: Annotated[
+        str | None,
+        Field(description="the service's own label; null for a call that it does not know"),
+    ]
     spent: Annotated[
         str,
         Field(
@@ -4890,6 +5159,7 @@ class Used(BaseModel):
     period: UsedPeriod
     pending_approvals: UsedItems
     paid_reads: UsedCredits
+    orders_per_day: UsedByOrders | None = None
 
 
 class VaultTxOut(BaseModel):
@@ -4906,6 +5176,23 @@ class VaultTxOut(BaseModel):
     recorded: bool
     depth: int
     confirmations: int
+
+
+class VenueResults(BaseModel):
+    """
+    Live orders on one network of the venue, by the last 7, 30 and 90 UTC days, today included,
+    and all days. The testnet's money is none.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    network: str
+    field_7d: Annotated[VenueWindow, Field(alias="7d")]
+    field_30d: Annotated[VenueWindow, Field(alias="30d")]
+    field_90d: Annotated[VenueWindow, Field(alias="90d")]
+    since: VenueWindow
+    source: Literal["venue"]
 
 
 class WithdrawOut(BaseModel):
@@ -4936,6 +5223,19 @@ class WithdrawOut(BaseModel):
     ]
 
 
+class Accepted(BaseModel):
+    """
+    The accepted mandate; its clauses stand in the mandate read, where they were read before.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    public_id: str
+    mandate: MandateAttributes
+    exposure: Exposure
+
+
 class AgentPage(BaseModel):
     """
     A page of agents.
@@ -4963,6 +5263,7 @@ class Allowed(BaseModel):
     period: AllowedPeriod
     pending_approvals: AllowedItems
     paid_reads: AllowedCredits
+    orders_per_day: AllowedAmount | None = None
 
 
 class AllowedVsUsed(BaseModel):
@@ -4986,7 +5287,7 @@ class BookWhole(BaseModel):
         extra="ignore",
     )
     book: str
-    name: str
+    name: Annotated[str, Field(description="the owner's own name for it")]
     agent_id: str | None
     network: Annotated[
         Literal["mainnet", "testnet"],
@@ -5182,7 +5483,7 @@ class DepositRoute(BaseModel):
         extra="ignore",
     )
     id: str
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     from_: Annotated[RouteEnd, Field(alias="from")]
     to: RouteEnd
     fee_usdc: FeeRange | None
@@ -5365,15 +5666,20 @@ class HallAgentRead(BaseModel):
     operator_stake_usdc: Usdc | None
     operator_stake_reason: str
     self_reported: SelfReported
+    venue: list[VenueResults] | None = None
+    venue_self: list[VenueResults] | None = None
     mandates: list[HallMandate]
     chart: Chart
-    paper: Annotated[list[Any], Field(max_length=0, min_length=0)]
+    paper: PaperResults
     policy_changes: list[PolicyChange]
 
 
 class HallRow(BaseModel):
     """
     One agent of the Hall (spec 2.15).
+
+    `venue` and `venue_self` stand only where live orders that cite a mandate filled: of other
+    owners' mandates, and of its own owner's.
     """
 
     model_config = ConfigDict(
@@ -5399,6 +5705,8 @@ class HallRow(BaseModel):
     operator_stake_usdc: Usdc | None
     operator_stake_reason: str
     self_reported: SelfReported
+    venue: list[VenueResults] | None = None
+    venue_self: list[VenueResults] | None = None
 
 
 class HeldOut(BaseModel):
@@ -5480,6 +5788,7 @@ class LimitsRead(BaseModel):
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
     paused: bool
     limits: LimitsNow
+    pending_claims: PendingClaims
     as_of_block: int | None
     as_of: AwareDatetime
 
@@ -5526,7 +5835,7 @@ class MandateWeek(BaseModel):
     result: Result
     fees: FeesPaid
     public_id: str
-    purpose: str
+    purpose: Annotated[str, Field(description="the owner's own words")]
     status: str
 
 
@@ -5654,10 +5963,11 @@ class StepParams(BaseModel):
     marked: WholeMark | None = None
     mark: Usdc | None = None
     position: ToldPosition | None = None
-    fee_kind: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
     refusal: RefusedTry | None = None
     approval: ApprovalDecision | None = None
     claim: ClaimOutcome | None = None
+    venue: VenueTrade | None = None
     preview: Any | None = None
     reason: str | None = None
     approval_id: str | None = None
@@ -5693,10 +6003,10 @@ class ToldPayload(BaseModel):
     target: ToldTarget | None = None
     direction: Literal["in", "out"] | None = None
     why: Annotated[str | None, Field(description="the agent's own words")] = None
-    text: str | None = None
+    text: Annotated[str | None, Field(description="own words of whoever reported the row")] = None
     next_at: str | None = None
-    fee_kind: str | None = None
-    resource: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
     executed: ExecutedCall | None = None
@@ -5705,6 +6015,7 @@ class ToldPayload(BaseModel):
     marked: WholeMark | None = None
     control: AgentControl | None = None
     claim: EndedClaim | None = None
+    venue: VenueTrade | None = None
     approval: ApprovalDecision | None = None
     refusal: RefusedTry | None = None
     from_: Annotated[str | None, Field(alias="from")] = None
@@ -5829,8 +6140,8 @@ class Step(BaseModel):
     amount_usdc: Usdc | None
     tx_hash: str | None
     why: Annotated[str | None, Field(description="the agent's own words")]
-    note: str | None
-    resource: str | None
+    note: Annotated[str | None, Field(description="own words of whoever reported the row")]
+    resource: Annotated[str | None, Field(description="what was read, as the agent told it")]
     target: StepTarget
     allowed_by: list[int]
     breached: list[int]
@@ -5864,10 +6175,10 @@ class Payload(BaseModel):
     target: ToldTarget | None = None
     direction: Literal["in", "out"] | None = None
     why: Annotated[str | None, Field(description="the agent's own words")] = None
-    text: str | None = None
+    text: Annotated[str | None, Field(description="own words of whoever reported the row")] = None
     next_at: str | None = None
-    fee_kind: str | None = None
-    resource: str | None = None
+    fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
+    resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
     executed: ExecutedCall | None = None
@@ -5876,6 +6187,7 @@ class Payload(BaseModel):
     marked: WholeMark | None = None
     control: AgentControl | None = None
     claim: EndedClaim | None = None
+    venue: VenueTrade | None = None
     approval: ApprovalDecision | None = None
     refusal: RefusedTry | None = None
     from_: Annotated[str | None, Field(alias="from")] = None
@@ -5895,8 +6207,8 @@ class Statement(BaseModel):
     """
     One mandate and one ISO week (spec 2.16).
 
-    The figures are the whole week's; `breaches` and `steps` are those of a page of its ledger rows,
-    the newest first, and `next_cursor` leads to the rows before them.
+    The figures are the whole week's, `venue` only where live orders filled; `breaches` and `steps`
+    are those of a page of its ledger rows, the newest first; `next_cursor` leads to those before.
     """
 
     model_config = ConfigDict(
@@ -5909,6 +6221,7 @@ class Statement(BaseModel):
     public_id: str
     period: WeekPeriod
     allowed_vs_used: AllowedVsUsed
+    venue: list[VenueWeek] | None = None
     breaches: list[WeekBreach]
     steps: list[Step]
     disclosures: list[Disclosure]
@@ -6015,6 +6328,15 @@ class EventOut(BaseModel):
     )
     event: LedgerRow
     violation: bool
+    confirmed: Annotated[
+        bool | None,
+        Field(
+            description="whether the chain's own row of this action was in when it was reported; null where no chain tells of it (fee, resolve, note, venue and paid host)"
+        ),
+    ]
+    proof: Annotated[
+        WhereProven | None, Field(description="where to see it proven; null once it is")
+    ]
     warnings: list[Warned]
     remaining: Annotated[
         RemainingThen,

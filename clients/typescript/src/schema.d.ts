@@ -2257,7 +2257,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The database answers */
+        /** The database takes writes */
         get: operations["readyz"];
         put?: never;
         post?: never;
@@ -2339,6 +2339,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The accepted mandate; its clauses stand in the mandate read, where they were read before. */
+        Accepted: {
+            public_id: string;
+            mandate: components["schemas"]["MandateAttributes"];
+            exposure: components["schemas"]["Exposure"];
+        };
         /** @description A page of activity. */
         ActivityPage: {
             items: (components["schemas"]["EventActivity"] | components["schemas"]["BalanceActivity"])[];
@@ -2385,6 +2391,7 @@ export interface components {
         /** @description An agent with its keys; the name is its owner's. */
         AgentTold: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             address: string | null;
             /** Format: date-time */
@@ -2404,6 +2411,7 @@ export interface components {
             period: components["schemas"]["AllowedPeriod"];
             pending_approvals: components["schemas"]["AllowedItems"];
             paid_reads: components["schemas"]["AllowedCredits"];
+            orders_per_day?: components["schemas"]["AllowedAmount"] | null;
         };
         /** @description An amount that the terms or the agent's policy allow; the stricter binds. */
         AllowedAmount: {
@@ -2529,6 +2537,7 @@ export interface components {
             /** @enum {string} */
             term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
             value: string | number | components["schemas"]["FeeValue"] | (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[] | null;
+            /** @description the service's own words */
             why: string;
         };
         /** @description Where an action went that no entry allows. */
@@ -2536,6 +2545,7 @@ export interface components {
             market?: string | null;
             address?: string | null;
             selector?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
         };
         /** @description A balance change and its cause; `delta` in units of the asset. */
@@ -2569,6 +2579,7 @@ export interface components {
         BestWay: {
             /** @constant */
             way: "deposit";
+            /** @description the service's own words */
             text: string;
             sync_call: components["schemas"]["Call"];
             decoded: components["schemas"]["ExplainedCall"];
@@ -2601,6 +2612,7 @@ export interface components {
         /** @description A paper book. Every figure is an estimate: nobody traded. */
         BookOut: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2643,6 +2655,7 @@ export interface components {
         /** @description A paper book with its positions, its newest orders and its equity at its newest entries. */
         BookWhole: {
             book: string;
+            /** @description the owner's own name for it */
             name: string;
             agent_id: string | null;
             /**
@@ -2800,9 +2813,11 @@ export interface components {
         /** @description What stands above the clauses: who, how much, until when. */
         CardHeader: {
             title: string;
+            /** @description the owner's own words */
             purpose: string;
             budget_usdc: components["schemas"]["Usdc"];
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             agent_name: string | null;
             chain_id: number;
             horizon_days: number;
@@ -2827,6 +2842,7 @@ export interface components {
         /** @description One chain. */
         ChainTold: {
             chain_id: number;
+            /** @description the service's own name for it */
             name: string;
             /** @description address of USDC; null where none is set */
             usdc: string | null;
@@ -2939,6 +2955,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
         };
@@ -3016,6 +3033,7 @@ export interface components {
             target: string;
             selector: string;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             call: components["schemas"]["ExplainedCall"];
             /** @description what the call pulls from the vault, where decoding shows it */
@@ -3086,6 +3104,7 @@ export interface components {
          */
         DepositRoute: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             from: components["schemas"]["RouteEnd"];
             to: components["schemas"]["RouteEnd"];
@@ -3109,6 +3128,7 @@ export interface components {
         Disclosure: {
             /** @enum {string} */
             code: "net_of_fees" | "past_results" | "estimates" | "off_switch";
+            /** @description the service's own words */
             text: string;
         };
         /** @description It is done. */
@@ -3185,6 +3205,7 @@ export interface components {
          *     name.
          */
         EnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -3205,6 +3226,7 @@ export interface components {
             selector: string | null;
             self_args: number[];
             probe: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -3214,6 +3236,7 @@ export interface components {
         EnforcedPaidRead: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
             /** @enum {string} */
             enforced_by: "Contract" | "Service guard" | "Venue";
@@ -3231,6 +3254,7 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
             /** @enum {string} */
@@ -3250,6 +3274,10 @@ export interface components {
         EventOut: {
             event: components["schemas"]["LedgerRow"];
             violation: boolean;
+            /** @description whether the chain's own row of this action was in when it was reported; null where no chain tells of it (fee, resolve, note, venue and paid host) */
+            confirmed: boolean | null;
+            /** @description where to see it proven; null once it is */
+            proof: components["schemas"]["WhereProven"] | null;
             warnings: components["schemas"]["Warned"][];
             /** @description what limits.remaining was at as_of: a repeat of this answer repeats it too */
             remaining: components["schemas"]["RemainingThen"];
@@ -3287,6 +3315,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -3452,9 +3481,11 @@ export interface components {
             operator_stake_usdc: components["schemas"]["Usdc"] | null;
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
+            venue?: components["schemas"]["VenueResults"][] | null;
+            venue_self?: components["schemas"]["VenueResults"][] | null;
             mandates: components["schemas"]["HallMandate"][];
             chart: components["schemas"]["Chart"];
-            paper: unknown[];
+            paper: components["schemas"]["PaperResults"];
             policy_changes: components["schemas"]["PolicyChange"][];
         };
         /**
@@ -3484,7 +3515,12 @@ export interface components {
             items: components["schemas"]["HallRow"][];
             next_cursor: string | null;
         };
-        /** @description One agent of the Hall (spec 2.15). */
+        /**
+         * @description One agent of the Hall (spec 2.15).
+         *
+         *     `venue` and `venue_self` stand only where live orders that cite a mandate filled: of other
+         *     owners' mandates, and of its own owner's.
+         */
         HallRow: {
             agent_id: string;
             /** @description the owner's name for the agent */
@@ -3508,6 +3544,8 @@ export interface components {
             operator_stake_usdc: components["schemas"]["Usdc"] | null;
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
+            venue?: components["schemas"]["VenueResults"][] | null;
+            venue_self?: components["schemas"]["VenueResults"][] | null;
         };
         /** @description The item, and its action as it would be judged now. */
         HeldOut: {
@@ -3652,6 +3690,7 @@ export interface components {
         };
         /** @description The same for the keeper key, whose address the signer gives. */
         KeeperEnableOut: {
+            /** @description the service's own name for the key */
             agent_name: string;
             /** @description ISO 8601, UTC */
             max_valid_until: string;
@@ -3705,6 +3744,7 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
             changed_by: string;
+            /** @description the operator's own words */
             why: string | null;
         };
         /** @description Changes of who may trade live, and of how much; newest first. */
@@ -3751,6 +3791,7 @@ export interface components {
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled" | "ended";
             paused: boolean;
             limits: components["schemas"]["LimitsNow"];
+            pending_claims: components["schemas"]["PendingClaims"];
             as_of_block: number | null;
             /** Format: date-time */
             as_of: string;
@@ -3906,6 +3947,7 @@ export interface components {
             result: components["schemas"]["Result"];
             fees: components["schemas"]["FeesPaid"];
             public_id: string;
+            /** @description the owner's own words */
             purpose: string;
             status: string;
         };
@@ -3924,6 +3966,7 @@ export interface components {
         /** @description One market as it is shown (contract 8). */
         MarketTold: {
             id: string;
+            /** @description the service's own name for it */
             name: string;
             /** @enum {string} */
             status: "live" | "paper" | "planned";
@@ -3952,7 +3995,10 @@ export interface components {
             idempotentHint: boolean;
             openWorldHint: boolean;
             route: string | null;
-            inputSchema: Record<string, never>;
+            /** @description their names; ? at the end of one that may be left out */
+            arguments: string[];
+            /** @description given for the tools that `names` names */
+            inputSchema?: Record<string, never>;
         };
         McpTools: {
             tools: components["schemas"]["McpTool"][];
@@ -3960,6 +4006,7 @@ export interface components {
         /** @description Who calls; `agents` for an owner, `policy` for an agent. */
         Me: {
             agent_id: string | null;
+            /** @description the owner's name for the agent */
             name: string | null;
             owner: components["schemas"]["OwnerTold"] | null;
             address: string | null;
@@ -4072,6 +4119,7 @@ export interface components {
         };
         /** @description A part of a position as its agent names it, in the agent's own figures. */
         OpenPart: {
+            /** @description as the agent told it */
             id: string;
             cost_est: components["schemas"]["Usdc"];
             mark_est: components["schemas"]["Usdc"] | null;
@@ -4201,11 +4249,12 @@ export interface components {
             refusal: components["schemas"]["RefusalShown"] | null;
             /** @description true for paper: nobody traded */
             est: boolean;
-            /** @description words of whoever prepared it */
+            /** @description own words of whoever prepared it */
             why: string | null;
         };
         /** @description What can be done next with it. */
         OrderStep: {
+            /** @description the service's own words */
             text: string;
             tool?: string | null;
             route?: string | null;
@@ -4270,19 +4319,48 @@ export interface components {
         };
         /** @description Hosts of paid reads; any where none is named. */
         PaidHosts: {
+            /** @description of the service's own markets file */
             hosts: string[];
         };
         /** @description Paid reads; of any host where none is named. */
         PaidReadTarget: {
             /** @constant */
             kind: "x402";
+            /** @description as the draft's writer gave them */
             hosts: string[];
         };
         /** @description What was read, as far as the report says. */
         PaidReference: {
+            /** @description as the agent told it */
             resource: string | null;
+            /** @description as the agent told it */
             fee_kind: string | null;
             tx_hash: string | null;
+        };
+        /**
+         * @description One paper book, from its first fill to the newest entry at which its worth was known. Null
+         *     before the first fill. `twr_bps` is over what it started with: nothing is ever paid in or out.
+         */
+        PaperBookResult: {
+            book: string;
+            started_at: string | null;
+            days: number;
+            net_usdc: components["schemas"]["Usdc"] | null;
+            twr_bps: number | null;
+            max_drawdown_bps: number | null;
+            trades: number;
+            gaps: number;
+            as_of: string | null;
+        };
+        /**
+         * @description Paper books that were opened for an agent. `books_opened` are all that its owner ever opened,
+         *     for whatever agent.
+         */
+        PaperResults: {
+            books_opened: number;
+            books: components["schemas"]["PaperBookResult"][];
+            /** @constant */
+            est: true;
         };
         /** @description What paper orders took of the same limits, on counters of their own. */
         PaperUse: {
@@ -4296,9 +4374,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -4308,6 +4389,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             control?: components["schemas"]["AgentControl"] | null;
             claim?: components["schemas"]["EndedClaim"] | null;
+            venue?: components["schemas"]["VenueTrade"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             from?: string | null;
@@ -4369,6 +4451,7 @@ export interface components {
             n: number;
             /** @enum {string} */
             step: "stop" | "unwind" | "settle" | "withdraw";
+            /** @description the service's own words */
             text: string;
             call: components["schemas"]["Call"] | null;
             decoded?: components["schemas"]["ExplainedCall"] | null;
@@ -4559,8 +4642,9 @@ export interface components {
         /**
          * @description How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
          *
-         *     `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
-         *     value probe of the vault does not answer.
+         *     `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
+         *     stored value was unusable, a mark is too old to act on, or a value probe of the vault does not
+         *     answer.
          */
         Progress: {
             worth_est: components["schemas"]["Usdc"] | null;
@@ -4588,6 +4672,7 @@ export interface components {
             /** @description days since the signature, counted from 1 */
             day: number | null;
             horizon_days: number;
+            venue?: components["schemas"]["VenueProgress"] | null;
             data_issue?: true | null;
         };
         /** @description The figures that tell mandates apart. */
@@ -4656,7 +4741,7 @@ export interface components {
         };
         Refusal: {
             /** @enum {string} */
-            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "target_not_allowed" | "terms_changed" | "terms_expired" | "tx_pending" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "wallet_invalid_order" | "wallet_limit_raise" | "wallet_live_off" | "wallet_mode_changed" | "wallet_no_position" | "wallet_not_allowlisted" | "wallet_not_ready" | "wallet_outcome_unknown" | "wallet_over_cap" | "wallet_rate_limited" | "wallet_signature_invalid" | "wallet_venue_rejected" | "wallet_venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
+            error: "account_unfunded" | "agent_not_accepting" | "agent_slots_full" | "already_linked" | "approval_expired" | "below_stop_line" | "body_too_large" | "chain_unavailable" | "challenge_spent" | "conflict" | "door_off" | "draft_unclear" | "duplicate_transfer" | "forbidden" | "idempotency_in_flight" | "idempotency_key_reused" | "insufficient_idle" | "internal" | "invalid_address" | "invalid_number" | "invalid_request" | "invalid_signature" | "mandate_budget_exceeded" | "mandate_ended" | "mandate_not_accepted" | "mandate_paused" | "mandate_signed" | "mandate_stopped" | "method_not_allowed" | "not_configured" | "not_found" | "not_linked" | "not_own_account" | "not_paused" | "outcome_unknown" | "over_budget" | "over_daily_cap" | "over_per_tx_cap" | "owner_declined" | "rate_limited" | "secret_not_accepted" | "signature_needed" | "storage_unavailable" | "target_not_allowed" | "terms_changed" | "terms_expired" | "tx_pending" | "unauthenticated" | "vault_mismatch" | "venue_unavailable" | "wallet_invalid_order" | "wallet_limit_raise" | "wallet_live_off" | "wallet_mode_changed" | "wallet_no_position" | "wallet_not_allowlisted" | "wallet_not_ready" | "wallet_outcome_unknown" | "wallet_over_cap" | "wallet_rate_limited" | "wallet_signature_invalid" | "wallet_venue_rejected" | "wallet_venue_unavailable" | "withdraw_locked" | "would_revert" | "wrong_status";
             reason: string;
             retry_safe: boolean;
             /** @enum {string} */
@@ -4701,6 +4786,7 @@ export interface components {
         /** @description The agent; its key is shown once. */
         Registered: {
             agent_id: string;
+            /** @description the owner's name for the agent */
             name: string;
             key: string;
             key_id: string;
@@ -4744,23 +4830,27 @@ export interface components {
         /** @description The key that was approved; None for a revocation. */
         RelayedAgent: {
             address: string;
+            /** @description the service's own name for the key */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
         };
         /**
          * @description The largest single action possible now, the clause that binds, and when time alone lifts it
-         *     (null where time lifts nothing).
+         *     (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+         *     `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
          */
         RemainingNow: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
         };
         /** @description What remained at `as_of`. */
         RemainingThen: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
+            blocked_by: string | null;
             retry_at: string | null;
             /** Format: date-time */
             as_of: string;
@@ -4797,6 +4887,7 @@ export interface components {
          *     stands for.
          */
         RevertTold: {
+            /** @description the contract's own name for the error */
             name: string;
             /** @description the error's own arguments, by name */
             args: {
@@ -4827,6 +4918,7 @@ export interface components {
         Rule: {
             code: string;
             clause: number;
+            /** @description the service's own words */
             text: string;
             ok: boolean;
         };
@@ -4843,6 +4935,7 @@ export interface components {
             net_30d_usdc: components["schemas"]["Usdc"];
             net_since_usdc: components["schemas"]["Usdc"];
             fees_usdc: components["schemas"]["Usdc"];
+            /** @description the service's own words */
             note: string;
         };
         /** @description One line of a chart: (UTC day, USDC), oldest first, a point a day. */
@@ -4927,6 +5020,7 @@ export interface components {
          *     `args` are the log's arguments by their Solidity names, amounts in base units.
          */
         StagedLog: {
+            /** @description the contract's own name for the log */
             name: string;
             address: string;
             mandate: string | null;
@@ -4942,8 +5036,8 @@ export interface components {
         /**
          * @description One mandate and one ISO week (spec 2.16).
          *
-         *     The figures are the whole week's; `breaches` and `steps` are those of a page of its ledger rows,
-         *     the newest first, and `next_cursor` leads to the rows before them.
+         *     The figures are the whole week's, `venue` only where live orders filled; `breaches` and `steps`
+         *     are those of a page of its ledger rows, the newest first; `next_cursor` leads to those before.
          */
         Statement: {
             worth: components["schemas"]["WorthChange"];
@@ -4953,6 +5047,7 @@ export interface components {
             public_id: string;
             period: components["schemas"]["WeekPeriod"];
             allowed_vs_used: components["schemas"]["AllowedVsUsed"];
+            venue?: components["schemas"]["VenueWeek"][] | null;
             breaches: components["schemas"]["WeekBreach"][];
             steps: components["schemas"]["Step"][];
             disclosures: components["schemas"]["Disclosure"][];
@@ -5000,7 +5095,9 @@ export interface components {
             tx_hash: string | null;
             /** @description the agent's own words */
             why: string | null;
+            /** @description own words of whoever reported the row */
             note: string | null;
+            /** @description what was read, as the agent told it */
             resource: string | null;
             target: components["schemas"]["StepTarget"];
             allowed_by: number[];
@@ -5013,6 +5110,7 @@ export interface components {
         StepOut: {
             /** @enum {string} */
             step: "link" | "enable" | "verify" | "renew" | "fund" | "builder_fee";
+            /** @description the service's own words */
             text: string;
             route: string | null;
         };
@@ -5029,10 +5127,12 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             mark?: components["schemas"]["Usdc"] | null;
             position?: components["schemas"]["ToldPosition"] | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
             claim?: components["schemas"]["ClaimOutcome"] | null;
+            venue?: components["schemas"]["VenueTrade"] | null;
             preview?: unknown;
             reason?: string | null;
             approval_id?: string | null;
@@ -5071,6 +5171,7 @@ export interface components {
         };
         /** @description A switch; `source` says whether it was set, or is the setting's default. */
         SwitchOut: {
+            /** @description the service's own name for it */
             name: string;
             value: string;
             /** @enum {string} */
@@ -5143,9 +5244,12 @@ export interface components {
             direction?: ("in" | "out") | null;
             /** @description the agent's own words */
             why?: string | null;
+            /** @description own words of whoever reported the row */
             text?: string | null;
             next_at?: string | null;
+            /** @description as the agent told it */
             fee_kind?: string | null;
+            /** @description as the agent told it */
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
@@ -5155,6 +5259,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             control?: components["schemas"]["AgentControl"] | null;
             claim?: components["schemas"]["EndedClaim"] | null;
+            venue?: components["schemas"]["VenueTrade"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             from?: string | null;
@@ -5170,14 +5275,18 @@ export interface components {
         };
         /** @description The agent's name for a part of a position. */
         ToldPosition: {
+            /** @description as the agent told it */
             id?: string | null;
+            /** @description as the agent told it */
             market?: string | null;
+            /** @description as the agent told it */
             side?: string | null;
             /** @description the agent's own words */
             label?: string | null;
         };
         /** @description Where the agent says that an action went. */
         ToldTarget: {
+            /** @description as the agent told it */
             market?: string | null;
             address?: string | null;
             selector?: string | null;
@@ -5203,6 +5312,7 @@ export interface components {
             reported_at: string;
             confirmed_at: string | null;
             status: string;
+            /** @description the operator's own words */
             override_reason: string | null;
         };
         /** @description EIP-712 typed data, as a wallet takes it. */
@@ -5244,6 +5354,7 @@ export interface components {
         };
         /** @description A field of an EIP-712 type. */
         TypedField: {
+            /** @description the service's own name for it */
             name: string;
             type: string;
         };
@@ -5258,6 +5369,7 @@ export interface components {
         UnclearOut: {
             /** @description the clause's own words: the writer's, nobody has checked them */
             text: string;
+            /** @description the service's own words */
             why: string;
             could_be: components["schemas"]["CouldBeOut"][];
         };
@@ -5279,6 +5391,7 @@ export interface components {
             target: string | null;
             selector: string | null;
             market: string | null;
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             spent: components["schemas"]["Usdc"];
             received: components["schemas"]["Usdc"];
@@ -5299,12 +5412,24 @@ export interface components {
             period: components["schemas"]["UsedPeriod"];
             pending_approvals: components["schemas"]["UsedItems"];
             paid_reads: components["schemas"]["UsedCredits"];
+            orders_per_day?: components["schemas"]["UsedByOrders"] | null;
         };
         /** @description An amount that is used. */
         UsedAmount: {
             value: components["schemas"]["Usdc"];
             /** @enum {string} */
             source: "chain" | "agent";
+            basis: string;
+        };
+        /**
+         * @description What orders at the venue count of the UTC day: what is open and what was traded, at limit
+         *     prices. Live ones share the cap with the vault's use; paper ones meet the same amount alone.
+         */
+        UsedByOrders: {
+            live: components["schemas"]["Usdc"];
+            paper: components["schemas"]["Usdc"];
+            /** @constant */
+            source: "service";
             basis: string;
         };
         /** @description Credits of paid reads on this UTC day. */
@@ -5384,14 +5509,58 @@ export interface components {
             depth: number;
             confirmations: number;
         };
+        /** @description What the mandate's own orders come to in one product; the account may hold more of it. */
+        VenueHolding: {
+            product: string;
+            /** @enum {string} */
+            side: "long" | "short";
+            size: string;
+            entry_px: string;
+            /** @description null while the venue tells none */
+            mark_px: string | null;
+            unrealized_usdc: components["schemas"]["Usdc"] | null;
+            /** @constant */
+            est: true;
+        };
         /** @description An agent key, as the venue named it last. */
         VenueKeyOut: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
             /** @description ISO 8601, UTC; null where it never was */
             checked_at: string | null;
+        };
+        /**
+         * @description What live orders that cite the mandate came to, from the venue's own fills; in no figure of
+         *     the vault. `result_est` is realized - fees + what is open at the venue's mark prices, and null
+         *     while one of them is missing; funding is the account's and not in it.
+         */
+        VenueProgress: {
+            network: string;
+            result_est: components["schemas"]["Usdc"] | null;
+            realized_usdc: components["schemas"]["Usdc"];
+            fees_usdc: components["schemas"]["Usdc"];
+            volume_usdc: components["schemas"]["Usdc"];
+            orders: number;
+            fills: number;
+            positions: components["schemas"]["VenueHolding"][];
+            /** @constant */
+            source: "venue";
+        };
+        /**
+         * @description Live orders on one network of the venue, by the last 7, 30 and 90 UTC days, today included,
+         *     and all days. The testnet's money is none.
+         */
+        VenueResults: {
+            network: string;
+            "7d": components["schemas"]["VenueWindow"];
+            "30d": components["schemas"]["VenueWindow"];
+            "90d": components["schemas"]["VenueWindow"];
+            since: components["schemas"]["VenueWindow"];
+            /** @constant */
+            source: "venue";
         };
         /** @description A venue and what may be traded there. */
         VenueSymbols: {
@@ -5404,8 +5573,30 @@ export interface components {
             kind: "venue";
             venue: string | null;
             symbols: string[];
+            /** @description the service's own label; null for a call that it does not know */
             label: string | null;
             market: string | null;
+        };
+        /**
+         * @description A fill at the venue of a live order that cites the mandate; prices, sizes and fees to the
+         *     venue's own decimals, the fee with the builder's part in it.
+         */
+        VenueTrade: {
+            venue: string;
+            network: string;
+            order_id: string;
+            product: string;
+            /** @enum {string} */
+            side: "buy" | "sell";
+            px: string;
+            size: string;
+            fee: string;
+            builder_fee: string;
+            first?: true | null;
+            reduce_only?: true | null;
+            tid?: number | null;
+            oid?: number | null;
+            at?: string | null;
         };
         /** @description EIP-712 typed data, as a wallet takes it. */
         VenueTypedData: {
@@ -5422,9 +5613,34 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /**
+         * @description What live orders that cite the mandate filled in the week, on one network of the venue; in
+         *     no other figure. `net` is realized less fees, without what is open.
+         */
+        VenueWeek: {
+            network: string;
+            realized: components["schemas"]["Usdc"];
+            fees: components["schemas"]["Usdc"];
+            net: components["schemas"]["Usdc"];
+            volume: components["schemas"]["Usdc"];
+            orders: number;
+            fills: number;
+            /** @constant */
+            source: "venue";
+        };
+        /**
+         * @description What orders came to in a window: `net_usdc` is realized less fees, without what is open;
+         *     `orders` those whose first fill is in it; `volume_usdc` gross.
+         */
+        VenueWindow: {
+            net_usdc: components["schemas"]["Usdc"];
+            orders: number;
+            volume_usdc: components["schemas"]["Usdc"];
+        };
         /** @description The key as the venue names it. */
         VerifiedAgent: {
             address: string;
+            /** @description as the venue tells it */
             name: string;
             /** @description ISO 8601, UTC */
             valid_until: string;
@@ -5445,6 +5661,7 @@ export interface components {
         Warned: {
             /** @constant */
             code: "unproven";
+            /** @description the service's own words */
             text: string;
         };
         /** @description A broken rule, or an attempt that was refused; `reason` stands at attempts only. */
@@ -5465,6 +5682,15 @@ export interface components {
             until: string;
             /** @constant */
             zone: "UTC";
+        };
+        /** @description Where to see that the chain tells of what was reported. */
+        WhereProven: {
+            /** @description the service's own words */
+            text: string;
+            /** @constant */
+            tool: "mandate_limits";
+            /** @constant */
+            route: "GET /wallet/mandates/{public_id}/limits";
         };
         /** @description The vault's cash and the sum of its probes at one block. */
         WholeMark: {
@@ -5542,12 +5768,12 @@ export interface operations {
                      */
                     product: string;
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen: "paper" | "live";
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
                      * @description above 0, at most 1; the whole by default
@@ -5559,7 +5785,7 @@ export interface operations {
                      * @example 0.001
                      */
                     size?: string;
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
                     /** @description shown once when it was prepared or opened */
                     confirm_id?: string;
@@ -5680,7 +5906,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5820,6 +6046,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     trade_me: {
@@ -5902,6 +6149,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     trade_order: {
@@ -5953,23 +6211,23 @@ export interface operations {
                      * @enum {string}
                      */
                     tif?: "ioc" | "gtc" | "alo";
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
-                    /** @description true: it may only shrink a position */
+                    /** @description only shrink a position */
                     reduce_only?: boolean;
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen: "paper" | "live";
                     /** @description the mandate that it is for */
                     mandate_id?: string;
-                    /** @description an intent that the owner wrote down */
+                    /** @description an intent of the owner */
                     intent_id?: string;
-                    /** @description your reason, in at most 500 characters */
+                    /** @description your reason */
                     why?: string;
                     /** @description shown once when it was prepared or opened */
                     confirm_id?: string;
@@ -6100,7 +6358,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6203,6 +6461,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     trade_products: {
@@ -6269,6 +6538,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6346,6 +6626,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6449,6 +6740,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     admin_counts: {
@@ -6521,6 +6833,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     admin_keys: {
@@ -6587,6 +6910,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6674,6 +7008,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -6777,6 +7132,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     admin_limit_log: {
@@ -6854,6 +7230,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     admin_switches: {
@@ -6920,6 +7307,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7028,6 +7426,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_status: {
@@ -7123,6 +7542,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_agents: {
@@ -7194,6 +7624,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7297,6 +7738,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agents_me: {
@@ -7369,6 +7831,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_activity: {
@@ -7381,7 +7854,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7453,6 +7926,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7590,6 +8074,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_balances: {
@@ -7597,7 +8102,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7675,6 +8180,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_deposit_address: {
@@ -7682,7 +8198,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7797,11 +8313,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7913,6 +8439,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_agent_key_revoke: {
@@ -8010,6 +8557,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_offers: {
@@ -8022,7 +8590,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8100,6 +8668,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     agent_policy: {
@@ -8107,7 +8686,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id (agents_me shows yours) */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8179,6 +8758,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8309,6 +8899,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_approvals: {
@@ -8382,6 +8993,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8482,6 +9104,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     auth_session_read: {
@@ -8548,6 +9191,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8652,11 +9306,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8745,6 +9409,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     builder_fee_count: {
@@ -8817,6 +9502,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     builder_fee_config: {
@@ -8883,6 +9579,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9016,6 +9723,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
             /** @description Refused: outcome_unknown */
             504: {
                 headers: {
@@ -9098,6 +9816,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     chains_list: {
@@ -9160,6 +9889,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     deposit_assets: {
@@ -9216,6 +9956,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9286,6 +10037,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9363,6 +10125,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     hall_proof: {
@@ -9419,6 +10192,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9494,6 +10278,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9587,7 +10382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9683,7 +10478,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9769,7 +10564,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9869,7 +10664,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9965,7 +10760,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10053,7 +10848,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10141,7 +10936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10224,7 +11019,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10310,6 +11105,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10485,6 +11291,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_draft: {
@@ -10584,6 +11411,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -10756,6 +11604,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_get: {
@@ -10838,6 +11707,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11016,6 +11896,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_accept: {
@@ -11037,7 +11938,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MandateOut"];
+                    "application/json": components["schemas"]["Accepted"];
                 };
             };
             /** @description Refused: invalid_request, secret_not_accepted */
@@ -11113,6 +12014,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -11215,6 +12137,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_approval: {
@@ -11306,6 +12239,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11432,11 +12376,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11558,6 +12512,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_mandate_cancel: {
@@ -11663,6 +12638,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_close_all_plan: {
@@ -11752,6 +12748,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11853,6 +12860,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_events: {
@@ -11937,6 +12955,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12096,6 +13125,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_execute_call: {
@@ -12214,11 +13264,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12330,6 +13390,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_fund: {
@@ -12428,6 +13499,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_limits: {
@@ -12507,6 +13589,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12608,6 +13701,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_reconcile: {
@@ -12692,6 +13796,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -12838,6 +13963,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_resume_call: {
@@ -12933,6 +14079,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_series: {
@@ -13012,6 +14169,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13125,7 +14293,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13261,11 +14429,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13364,6 +14542,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     mandate_steps: {
@@ -13448,6 +14637,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13559,6 +14759,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_stop_call: {
@@ -13648,6 +14869,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13752,6 +14984,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_terms: {
@@ -13847,11 +15090,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13952,6 +15205,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14073,11 +15337,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14201,11 +15475,21 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14307,6 +15591,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     markets_list: {
@@ -14363,6 +15658,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14448,6 +15754,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     order_prepare: {
@@ -14499,11 +15816,11 @@ export interface operations {
                      * @enum {string}
                      */
                     tif?: "ioc" | "gtc" | "alo";
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
-                    /** @description true: it may only shrink a position */
+                    /** @description only shrink a position */
                     reduce_only?: boolean;
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
                      * @description client: the owner's order key signs
@@ -14511,16 +15828,16 @@ export interface operations {
                      */
                     sign_mode?: "none" | "client";
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen?: "paper" | "live";
                     /** @description the mandate that it is for */
                     mandate_id?: string;
-                    /** @description an intent that the owner wrote down */
+                    /** @description an intent of the owner */
                     intent_id?: string;
-                    /** @description your reason, in at most 500 characters */
+                    /** @description your reason */
                     why?: string;
                 };
             };
@@ -14627,7 +15944,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14638,7 +15955,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: wallet_outcome_unknown */
+            /** @description Refused: outcome_unknown, wallet_outcome_unknown */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14734,6 +16051,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14837,6 +16165,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -14983,7 +16332,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15090,6 +16439,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15236,7 +16596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15346,6 +16706,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15478,7 +16849,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15616,7 +16987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable, wallet_venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable, wallet_venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15627,7 +16998,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: wallet_outcome_unknown */
+            /** @description Refused: outcome_unknown, wallet_outcome_unknown */
             504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15781,7 +17152,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15896,7 +17267,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -16034,6 +17405,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_link: {
@@ -16150,7 +17542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: venue_unavailable */
+            /** @description Refused: storage_unavailable, venue_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -16285,6 +17677,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_paper_books: {
@@ -16361,6 +17774,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16491,6 +17915,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_paper_book: {
@@ -16579,6 +18024,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_status: {
@@ -16651,6 +18107,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     own_terms: {
@@ -16707,6 +18174,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16820,7 +18298,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: chain_unavailable */
+            /** @description Refused: chain_unavailable, storage_unavailable */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -16955,6 +18433,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_webhooks: {
@@ -17021,6 +18520,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -17131,6 +18641,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_webhook_remove: {
@@ -17225,6 +18756,27 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
         };
     };
     owner_webhook_deliveries: {
@@ -17308,6 +18860,17 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -17410,6 +18973,27 @@ export interface operations {
             };
             /** @description Refused: internal */
             500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -17538,7 +19122,10 @@ export interface operations {
     };
     mcp_tools: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description comma list of tools; default: all */
+                names?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -17553,6 +19140,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["McpTools"];
+                };
+            };
+            /** @description Refused: invalid_request */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
                 };
             };
             /** @description Refused: door_off */

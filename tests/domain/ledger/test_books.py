@@ -401,10 +401,10 @@ def test_a_row_is_folded_in_microseconds() -> None:
 
 
 def _timed(call: Any) -> float:
-    since = time.perf_counter()
+    since = time.thread_time()
     for _ in range(100):
         call()
-    return (time.perf_counter() - since) / 100
+    return (time.thread_time() - since) / 100
 
 
 # -- rows that make no sense

@@ -117,7 +117,7 @@ class OrderOut(Gives):
     venue: OrderAtVenue | None
     refusal: RefusalShown | None
     est: bool = Field(description="true for paper: nobody traded")
-    why: str | None = Field(description="words of whoever prepared it")
+    why: str | None = Field(description="own words of whoever prepared it")
 
 
 class TypedDataOut(Gives):
@@ -174,7 +174,7 @@ class OrderChecks(Gives):
 class OrderStep(Gives):
     """What can be done next with it."""
 
-    text: str
+    text: str = Field(description="the service's own words")
     tool: str | None = None
     route: str | None = None
 

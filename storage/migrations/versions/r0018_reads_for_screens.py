@@ -7,7 +7,7 @@ of the Hall stay, and count as stale, so that no list is empty until the house w
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0020"
+revision = "0018"
 down_revision = "0017"
 
 

@@ -1,0 +1,102 @@
+"""What a page's handler is given, and the answers that it can give."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from aiohttp import web
+from multidict import MultiDict
+
+from app import gate, headers
+from app.ask import Asking
+from app.assets import BUILD
+from app.templates import render
+from app.words.chains import chain_name
+from tools.call.operation import Caller, Deps
+
+THEMES: Final = ("light", "dark")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    """What stands around every page: who is here, and on which network."""
+
+    path: str
+    owner: str
+    csrf: str
+    chain_id: int
+    chain_name: str
+    theme: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One request for a page, as its handler sees it."""
+
+    request: web.Request
+    deps: Deps
+    caller: Caller
+    token: str
+    ask: Asking
+    now: datetime
+    form: MultiDict[str]
+
+    def named(self, name: str) -> str:
+        """A part of the path."""
+        return self.request.match_info[name]
+
+    def query(self, name: str) -> str | None:
+        """A value of the query; None for one that is absent or empty."""
+        return self.request.query.get(name) or None
+
+    def field(self, name: str) -> str | None:
+        """A field of the form; None for one that is absent or empty."""
+        return self.form.get(name, "").strip() or None
+
+    def chain_names(self) -> Mapping[int, str]:
+        """What the networks of this service are called."""
+        chains = self.deps.chains
+        return {chain_id: chains.get(chain_id).name for chain_id in chains.ids()}
+
+    def shell(self, chain_id: int | None = None) -> Shell:
+        """What stands around the page; on the service's own network where none is named."""
+        theme = self.request.cookies.get("theme", "")
+        chain_id = chain_id or self.deps.config.default_chain_id
+        return Shell(
+            path=self.request.path,
+            owner=self.caller.address or "",
+            csrf=gate.form_token(self.token) if self.token else "",
+            chain_id=chain_id,
+            chain_name=chain_name(self.chain_names(), chain_id),
+            theme=theme if theme in THEMES else "",
+        )
+
+    def show(
+        self, template: str, view: Any, *, status: int = 200, chain_id: int | None = None
+    ) -> web.Response:
+        """The page; 304 where it shows nothing that the reader does not have.
+
+        A page is made of its view and its shell alone, so that their text is its version: what has
+        not changed is not rendered again.
+        """
+        shell = self.shell(chain_id)
+        version = hashlib.sha256(f"{BUILD} {template} {shell!r} {view!r}".encode()).hexdigest()
+        tag = f'"{version[:20]}"'
+        answered = {**headers.PAGE, "ETag": tag}
+        if status == 200 and self.request.headers.get("If-None-Match") == tag:
+            return web.Response(status=304, headers=answered)
+        body = render(template, page=shell, view=view)
+        return web.Response(text=body, content_type="text/html", status=status, headers=answered)
+
+    def go(self, path: str) -> web.Response:
+        """On to another page: what a form answers, so that a reload repeats nothing."""
+        return web.Response(status=303, headers={**headers.PAGE, "Location": path})
+
+
+def text(body: str, content_type: str) -> web.Response:
+    """Something that is no page, under a page's headers."""
+    return web.Response(text=body, content_type=content_type, headers=headers.PAGE)

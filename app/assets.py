@@ -1,0 +1,65 @@
+"""The static files: read once, under one id for all, so that modules import one another by
+relative path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from aiohttp import web
+
+from app import headers
+
+NOT_KEPT: Final = {**headers.STATIC, "Cache-Control": "no-store"}
+TYPES: Final[Mapping[str, str]] = {
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+}
+
+
+def _under(folder: Traversable, before: str = "") -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
+        name = before + entry.name
+        if entry.is_dir():
+            found |= _under(entry, name + "/")
+        elif name.rpartition(".")[2] in TYPES:
+            found[name] = entry.read_bytes()
+    return found
+
+
+FILES: Final[Mapping[str, bytes]] = _under(files("app") / "static")
+
+
+def _build() -> str:
+    whole = hashlib.sha256()
+    for name, body in FILES.items():
+        whole.update(f"{name} {len(body)}\n".encode() + body)
+    return whole.hexdigest()[:12]
+
+
+BUILD: Final = _build()
+
+
+def url(name: str) -> str:
+    """The address of a static file. Errors: KeyError for one that there is not."""
+    FILES[name]
+    return f"/app/static/{BUILD}/{name}"
+
+
+async def serve(request: web.Request) -> web.Response:
+    """Answer a static file of this build; one of another build is not here."""
+    name = request.match_info["name"]
+    if request.match_info["build"] != BUILD or name not in FILES:
+        return web.Response(status=404, text="Not here.", headers=NOT_KEPT)
+    return web.Response(
+        body=FILES[name],
+        content_type=TYPES[name.rpartition(".")[2]],
+        charset="utf-8",
+        headers=headers.STATIC,
+    )

@@ -1,0 +1,28 @@
+"""What a page declares: where it stands, and who may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from aiohttp import web
+
+from app.answer import Visit
+
+Handler = Callable[[Visit], Awaitable[web.Response]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A route of the screens.
+
+    `owner`: without a session it leads to sign-in and back. `token`: a form that is sent within a
+    session has to be made for it.
+    """
+
+    method: Literal["GET", "POST"]
+    path: str
+    show: Handler
+    owner: bool = True
+    token: bool = True

@@ -1,0 +1,1 @@
+"""Which operations each page asks, and where a form leads; a module a family of pages."""

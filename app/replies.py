@@ -1,0 +1,11 @@
+"""What the screens are told."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from domain.wire import JsonObject
+
+Json: TypeAlias = JsonObject
+"""What an operation answered, or a part of it: its shape stands in docs/openapi.json. The view that
+is made from it alone looks inside."""

@@ -1,0 +1,140 @@
+"""The screens' routes: each page behind the same gate, each refusal a page of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from aiohttp import web
+from multidict import MultiDict
+
+from app import assets, gate
+from app.answer import Visit
+from app.ask import Asking, NotDone
+from app.page import Page
+from app.pages import agents, doors, mandates, public, sending, signing, starting, statements
+from app.views import arriving, sign_in
+from app.views import refused as refused_view
+from domain.refusals import Refused, refusal
+from tools.call.case import each_vault_once
+from tools.call.operation import NOBODY, Deps, Operation
+from tools.call.run import refusal_of, refused_reply
+
+log = logging.getLogger("wallet.screens")
+
+_Answering = Callable[[web.Request], Awaitable[web.Response]]
+PAGES: Final[tuple[Page, ...]] = (
+    *doors.PAGES,
+    *mandates.PAGES,
+    *starting.PAGES,
+    *signing.PAGES,
+    *sending.PAGES,
+    *statements.PAGES,
+    *agents.PAGES,
+    *public.PAGES,
+)
+
+
+def routes(deps: Deps, operations: Sequence[Operation]) -> list[web.RouteDef]:
+    """The routes of the screens. Each has a name, as they count their own calls."""
+    by_name = {op.name: op for op in operations}
+    found = [
+        web.get("/app/static/{build}/{name:.+}", assets.serve, name="screen.static"),
+        *(
+            web.route(
+                page.method,
+                page.path,
+                _handler(deps, by_name, page),
+                name=f"screen.{page.method}.n{n}",
+            )
+            for n, page in enumerate(PAGES)
+        ),
+    ]
+    # The trade door stands under the same prefix, and answers for itself.
+    lost = Page(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
+    return [*found, web.get(lost.path, _handler(deps, by_name, lost), name="screen.lost")]
+
+
+async def _lost(visit: Visit) -> web.Response:
+    raise Refused(refusal("not_found", what="page"))
+
+
+def _handler(deps: Deps, operations: Mapping[str, Operation], page: Page) -> _Answering:
+    async def handle(request: web.Request) -> web.Response:
+        address = gate.where_from(deps, request)
+        visit = Visit(
+            request=request,
+            deps=deps,
+            caller=NOBODY,
+            token="",
+            ask=Asking(deps=deps, operations=operations, caller=NOBODY, address=address),
+            now=deps.clock.now(),
+            form=MultiDict(),
+        )
+        try:
+            visit = await _recognised(visit)
+            return await _answered(page, visit)
+        except NotDone as told:
+            return _refused(visit, told.status, told.block)
+        except web.HTTPException:
+            raise
+        except Exception as error:
+            refused = refusal_of(error)
+            if refused is None:
+                log.exception("screen %s failed", page.path)
+                refused = Refused(refusal("internal"))
+            reply = refused_reply(refused, visit.now, visit.caller.role)
+            return _refused(visit, reply.status, reply.body, reply.headers)
+
+    return handle
+
+
+async def _recognised(visit: Visit) -> Visit:
+    """The visit with who is behind its cookie."""
+    caller, token = await gate.who(visit.deps, visit.request, visit.ask.address)
+    return replace(visit, caller=caller, token=token, ask=replace(visit.ask, caller=caller))
+
+
+async def _answered(page: Page, visit: Visit) -> web.Response:
+    request, nobody = visit.request, visit.caller is NOBODY
+    if page.method == "POST":
+        gate.check_site(request, visit.deps.config.base_url)
+        visit = replace(visit, form=await gate.form_of(request))
+        if page.token and not nobody:
+            gate.check_token(visit.form, visit.token)
+    elif nobody and gate.arrives_from_elsewhere(request):
+        return visit.show("arriving.html", arriving.Arriving())
+    if page.owner and nobody:
+        return _to_sign_in(page, visit)
+    if page.method == "POST":
+        return await page.show(visit)
+    with each_vault_once():
+        return await page.show(visit)
+
+
+def _to_sign_in(page: Page, visit: Visit) -> web.Response:
+    """To sign-in and back. What a form held is not kept: it was sent in nobody's name."""
+    over = gate.cookie_name(visit.deps.config.base_url) in visit.request.cookies
+    if page.method == "GET":
+        asked = quote(visit.request.path_qs, safe="/")
+        ended = "&ended=1" if over else ""
+        return visit.go(f"/app/sign-in?next={asked}{ended}")
+    back = gate.next_of(urlsplit(visit.request.headers.get("Referer", "")).path)
+    shown = sign_in.view(back, ended=True, base_url=visit.deps.config.base_url)
+    return visit.show("sign_in.html", shown, status=401)
+
+
+def _refused(
+    visit: Visit,
+    status: int,
+    block: Mapping[str, object],
+    extra: Mapping[str, str] | None = None,
+) -> web.Response:
+    shown = refused_view.view(block, visit.request.match_info.get("id"))
+    response = visit.show("refused.html", shown, status=status)
+    if extra and "Retry-After" in extra:
+        response.headers["Retry-After"] = extra["Retry-After"]
+    return response

@@ -1,0 +1,101 @@
+"""The owner's mandates: what waits for the owner first, then a card each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.replies import Json
+from app.words import times
+from app.words.status import Pill, pill
+from app.words.text import _
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Something that only the owner can do."""
+
+    agent: str | None
+    asks: str | None
+    text: str
+    href: str
+    ends: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A mandate in the list."""
+
+    href: str
+    pill: Pill
+    amount: str
+    estimated: bool
+    floor: str
+    agent: str | None
+    purpose: str
+    pending: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mandates:
+    """A page of the list; `older` is the cursor of the next."""
+
+    waiting: tuple[Waiting, ...]
+    cards: tuple[Card, ...]
+    older: str | None
+
+
+def card(row: Json) -> Card:
+    """A row of the list."""
+    mandate, progress = row["mandate"], row["progress"]
+    worth = progress["worth_est"]
+    return Card(
+        href=f"/app/mandates/{row['public_id']}",
+        pill=pill(mandate, progress),
+        amount=mandate["budget_usdc"] if worth is None else worth,
+        estimated=worth is not None,
+        floor=progress["floor"],
+        agent=mandate["agent_name"],
+        purpose=mandate["purpose"],
+        pending=row["pending_approvals"],
+    )
+
+
+def _to_do(row: Json) -> Waiting | None:
+    """What a mandate waits for, apart from approvals."""
+    mandate, status = row["mandate"], row["progress"]["status"]
+    href, text = f"/app/mandates/{row['public_id']}", None
+    if status == "draft":
+        proposed = mandate["proposed_by_agent_id"] is not None
+        text = _("Your agent proposes terms") if proposed else _("A draft waits for your signature")
+        href += "/review"
+    elif status == "signed":
+        bare = mandate["vault_address"] is None
+        text = _("Signed: create its vault") if bare else _("The vault stands: put the money in")
+        href += "/create" if bare else "/fund"
+    elif status == "ended":
+        text = _("Ended: close what is open and take your money back")
+    if text is None:
+        return None
+    return Waiting(agent=mandate["agent_name"], asks=None, text=text, href=href, ends="")
+
+
+def view(listed: Json, approvals: Json, now: datetime) -> Mandates:
+    """`listed`: a reply of mandate_list; `approvals`: the pending ones of owner_approvals."""
+    asked = tuple(
+        Waiting(
+            agent=item["agent_name"],
+            asks=item["approve_amount_usdc"],
+            text="",
+            href=f"/app/mandates/{item['public_id']}/approvals/{item['approval_id']}",
+            ends=times.distance(item["expires_at"], now),
+        )
+        for item in approvals["items"]
+    )
+    rows = listed["items"]
+    to_do = tuple(found for row in rows if (found := _to_do(row)) is not None)
+    return Mandates(
+        waiting=(*asked, *to_do),
+        cards=tuple(card(row) for row in rows),
+        older=listed["next_cursor"],
+    )

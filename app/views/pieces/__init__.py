@@ -1,0 +1,1 @@
+"""What several pages show, each with the macro that draws it."""

@@ -1,0 +1,79 @@
+"""The ten clauses, each with who holds the agent to it; drawn by `macros/clause.html`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.replies import Json
+from app.words.text import _
+
+INACTIVE: Final[Mapping[str, str]] = {
+    "at_stop": _(
+        "Stored with your signature but not active: the keeper runs in dry-run mode here, so "
+        "nothing is closed by itself."
+    ),
+    "asking": _(
+        "Stored with your signature but not active: the approval gate is switched off here, so "
+        "nothing is held for you."
+    ),
+}
+ELSE: Final = _("Stored with your signature but not active on this service.")
+KINDS: Final[Mapping[str, str]] = {
+    "vault": _("The vault itself"),
+    "x402": _("Paid reads (x402)"),
+    "contract": _("A call that this service does not know"),
+    "venue": _("A trading venue"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallView:
+    """One thing that the agent may deal with; `theirs` is what a person wrote, never ours."""
+
+    name: str
+    theirs: str
+    address: str | None
+    selector: str | None
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClauseView:
+    """A sentence of the terms; `by` is the wire's `enforced_by`, `inactive` why nobody holds it."""
+
+    n: int
+    key: str
+    text: str
+    by: str
+    inactive: str
+    calls: tuple[CallView, ...]
+
+
+def _call(item: Json) -> CallView:
+    kind = item["kind"]
+    theirs = ", ".join(item.get("hosts") or item.get("symbols") or ())
+    name = item.get("label") or (item.get("venue") if kind == "venue" else None)
+    return CallView(
+        name=name or KINDS[kind],
+        theirs=theirs,
+        address=item.get("address"),
+        selector=item.get("selector"),
+        by=item["enforced_by"],
+    )
+
+
+def view(clauses: Iterable[Json]) -> tuple[ClauseView, ...]:
+    """The clauses of a reply."""
+    return tuple(
+        ClauseView(
+            n=c["n"],
+            key=c["key"],
+            text=c["text_en"],
+            by=c["enforced_by"],
+            inactive=INACTIVE.get(c["key"], ELSE) if c["status"] == "stored_pending" else "",
+            calls=tuple(_call(i) for i in c["params"].get("items", ())),
+        )
+        for c in clauses
+    )

@@ -1,0 +1,75 @@
+"""A refusal beside what it refused; drawn by `macros/refusal.html`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from app.replies import Json
+from app.words.refusals import ELSE, TITLES, WHO, sentences
+from app.words.text import _
+
+# Steps of a refusal that a page of ours takes; `{public_id}` is the mandate at hand.
+PAGES: Final[Mapping[str, str]] = {
+    "POST /wallet/auth/challenge": "/app/sign-in",
+    "GET /wallet/mandates": "/app/mandates",
+    "GET /wallet/mandates/{public_id}": "/app/mandates/{public_id}",
+    "GET /wallet/mandates/{public_id}/terms": "/app/mandates/{public_id}/review",
+    "GET /wallet/mandates/{public_id}/approvals": "/app/mandates/{public_id}",
+    "GET /wallet/mandates/{public_id}/withdraw-call": "/app/mandates/{public_id}/withdraw",
+    "GET /wallet/mandates/{public_id}/close-all-plan": "/app/mandates/{public_id}/leave",
+    "GET /wallet/mandates/{public_id}/create-call": "/app/mandates/{public_id}/create",
+    "GET /wallet/mandates/{public_id}/fund": "/app/mandates/{public_id}/fund",
+    "GET /wallet/markets": "/app/markets",
+    "POST /wallet/mandates": "/app/start",
+    "GET /wallet/hall": "/app/hall",
+}
+REMAINING: Final[Mapping[str, str]] = {
+    "value": _("Possible now"),
+    "idle": _("Idle"),
+    "per_action": _("Left for one action"),
+    "per_day": _("Left today"),
+    "budget": _("Left of the budget"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalView:
+    """What was refused, who can change that, and what to do next."""
+
+    title: str
+    says: tuple[Markup, ...]
+    who_fixes: str
+    retry_safe: bool
+    retry_at: str | None
+    remaining: tuple[tuple[str, str], ...]
+    step: str
+    href: str | None
+    fields: tuple[tuple[str, str], ...]
+    code: str
+
+
+def view(block: Json, public_id: str | None) -> RefusalView:
+    """A refusal block (contract 1) as a person reads it."""
+    code = str(block["error"])
+    first: Mapping[str, str] = next(iter(block.get("next") or ()), {})
+    page = PAGES.get(first.get("route", ""))
+    if page is not None and "{public_id}" in page:
+        page = page.replace("{public_id}", public_id) if public_id else None
+    left = block.get("remaining") or {}
+    fields = (block.get("detail") or {}).get("fields") or ()
+    return RefusalView(
+        title=TITLES.get(code, ELSE),
+        says=sentences(code, str(block["reason"])),
+        who_fixes=WHO.get(str(block["who_fixes"]), ""),
+        retry_safe=bool(block["retry_safe"]),
+        retry_at=block.get("retry_at"),
+        remaining=tuple((REMAINING[n], str(v)) for n, v in left.items() if n in REMAINING),
+        step=str(first.get("text", "")) if page else "",
+        href=page,
+        fields=tuple((str(f["loc"]), str(f["msg"])) for f in fields),
+        code=code,
+    )

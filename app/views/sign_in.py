@@ -1,0 +1,34 @@
+"""Signing in with a wallet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from app.gate import is_secure
+from app.replies import Json
+from app.views.pieces import refusal
+from app.views.pieces.refusal import RefusalView
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """Where to go afterwards, and why somebody is here."""
+
+    next: str
+    ended: bool
+    unsafe: bool
+    problem: RefusalView | None
+
+
+def view(next_page: str, *, ended: bool, base_url: str, block: Json | None = None) -> SignIn:
+    """`ended`: a session was there and is over. `block`: what the last attempt was refused with."""
+    local = urlsplit(base_url).hostname in LOOPBACK
+    return SignIn(
+        next=next_page,
+        ended=ended,
+        unsafe=not (is_secure(base_url) or local),
+        problem=None if block is None else refusal.view(block, None),
+    )

@@ -1,0 +1,1 @@
+"""What the screens say: figures, times, addresses, and sentences."""

@@ -1,0 +1,109 @@
+"""Amounts as a person reads them: facts with all digits that they have, estimates towards zero,
+costs and worst cases away from it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from markupsafe import Markup
+
+from domain.money import MICROS, Usdc
+
+CENT: Final = 10_000  # micro-USDC
+UNKNOWN: Final = Markup(
+    '<span class="unknown" title="Nobody has measured this yet">not known yet</span>'
+)
+
+
+def digits(micros: int) -> str:
+    """Two decimals, more only where they exist; thousands apart."""
+    units, rest = divmod(abs(micros), MICROS)
+    fraction = f"{rest:06d}"
+    kept = fraction[:2] + fraction[2:].rstrip("0")
+    return f"{units:,}.{kept}"
+
+
+def _shown(value: str | None, micros: int, *, sign: bool = False) -> Markup:
+    lead = "−" if micros < 0 else "+" if sign and micros else ""
+    return Markup('<data class="usdc" value="{0}" title="{0}">{1}</data>').format(
+        value, lead + digits(micros)
+    )
+
+
+def _read(value: str) -> int:
+    return Usdc.parse(value).micros
+
+
+def _towards_zero(micros: int) -> int:
+    cut = abs(micros) // CENT * CENT
+    return -cut if micros < 0 else cut
+
+
+def _away_from_zero(micros: int) -> int:
+    raised = -(-abs(micros) // CENT) * CENT
+    return -raised if micros < 0 else raised
+
+
+def exact(value: str | None) -> Markup:
+    """A fact; null is "not known yet", never 0."""
+    return UNKNOWN if value is None else _shown(value, _read(value))
+
+
+def est(value: str | None) -> Markup:
+    """An estimate."""
+    return UNKNOWN if value is None else _shown(value, _towards_zero(_read(value)))
+
+
+def worst(value: str | None) -> Markup:
+    """A cost, or what could be lost."""
+    return UNKNOWN if value is None else _shown(value, _away_from_zero(_read(value)))
+
+
+def gain(value: str | None) -> Markup:
+    """An estimated gain or loss, with its sign."""
+    return UNKNOWN if value is None else _shown(value, _towards_zero(_read(value)), sign=True)
+
+
+def said(value: str) -> str:
+    """A fact inside a sentence."""
+    return digits(_read(value))
+
+
+def about(value: str) -> str:
+    """An estimate inside a sentence."""
+    return digits(_towards_zero(_read(value)))
+
+
+def whole(number: int) -> str:
+    """A count, thousands apart."""
+    return f"{number:,}"
+
+
+def micros_of(value: str | None) -> int:
+    """The amount in millionths, 0 where it is unknown: for widths and comparisons only."""
+    return 0 if value is None else _read(value)
+
+
+def less(a: str | None, b: str | None) -> str | None:
+    """a − b; None where either is unknown."""
+    return None if a is None or b is None else str(Usdc.parse(a) - Usdc.parse(b))
+
+
+def share(part: str | None, of: str | None) -> str | None:
+    """A signed percentage with one decimal, towards zero; None where there is nothing to divide
+    by."""
+    if part is None or of is None or not _read(of):
+        return None
+    tenths = abs(_read(part)) * 1_000 // abs(_read(of))
+    lead = "−" if _read(part) < 0 else "+" if _read(part) else ""
+    return f"{lead}{tenths // 10}.{tenths % 10}%"
+
+
+def percent(bps: int | None) -> str | None:
+    """Ten-thousandths as a percentage with the decimals that it has."""
+    if bps is None:
+        return None
+    lead, rest = ("−" if bps < 0 else ""), abs(bps)
+    text = f"{rest // 100}.{rest % 100:02d}".rstrip("0").rstrip(".")
+    return f"{lead}{text}%"

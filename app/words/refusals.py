@@ -1,0 +1,82 @@
+"""Refusals as an owner reads them: our sentence where the registry's speaks to a program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from app.words.text import _
+from app.words.times import moment
+
+SENTENCES: Final[Mapping[str, str]] = {
+    "terms_expired": _(
+        "These terms are older than a day. Open them again; the values stay, the dates move."
+    ),
+    "conflict": _("It changed meanwhile. This is how it stands now."),
+    "not_found": _("There is no such page, or it is not yours to see."),
+    "unauthenticated": _("Your session has ended. Nothing was lost; sign in again."),
+    "rate_limited": _("That was too much at once. Wait a moment, then try again."),
+    "internal": _("Something failed on our side. Nothing was sent in your name."),
+    "chain_unavailable": _(
+        "The network does not answer just now. Your vault is not affected; try again in a moment."
+    ),
+    "storage_unavailable": _("The service is busy with its own records. Try again in a moment."),
+    "venue_unavailable": _("The venue does not answer just now. Try again in a moment."),
+    "owner_declined": _("You declined this action."),
+    "approval_expired": _("This request has lapsed. Nothing was spent; the agent may ask again."),
+    "body_too_large": _("That is more than this form takes."),
+    "secret_not_accepted": _(
+        "That looks like a key or a password. It was not stored. Never enter one here."
+    ),
+    "tx_pending": _("The network has not settled this transaction yet. Do not send it again."),
+    "withdraw_locked": _("Open positions hold the money for now. Close them first, or wait."),
+    "agent_not_accepting": _("This agent takes no mandates at present. Choose another."),
+    "mandate_signed": _("These terms are signed, so nobody can change them any more."),
+    "draft_unclear": _(
+        "Some of the sentence could be read in two ways. Fill in those fields yourself first."
+    ),
+    "not_configured": _("This service is not set up for that yet. Its operator has to act."),
+}
+TITLES: Final[Mapping[str, str]] = {
+    "not_found": _("Not here"),
+    "rate_limited": _("Too much at once"),
+    "internal": _("Something failed on our side"),
+    "chain_unavailable": _("The network does not answer"),
+    "storage_unavailable": _("Busy for a moment"),
+    "forbidden": _("Not from this page"),
+}
+ELSE: Final = _("That was not done")
+# An owner is told how it stands too where the sentence of the registry says more than ours.
+_WITH_REASON: Final = frozenset(
+    {"conflict", "withdraw_locked", "draft_unclear", "not_configured", "secret_not_accepted"}
+)
+WHO: Final[Mapping[str, str]] = {
+    "owner": _("You can fix this."),
+    "agent": _("The agent has to fix this."),
+    "keeper": _("The operator has to fix this."),
+    "operator": _("The operator has to fix this."),
+    "venue": _("The venue has to fix this."),
+    "nobody": _("Nobody can change this."),
+}
+_STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+
+
+def dated(sentence: str) -> Markup:
+    """A sentence whose times are times: the reader's own, once the page's script has run."""
+    parts: list[Markup] = []
+    at = 0
+    for found in _STAMP.finditer(sentence):
+        parts += [escape(sentence[at : found.start()]), moment(found.group())]
+        at = found.end()
+    return Markup("").join([*parts, escape(sentence[at:])])
+
+
+def sentences(code: str, reason: str) -> tuple[Markup, ...]:
+    """What to say of a refusal, the most telling first."""
+    own = SENTENCES.get(code)
+    if own is None:
+        return (dated(reason),)
+    return (escape(own), dated(reason)) if code in _WITH_REASON else (escape(own),)

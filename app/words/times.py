@@ -1,0 +1,52 @@
+"""Times as a person reads them: UTC from here, the reader's own zone once the page's script has
+run.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from markupsafe import Markup
+
+
+def read(iso: str) -> datetime:
+    """A time of the wire."""
+    return datetime.fromisoformat(iso)
+
+
+def _element(iso: str, kind: str, text: str) -> Markup:
+    stamp = f"{read(iso):%Y-%m-%d %H:%M} UTC"
+    return Markup('<time datetime="{}" data-local="{}" title="{}">{}</time>').format(
+        iso, kind, stamp, text
+    )
+
+
+def day(iso: str | None) -> Markup:
+    """The day of a time."""
+    if iso is None:
+        return Markup("")
+    at = read(iso)
+    return _element(iso, "date", f"{at.day} {at:%b %Y}")
+
+
+def moment(iso: str | None) -> Markup:
+    """Day and minute."""
+    if iso is None:
+        return Markup("")
+    at = read(iso)
+    return _element(iso, "moment", f"{at.day} {at:%b}, {at:%H:%M} UTC")
+
+
+def clock(iso: str | None) -> Markup:
+    """The minute of a time that is near."""
+    return Markup("") if iso is None else _element(iso, "clock", f"{read(iso):%H:%M} UTC")
+
+
+def distance(iso: str, now: datetime) -> str:
+    """How far a time is from now, in its largest unit."""
+    away = read(iso) - now
+    future, s = away > timedelta(0), abs(int(away.total_seconds()))
+    units = ((60, 1, "s"), (3_600, 60, "min"), (172_800, 3_600, "h"))
+    amount = next((f"{s // one} {unit}" for below, one, unit in units if s < below), None)
+    amount = amount or f"{s // 86_400} days"
+    return f"in {amount}" if future else f"{amount} ago"

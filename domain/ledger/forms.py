@@ -1,0 +1,318 @@
+"""The one table of what each payload is called in a row: it is read, written and shown by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final, TypeAlias, cast
+
+from domain.ledger.kinds import Kind
+from domain.ledger.payloads import (
+    NOWHERE,
+    OUTCOMES,
+    AgentPaid,
+    ApprovalTold,
+    ClaimEnded,
+    Control,
+    Deposited,
+    Executed,
+    Marked,
+    Noted,
+    PaidFee,
+    Part,
+    Payload,
+    Place,
+    RefusedAttempt,
+    Reported,
+    Reverses,
+    Settled,
+    Signed,
+    Stopped,
+    Unwound,
+    VenueFilled,
+    Withdrawn,
+)
+from domain.ledger.stored import Reads, Stored, one_of, text_or
+from domain.money import ZERO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key of a stored object.
+
+    Shapes: `of` gives the value of a payload that is written and shown; `reads` is None where the
+    key follows from the others, and `attr` is what is read into. `always` stands there as null too,
+    any other is left out where it has no value. Without a `needed` one the row is a note.
+    """
+
+    name: str
+    of: Callable[[Any], object]
+    attr: str
+    reads: Reads | None
+    always: bool = False
+    needed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    """Keys that make a value of their own: an object under `name`, or flat among their neighbours.
+
+    Shapes: `absent` is the value where there is no such object.
+    """
+
+    attr: str
+    made: Callable[..., object]
+    keys: tuple[Key, ...]
+    name: str | None = None
+    absent: object = None
+
+
+Keys: TypeAlias = tuple[Key | Inner, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How a payload stands in a row: its keys in a `block`, and those `beside` it; without a block
+    the row's kind says what it is.
+    """
+
+    block: str | None = None
+    keys: Keys = ()
+    beside: Keys = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """What a reversed row told, as it stood."""
+
+    what: Payload | None
+
+
+def _key(name: str, reads: Reads, attr: str | None = None, **more: bool) -> Key:
+    return Key(name=name, of=attrgetter(attr or name), attr=attr or name, reads=reads, **more)
+
+
+def _texts(*names: str) -> tuple[Key, ...]:
+    return tuple(_key(name, Stored.text) for name in names)
+
+
+def _sums(*names: str) -> tuple[Key, ...]:
+    return tuple(_key(name, Stored.sum, always=True) for name in names)
+
+
+def _flag(name: str) -> Key:
+    """Only true stands there."""
+    return Key(name=name, of=lambda w: getattr(w, name) or None, attr=name, reads=Stored.flag)
+
+
+def _figure(name: str) -> Key:
+    """A figure of the venue's, to its own decimals."""
+    return Key(
+        name=name,
+        of=lambda w: format(getattr(w, name), "f"),
+        attr=name,
+        reads=Stored.figure,
+        always=True,
+    )
+
+
+def _side(w: VenueFilled) -> str:
+    return "buy" if w.is_buy else "sell"
+
+
+def _bought(s: Stored, name: str) -> bool:
+    return s.text(name) == "buy"
+
+
+def _follows(name: str, of: Callable[[Any], object]) -> Key:
+    return Key(name=name, of=of, attr=name, reads=None, always=True)
+
+
+def _amount(s: Stored, name: str) -> object:
+    """Only a result may be negative, and what reverses one asks for its payload."""
+    if s.values.get(name) is None:
+        return None
+    return s.sum(name) if _kind(s, "kind") in _SUMS else ZERO
+
+
+def _way(s: Stored, name: str) -> object:
+    what = s.text(name)
+    return what if what in ("paused", "resumed") else None
+
+
+def _kind(s: Stored, name: str) -> Kind:
+    try:
+        return Kind(s.text(name) or "")
+    except ValueError:
+        return Kind.NOTE
+
+
+_SUMS: Final = frozenset({Kind.DEPOSIT, Kind.WITHDRAW, Kind.PAYOUT, Kind.MOVE})
+
+_PLACE: Final = (_key("market", Stored.text), _key("address", Stored.text),
+                 _key("selector", Stored.text), _key("label", Stored.text))  # fmt: skip
+_TARGET: Final = Inner(name="target", attr="place", made=Place, keys=_PLACE, absent=NOWHERE)
+_CALLED: Final = Inner(attr="place", made=Place, keys=(
+    _key("target", Stored.text, "address", always=True), _key("selector", Stored.text, always=True),
+    _key("market", Stored.text, always=True), _key("label", Stored.text, always=True),
+))  # fmt: skip
+_SAID: Final[Keys] = (
+    Inner(name="position", attr="part", made=Part, keys=_texts("id", "market", "side", "label")),
+    _key("mark", Stored.money),
+    _TARGET,
+    _key("direction", one_of("in", "out")),
+    *_texts("why", "text", "next_at", "fee_kind", "resource"),
+    _key("preview", Stored.any),
+    _flag("notional"),
+)
+
+
+def _taken_back(s: Stored, name: str) -> Payload | None:
+    """A row that reverses is itself never reversed, so that nothing nests any deeper."""
+    inner = s.sub(name)
+    return None if "reverses" in inner.values else what_of(_kind(s, "kind"), inner)
+
+
+# The first block that is there says what is told, else the row's kind.
+FORMS: Final[Mapping[type[Payload], Form]] = {
+    Reverses: Form(block="reverses", keys=(
+        _key("event_id", text_or(""), always=True),
+        _key("seq", Stored.number, always=True),
+        Key(name="kind", of=lambda w: w.kind.value, attr="kind", reads=_kind),
+        _key("amount_usdc", _amount, "amount", always=True),
+        _key("tx_hash", Stored.text, always=True),
+        _key("occurred_at", Stored.at, always=True),
+        Key(name="payload", of=lambda w: Nested(w.what), attr="what", reads=_taken_back),
+    ), beside=_texts("text")),
+    ClaimEnded: Form(block="claim", keys=(
+        _key("event_id", text_or(""), always=True), _key("outcome", one_of(*OUTCOMES), needed=True),
+    )),
+    RefusedAttempt: Form(block="refusal", keys=(
+        _key("reason", text_or(""), always=True),
+        _key("source", Stored.text, always=True),
+        _key("reason_source", text_or("agent"), always=True),
+        _key("check", Stored.text, always=True),
+        _key("attempted", Stored.json),
+        _key("proof", Stored.json),
+    )),
+    ApprovalTold: Form(block="approval", keys=(
+        _key("approval_id", Stored.text, always=True),
+        _key("status", text_or("recorded"), always=True),
+        _follows("clause", lambda w: 6),
+        _key("reason", Stored.text),
+    ), beside=(_TARGET, *_texts("text"))),
+    Executed: Form(block="executed", keys=(
+        _CALLED, *_sums("spent", "received", "approved"), *_texts("agent", "data_hash"),
+    ), beside=(_follows("direction", lambda w: "out" if w.spent else "in"),)),
+    Unwound: Form(block="unwound", keys=(
+        _CALLED, _follows("spent", lambda w: ZERO), *_sums("received"), *_texts("by", "data_hash"),
+    ), beside=(_follows("direction", lambda w: "in"),)),
+    Settled: Form(block="settled", keys=_sums("spent", "returned", "gain", "agent_fee")),
+    Marked: Form(block="marked", keys=(
+        *_sums("cash", "positions", "floor"), _key("block", Stored.number),
+    )),
+    Control: Form(block="control", keys=(
+        _key("what", _way, needed=True), *_texts("agent"),
+    )),
+    VenueFilled: Form(block="venue", keys=(
+        *(_key(n, text_or(""), always=True) for n in ("venue", "network", "order_id", "product")),
+        Key(name="side", of=_side, attr="is_buy", reads=_bought, always=True),
+        *(_figure(n) for n in ("px", "size", "fee", "builder_fee")),
+        _flag("first"), _flag("reduce_only"),
+        _key("tid", Stored.number), _key("oid", Stored.number), _key("at", Stored.at),
+    )),
+    Deposited: Form(keys=(_key("from", Stored.text, "sender"),)),
+    Withdrawn: Form(),
+    AgentPaid: Form(keys=_texts("agent")),
+    Stopped: Form(keys=(*_texts("reason", "by"), _flag("record_only"))),
+    Signed: Form(keys=_texts("digest", "signer_type")),
+    PaidFee: Form(keys=_SAID),
+    Reported: Form(keys=_SAID),
+    Noted: Form(keys=_SAID),
+}  # fmt: skip
+
+BLOCKS: Final = tuple((f.block, made) for made, f in FORMS.items() if f.block is not None)
+NEEDED: Final = {
+    made: tuple(k for k in form.keys if isinstance(k, Key) and k.needed)
+    for made, form in FORMS.items()
+}
+BY_KIND: Final[Mapping[Kind, type[Payload]]] = {
+    Kind.DEPOSIT: Deposited,
+    Kind.WITHDRAW: Withdrawn,
+    Kind.PAYOUT: AgentPaid,
+    Kind.STOP: Stopped,
+    Kind.SIGNED: Signed,
+    Kind.FEE: PaidFee,
+    Kind.NOTE: Noted,
+}
+
+
+def what_of(kind: Kind, s: Stored) -> Payload:
+    """What a stored payload tells."""
+    for block, made in BLOCKS:
+        if s.values.get(block) is not None:
+            found = _read(made, s.sub(block), s)
+            return _read(Noted, s, s) or Noted() if found is None else found
+    return _read(BY_KIND.get(kind, Reported), s, s) or Noted()
+
+
+def _read(made: type[Payload], s: Stored, around: Stored) -> Payload | None:
+    """A payload out of its block and of what stands around it; None without what is needed."""
+    form = FORMS[made]
+    values: dict[str, object] = {}
+    if any(k.reads is None or k.reads(s, k.name) is None for k in NEEDED[made]):
+        return None
+    for of, keys in ((s, form.keys), (around, form.beside)):
+        for key in keys:
+            if isinstance(key, Inner):
+                values[key.attr] = _inner(key, of)
+            elif key.reads is not None:
+                values[key.attr] = key.reads(of, key.name)
+    return cast(Callable[..., Payload], made)(**values)
+
+
+def _inner(inner: Inner, s: Stored) -> object:
+    if inner.name is not None:
+        if s.values.get(inner.name) is None:
+            return inner.absent
+        s = s.sub(inner.name)
+        if not s.there:
+            return inner.absent
+    return inner.made(**{k.attr: k.reads(s, k.name) for k in inner.keys if k.reads is not None})
+
+
+Value: TypeAlias = tuple[str, object]
+"""A key that stands in the row, and its value."""
+
+
+def values_of(keys: Keys, what: object) -> Iterable[Value]:
+    """What is written and shown of a payload, key by key; an inner object is an `Object`."""
+    for key in keys:
+        if isinstance(key, Key):
+            value = key.of(what)
+            if value is not None or key.always:
+                yield key.name, value
+            continue
+        inner = getattr(what, key.attr)
+        if key.name is None:
+            yield from values_of(key.keys, inner)
+        elif inner != key.absent:
+            yield key.name, Object(tuple(values_of(key.keys, inner)))
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object inside another, by its values."""
+
+    values: tuple[Value, ...]
+
+
+def parts_of(what: Payload) -> Iterable[Value]:
+    """The values of a whole payload: its block, and what stands beside it."""
+    form = FORMS[type(what)]
+    if form.block is None:
+        yield from values_of(form.keys, what)
+    else:
+        yield form.block, Object(tuple(values_of(form.keys, what)))
+    yield from values_of(form.beside, what)

@@ -1,0 +1,126 @@
+"""Trouble of the database, told apart from mistakes of ours."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+_LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_SQLITE: Final = {
+    sqlite3.SQLITE_BUSY: "another process holds its lock",
+    sqlite3.SQLITE_LOCKED: "another process holds its lock",
+    sqlite3.SQLITE_NOMEM: "it is out of memory",
+    sqlite3.SQLITE_READONLY: "it cannot be written to",
+    sqlite3.SQLITE_PERM: "it cannot be written to",
+    sqlite3.SQLITE_INTERRUPT: "it was interrupted",
+    sqlite3.SQLITE_IOERR: "its disk fails",
+    sqlite3.SQLITE_CORRUPT: "its file is damaged",
+    sqlite3.SQLITE_NOTADB: "its file is damaged",
+    sqlite3.SQLITE_FULL: "its disk is full",
+    sqlite3.SQLITE_CANTOPEN: "its file does not open",
+    sqlite3.SQLITE_PROTOCOL: "another process holds its lock",
+}
+# PostgreSQL, appendix A. Classes whole, then single states.
+_CLASSES: Final = {
+    "08": "it cannot be reached",
+    "53": "it is out of resources",
+    "57": "it is going down or stopped the statement",
+    "58": "its system fails",
+    "XX": "it is damaged",
+}
+_STATES: Final = {
+    "53100": "its disk is full",
+    "53300": "it has too many connections",
+    "25P03": "it ended the transaction",
+    "25006": "it cannot be written to",
+    "40001": "others write the same rows",
+    "40P01": "others write the same rows",
+    "55P03": "somebody holds its lock",
+    "57014": "it takes too long",
+}
+
+
+class Unavailable(Exception):
+    """The database gives no answer, and that is not the caller's doing nor a mistake of ours.
+
+    `unknown` is true where the commit had been sent: what was asked may be stored all the same.
+    Everywhere else nothing is. `why` is for people, and names neither host nor file.
+    """
+
+    def __init__(self, why: str, *, unknown: bool = False):
+        super().__init__(why)
+        self.why, self.unknown = why, unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a database is waited for.
+
+    Units: `wait_ms` milliseconds for a lock, a connection or a place in the pool; `statement_ms`
+    for a statement. `pool` is how many connections a process keeps to PostgreSQL.
+    """
+
+    wait_ms: int = 5_000
+    statement_ms: int = 15_000
+    pool: int = 16
+
+
+def sqlite_trouble(error: BaseException) -> str | None:
+    """What is the matter with the database; None for a mistake in a statement.
+
+    Source: https://www.sqlite.org/rescode.html, primary result codes.
+    """
+    if not isinstance(error, sqlite3.Error):
+        return None
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else _SQLITE.get(code & 0xFF)
+
+
+def is_locked(error: sqlite3.Error) -> bool:
+    """Whether somebody else holds the lock."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
+
+
+def is_refused_write(error: BaseException) -> bool:
+    """Whether something was to be written where nothing may be."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_READONLY or sqlstate(error) == "25006"
+
+
+def postgres_trouble(error: BaseException) -> str | None:
+    """What is the matter with the database; None for a mistake in a statement.
+
+    Source: https://www.postgresql.org/docs/current/errcodes-appendix.html.
+    """
+    if isinstance(error, TimeoutError):
+        return "it takes too long"
+    if isinstance(error, OSError):
+        return "it cannot be reached"
+    state = sqlstate(error)
+    if state is None:
+        return None
+    return _STATES.get(state) or _CLASSES.get(state[:2])
+
+
+def sqlstate(error: BaseException) -> str | None:
+    """The five characters that PostgreSQL gave, wherever the driver put them."""
+    for told in (error, getattr(error, "orig", None), error.__cause__):
+        state = getattr(told, "sqlstate", None)
+        if isinstance(state, str):
+            return state
+    return None
+
+
+@contextmanager
+def sqlite_faults() -> Iterator[None]:
+    """Raise `Unavailable` in place of what SQLite says where the database is to blame."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        why = sqlite_trouble(error)
+        if why is None:
+            raise
+        raise Unavailable(why) from error

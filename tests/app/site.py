@@ -1,0 +1,193 @@
+"""The screens on a port, and a browser without scripts that keeps cookies and sends forms."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+
+from aiohttp import ClientSession, DummyCookieJar
+
+from app import gate, screens
+from chain.local_wallet import LocalWallet
+from http_shim.application import build
+from http_shim.listening import listen
+from tests.world import World
+from tools.catalogue import OPERATIONS
+
+OWN = {"Sec-Fetch-Site": "same-origin"}
+TYPED = {"Sec-Fetch-Site": "none", "Accept": "text/html,application/xhtml+xml"}
+VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
+
+
+@dataclass
+class Element:
+    """An element of a page."""
+
+    name: str
+    attributes: dict[str, str]
+    text: str = ""
+
+
+@dataclass
+class Page(HTMLParser):
+    """A page as it came: status, headers, elements in order with the text inside them."""
+
+    status: int
+    headers: Mapping[str, str]
+    source: str
+    elements: list[Element] = field(default_factory=list)
+    words: str = ""
+    _open: list[Element] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.feed(self.source)
+        assert not self._open, f"never closed: {[e.name for e in self._open]}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"an attribute twice in <{tag}>: {names}"
+        found = Element(tag, {k: v or "" for k, v in attrs})
+        self.elements.append(found)
+        if tag not in VOID:
+            self._open.append(found)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(Element(tag, {k: v or "" for k, v in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open, f"</{tag}> closes nothing"
+        assert self._open[-1].name == tag, f"</{tag}> closes <{self._open[-1].name}>"
+        self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        for element in self._open:
+            element.text += data
+        if not any(e.name in ("script", "title") for e in self._open):
+            self.words += data
+
+    @property
+    def said(self) -> str:
+        """What a reader sees, spaces folded."""
+        return " ".join(self.words.split())
+
+    def all(self, element: str, /, **attributes: str) -> list[Element]:
+        """Elements of a name that have these attributes; `class_` is one of the classes."""
+        wanted = {k.rstrip("_").replace("_", "-"): v for k, v in attributes.items()}
+        return [
+            e
+            for e in self.elements
+            if e.name == element
+            and all(
+                v in e.attributes.get(k, "").split() if k == "class" else e.attributes.get(k) == v
+                for k, v in wanted.items()
+            )
+        ]
+
+    def one(self, element: str, /, **attributes: str) -> Element:
+        (found,) = self.all(element, **attributes)
+        return found
+
+    def links(self) -> list[str]:
+        return [e.attributes["href"] for e in self.all("a")]
+
+    def token(self) -> str:
+        """The form token of the page."""
+        return self.all("input", name="csrf")[0].attributes["value"]
+
+
+class Browser:
+    """Keeps cookies as a browser does; sends the headers that it is told to."""
+
+    def __init__(self, base: str, http: ClientSession):
+        self.base, self._http, self.cookies = base, http, dict[str, str]()
+
+    async def _send(
+        self, method: str, path: str, headers: Mapping[str, str], data: Any = None
+    ) -> Page:
+        cookie = "; ".join(f"{k}={v}" for k, v in self.cookies.items())
+        sent = dict(headers) | ({"Cookie": cookie} if cookie else {})
+        async with self._http.request(
+            method, self.base + path, data=data, headers=sent, allow_redirects=False
+        ) as answer:
+            for name, morsel in answer.cookies.items():
+                if morsel["max-age"] == "0":
+                    self.cookies.pop(name, None)
+                else:
+                    self.cookies[name] = morsel.value
+            is_page = answer.content_type == "text/html"
+            page = Page(
+                answer.status, answer.headers.copy(), await answer.text() if is_page else ""
+            )
+            if not is_page:
+                page.words = await answer.text()
+            return page
+
+    async def get(self, path: str, **headers: str) -> Page:
+        """Open a page, as if its address had been typed."""
+        return await self._send("GET", path, TYPED | _named(headers))
+
+    async def post(self, path: str, form: Mapping[str, str], **headers: str) -> Page:
+        """Send a form, as a page of the site would."""
+        return await self._send("POST", path, OWN | _named(headers), data=dict(form))
+
+    async def raw(
+        self, method: str, path: str, headers: Mapping[str, str], data: Any = None
+    ) -> Page:
+        """Send exactly these headers."""
+        return await self._send(method, path, headers, data)
+
+    async def submit(self, at: str, path: str, **fields: str) -> Page:
+        """Open the page `at` and send the form that leads to `path` with its own token."""
+        token = (await self.get(at)).token()
+        return await self.post(path, {"csrf": token} | fields)
+
+    async def sign_in(self, wallet: LocalWallet, next_page: str = "/app") -> Page:
+        """Sign in as the page's script does; the text passes through a form's line ends."""
+        asked = {"address": wallet.address}
+        async with self._http.post(self.base + "/wallet/auth/challenge", json=asked) as answer:
+            text = (await answer.json())["message"]
+        form = {
+            "message": text.replace("\n", "\r\n"),
+            "signature": wallet.sign_text(text),
+            "next": next_page,
+        }
+        return await self.post("/app/session", form)
+
+
+def _named(headers: Mapping[str, str]) -> dict[str, str]:
+    return {k.replace("_", "-"): v for k, v in headers.items()}
+
+
+@dataclass
+class Site:
+    """A service with screens."""
+
+    base: str
+    world: World
+    http: ClientSession
+
+    def browser(self) -> Browser:
+        return Browser(self.base, self.http)
+
+    async def signed_in(self, wallet: LocalWallet) -> Browser:
+        browser = self.browser()
+        assert (await browser.sign_in(wallet)).status == 303
+        assert gate.LOCAL_COOKIE in browser.cookies
+        return browser
+
+
+@asynccontextmanager
+async def a_site(world: World) -> AsyncIterator[Site]:
+    """Serve the catalogue and the screens over a world."""
+    pages = screens.routes(world.deps, OPERATIONS)
+    runner = await listen(build(world.deps, OPERATIONS, screens=pages), "127.0.0.1", 0)
+    base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        async with ClientSession(cookie_jar=DummyCookieJar()) as http:
+            yield Site(base, world, http)
+    finally:
+        await runner.cleanup()

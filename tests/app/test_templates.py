@@ -1,0 +1,114 @@
+"""What no template may hold, and how much the files may weigh."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jinja2
+import pytest
+
+from app import assets
+from app.templates import ENV, render
+from app.words.refusals import SENTENCES, TITLES, WHO
+from domain.refusals import REFUSALS
+
+ROOT = Path(__file__).parents[2]
+TEMPLATES = sorted((ROOT / "app" / "templates").rglob("*.html"))
+FORBIDDEN = {
+    "an escape that is switched off": re.compile(r"\|\s*(safe|forceescape)\b|autoescape|Markup\("),
+    "an inline style": re.compile(r"<style|\sstyle\s*=", re.I),
+    "an inline handler": re.compile(r"\son[a-z]+\s*=", re.I),
+    "a script in the page": re.compile(r"<script(?![^>]*(\bsrc=|type=\"application/json\"))", re.I),
+    "a javascript address": re.compile(r"javascript:", re.I),
+    "another site": re.compile(r"(src|href|action)=\"(https?:)?//", re.I),
+    "an attribute without quotes": re.compile(r"\s[a-z-]+=\{\{", re.I),
+}
+TRANS = re.compile(r"{%-?\s*trans\b.*?{%-?\s*endtrans\s*-?%}", re.S)
+TAGS = re.compile(r"{#.*?#}|{%.*?%}|{{.*?}}|<!doctype[^>]*>", re.S)
+NO_WORDS = frozenset({"USDC", "ETH"})
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.name)
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_template_holds(path: Path, what: str) -> None:
+    assert not FORBIDDEN[what].search(path.read_text()), path
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.name)
+def test_every_text_of_a_template_can_be_translated(path: Path) -> None:
+    left = TAGS.sub("", TRANS.sub("", path.read_text()))
+    words = re.findall(r"[A-Za-z]{2,}", re.sub(r"<[^>]*>|&[a-z]+;", " ", left))
+    assert set(words) <= NO_WORDS, path
+    for quoted in re.findall(r"(?:title|aria-label|alt|placeholder)=\"([^\"{]+)\"", left):
+        assert not re.search(r"[A-Za-z]{2,}", quoted), (path, quoted)
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.name)
+def test_a_percent_sign_in_a_text_is_doubled(path: Path) -> None:
+    assert not re.search(r"_\(\"[^\"]*(?<!%)%(?![%(])[^\"]*\"", path.read_text())
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.name)
+def test_every_template_is_well_formed_for_jinja(path: Path) -> None:
+    ENV.get_template(path.relative_to(ROOT / "app" / "templates").as_posix())
+
+
+def test_a_name_that_a_view_does_not_have_is_an_error() -> None:
+    with pytest.raises(jinja2.UndefinedError):
+        render("refused.html", page=None, view=None)
+
+
+def sizes(folder: str) -> int:
+    return sum(len(body) for name, body in assets.FILES.items() if name.startswith(folder))
+
+
+@pytest.mark.parametrize(
+    ("folder", "most"), [("css/", 20_000), ("js/", 31_000), ("vendor/", 36_000)]
+)
+def test_the_files_are_small(folder: str, most: int) -> None:
+    assert 0 < sizes(folder) <= most
+
+
+def loaded(name: str, so_far: set[str]) -> set[str]:
+    """A module and what it imports."""
+    if name in so_far:
+        return so_far
+    so_far.add(name)
+    for wanted in re.findall(r"from \"([^\"]+)\"", assets.FILES[name].decode()):
+        loaded(Path("js", wanted).as_posix().replace("js/../", ""), so_far)
+    return so_far
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.name)
+def test_what_a_page_loads_of_scripts_is_small(path: Path) -> None:
+    entries = re.findall(r"asset\('(js/[a-z]+\.js)'\)", path.read_text())
+    names: set[str] = set()
+    for entry in ("js/page.js", *entries):
+        loaded(entry, names)
+    assert sum(len(assets.FILES[n]) for n in names if n.startswith("js/")) <= 25_000
+
+
+def test_no_script_turns_text_into_markup_or_code() -> None:
+    banned = re.compile(
+        r"innerHTML|outerHTML|insertAdjacentHTML|DOMParser|document\.write|\beval\b|new Function|setTimeout\(\s*[\"'`]"
+    )
+    for name, body in assets.FILES.items():
+        if name.startswith("js/"):
+            assert not banned.search(body.decode()), name
+    assert not re.search(r"\beval\(|new Function", assets.FILES["vendor/eth.js"].decode())
+
+
+def test_modules_import_what_is_there_by_relative_path() -> None:
+    for name, body in assets.FILES.items():
+        if not name.startswith("js/"):
+            continue
+        for wanted in re.findall(r"from \"([^\"]+)\"|^import \"([^\"]+)\"", body.decode(), re.M):
+            path = (Path(name).parent / (wanted[0] or wanted[1])).as_posix().replace("js/../", "")
+            assert path in assets.FILES, (name, wanted)
+
+
+def test_every_sentence_for_an_owner_is_of_a_refusal_that_exists() -> None:
+    assert set(SENTENCES) <= set(REFUSALS)
+    assert set(TITLES) <= set(REFUSALS)
+    assert {kind.who_fixes for kind in REFUSALS.values()} <= set(WHO)

@@ -1,0 +1,25 @@
+"""The one vendored file is what its source and lock make, byte for byte."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from app import assets
+from tests import npm
+
+FOLDER = Path(__file__).parents[2] / "app" / "vendor"
+
+
+@pytest.mark.node
+@pytest.mark.slow
+@pytest.mark.skipif(bool(npm.missing()), reason=npm.missing())
+def test_the_hashing_file_is_built_byte_for_byte_from_its_lock() -> None:
+    esbuild = npm.install(FOLDER) / ".bin" / "esbuild"
+    built = subprocess.run(
+        [str(esbuild), "eth.mjs", "--bundle", "--minify", "--format=esm", "--target=es2022"],
+        cwd=FOLDER, capture_output=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert built.stdout == assets.FILES["vendor/eth.js"]

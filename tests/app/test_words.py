@@ -1,0 +1,104 @@
+"""Figures, times and other people's text as a person reads them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from app.words import addresses, money, refusals, times, told
+
+
+@pytest.mark.parametrize(
+    ("value", "exact", "est", "worst"),
+    [
+        ("0.000000", "0.00", "0.00", "0.00"),
+        ("515.099999", "515.099999", "515.09", "515.10"),
+        ("1234567.500000", "1,234,567.50", "1,234,567.50", "1,234,567.50"),
+        ("-0.000001", "−0.000001", "0.00", "−0.01"),
+        ("-12.345000", "−12.345", "−12.34", "−12.35"),
+    ],
+)
+def test_facts_show_all_digits_estimates_fewer_and_costs_more(
+    value: str, exact: str, est: str, worst: str
+) -> None:
+    for shown, how in ((exact, money.exact), (est, money.est), (worst, money.worst)):
+        assert how(value) == f'<data class="usdc" value="{value}" title="{value}">{shown}</data>'
+
+
+def test_what_nobody_measured_is_no_zero() -> None:
+    for how in (money.exact, money.est, money.worst, money.gain):
+        assert "not known yet" in how(None)
+        assert "0" not in how(None)
+
+
+def test_a_gain_has_its_sign_and_nothing_has_none() -> None:
+    assert ">+1.50<" in money.gain("1.500000")
+    assert ">−1.50<" in money.gain("-1.509999")
+    assert ">0.00<" in money.gain("0.000000")
+
+
+@pytest.mark.parametrize(
+    ("part", "of", "shown"),
+    [
+        ("15.099000", "500.000000", "+3.0%"),
+        ("-255.000000", "500.000000", "−51.0%"),
+        ("0.000000", "5.000000", "0.0%"),
+        ("1.000000", "0.000000", None),
+        (None, "1.000000", None),
+    ],
+)
+def test_a_share_is_rounded_towards_zero(part: str | None, of: str, shown: str | None) -> None:
+    assert money.share(part, of) == shown
+
+
+@pytest.mark.parametrize(
+    ("bps", "shown"),
+    [(2000, "20%"), (1050, "10.5%"), (1, "0.01%"), (-25, "−0.25%"), (0, "0%"), (None, None)],
+)
+def test_ten_thousandths_become_percent(bps: int | None, shown: str | None) -> None:
+    assert money.percent(bps) == shown
+
+
+def test_a_time_is_utc_from_the_server_and_says_so() -> None:
+    shown = times.moment("2026-11-22T19:52:06.123Z")
+    assert shown == (
+        '<time datetime="2026-11-22T19:52:06.123Z" data-local="moment" title="2026-11-22 19:52 UTC">22 Nov, 19:52 UTC</time>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("iso", "said"),
+    [
+        ("2026-11-22T12:00:30Z", "in 30 s"),
+        ("2026-11-22T12:59:00Z", "in 59 min"),
+        ("2026-11-23T11:00:00Z", "in 23 h"),
+        ("2026-11-20T11:00:00Z", "2 days ago"),
+        ("2026-11-22T11:59:59Z", "1 s ago"),
+    ],
+)
+def test_how_far_away_a_time_is(iso: str, said: str) -> None:
+    assert times.distance(iso, datetime(2026, 11, 22, 12, tzinfo=UTC)) == said
+
+
+def test_times_inside_a_reason_become_times() -> None:
+    said = refusals.dated("Locked until 2026-12-21T18:03:00.000Z & no <b>sooner</b>.")
+    assert "<time" in said
+    assert "&amp; no &lt;b&gt;sooner" in said
+    assert "T18:03" not in said.replace('datetime="2026-12-21T18:03:00.000Z"', "")
+
+
+def test_other_peoples_text_cannot_hide_anything_or_turn_the_line_around() -> None:
+    said = told.told("safe\u202egnp.exe\u200b <script>alert(1)</script>\x00")
+    assert (
+        said
+        == '<bdi class="told">safe\\u{202E}gnp.exe\\u{200B} &lt;script&gt;alert(1)&lt;/script&gt;\\u{0000}</bdi>'
+    )
+    assert len(told.plain("x" * 5_000, 90)) == 90
+
+
+def test_an_address_is_whole_and_in_fours() -> None:
+    shown = addresses.whole("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC")
+    assert shown.count("<span>") == 10
+    assert 'data-copy="0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"' in shown
+    assert addresses.short("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC") == "0x3C44…93BC"

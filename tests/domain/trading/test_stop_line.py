@@ -1,0 +1,262 @@
+"""What the keeper decides, over random accounts, books and histories of orders."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.money import ZERO as NOTHING
+from domain.trading.orders import DONE, Envelope, Order, OrderAction, OrderFill
+from domain.trading.own import milliseconds
+from domain.trading.pricing import LEAST, NoPrice, Quote
+from domain.trading.stop_line import (
+    LADDER_BPS,
+    TOGETHER,
+    Blocked,
+    Cancel,
+    Close,
+    Cut,
+    Ended,
+    Left,
+    Own,
+    Reading,
+    Settle,
+    View,
+    Wait,
+    cloid_of,
+    closable,
+    cut,
+    may_open,
+    next_move,
+    own_of,
+    reached,
+    result_micros,
+    rung_of,
+    unsettled,
+)
+from domain.trading.venue import Perp
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+STATUSES = (
+    "prepared",
+    "awaiting_owner",
+    "awaiting_signature",
+    "executing",
+    "resting",
+    "recorded",
+    "unknown",
+    "executed",
+    "rejected",
+    "expired",
+    "cancelled",
+)
+QUOTE = Quote(bid=Decimal(100), ask=Decimal("100.1"), at=NOW)
+sizes = st.decimals(min_value=-5, max_value=5, places=3)
+_n = iter(range(10**9))
+
+
+def perp(coin: str = "BTC", **changes: Any) -> Perp:
+    plain: dict[str, Any] = {
+        "coin": coin, "dex": "", "asset_id": 3, "sz_decimals": 2, "max_leverage": 40, "margin_mode": "cross", "growth_mode": False, "collateral_token": 0,
+        "delisted": False, "has_book": True, "mark_px": Decimal(100), "oracle_px": Decimal(100), "mid_px": Decimal(100), "prev_day_px": None,
+        "funding": None, "open_interest": None, "day_volume": None,
+    }  # fmt: skip
+    return Perp(**plain | changes)
+
+
+def order(size: str | Decimal = "1", **changes: Any) -> Order:
+    told = Decimal(size)
+    plain: dict[str, Any] = {
+        "order_id": f"o_{next(_n)}", "owner_id": "u_1", "agent_id": None, "source": "terminal", "closing": False, "mode": "live", "mode_seen": "live",
+        "network": "testnet", "wallet": "0x1", "book": None, "product": "BTC", "side": "buy" if told > 0 else "sell", "type": "market",
+        "slippage_bps": 50, "leverage": 3, "notional": NOTHING, "envelope": Envelope(nonce=1, expires_after=milliseconds(NOW)), "sign_mode": "client",
+        "status": "executed", "version": 1, "attempt": 1, "by": "owner", "mandate_id": "m_1", "intent_id": None, "why": None, "asked": {},
+        "created_at": NOW, "expires_at": NOW, "counted": NOTHING, "counted_day": None, "filled_size": abs(told), "avg_px": Decimal(100),
+        "action": OrderAction(asset_id=3, is_buy=told > 0, limit_px=Decimal(100), size=abs(told), reduce_only=False, tif="ioc", cloid=f"0x{next(_n):032x}"),
+    }  # fmt: skip
+    return Order(**plain | changes)
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> Order:
+    """An order in any state, the keeper's own among them."""
+    status = draw(st.sampled_from(STATUSES))
+    asked = draw(st.sampled_from(({}, {"episode": 1}, {"episode": 2})))
+    size = draw(sizes.filter(bool))
+    filled = draw(st.sampled_from((None, Decimal(0), abs(size), abs(size) / 2)))
+    return order(
+        size, status=status, source="keeper" if asked else "terminal", asked=asked, product=draw(st.sampled_from(("BTC", "ETH"))),
+        filled_size=filled, next_check_at=draw(st.sampled_from((None, NOW))), expires_at=NOW + timedelta(seconds=draw(st.integers(-200, 200))),
+        refusal=draw(st.sampled_from((None, {"error": "wallet_venue_unavailable"}, {"error": "wallet_no_position"}))),
+    )  # fmt: skip
+
+
+@st.composite
+def views(draw: st.DrawFn) -> View:
+    known = draw(st.lists(orders(), max_size=6))
+    cloids = [o.action.cloid for o in known]
+    quotes = st.sampled_from(
+        (
+            QUOTE,
+            NoPrice("its book is crossed"),
+            Quote(bid=Decimal("3.33"), ask=Decimal("3.34"), at=NOW),
+        )
+    )
+    return View(
+        now=NOW, episode=draw(st.sampled_from((1, 2))), scope=draw(st.sampled_from(("listed", "all"))), coins=draw(st.sampled_from((("BTC",), ("BTC", "ETH")))),
+        orders=known, open=draw(st.one_of(st.none(), st.lists(st.sampled_from(cloids), unique=True) if cloids else st.just([]))),
+        held={c: draw(sizes) for c in ("BTC", "ETH", "SOL") if draw(st.booleans())},
+        markets={c: perp(c, delisted=draw(st.booleans()), sz_decimals=draw(st.integers(0, 4))) for c in ("BTC", "ETH") if draw(st.booleans())},
+        quotes={c: draw(quotes) for c in ("BTC", "ETH") if draw(st.booleans())}, blind=draw(st.booleans()),
+    )  # fmt: skip
+
+
+@given(views())
+def test_every_close_can_only_shrink_what_is_held_and_is_near_the_touch(view: View) -> None:
+    move = next_move(view)
+    if not isinstance(move, Close):
+        return
+    own = own_of(view.orders)
+    assert len({c.coin for c in move.cuts}) == len(move.cuts) > 0, "one a product"
+    for one in move.cuts:
+        held, quote = view.held[one.coin], view.quotes[one.coin]
+        assert isinstance(quote, Quote)
+        assert one.coin in view.coins
+        assert one.is_buy == (held < 0)
+        assert 0 < one.size <= abs(held)
+        if view.scope == "listed":
+            assert one.size <= abs(own[one.coin].size)
+            assert own[one.coin].size * held > 0
+        touch = quote.touch("buy" if one.is_buy else "sell")
+        worse = one.limit_px - touch if one.is_buy else touch - one.limit_px
+        assert worse * 10_000 <= LADDER_BPS[one.rung] * touch
+        whole = one.size >= abs(held).quantize(one.size)
+        assert whole or one.size * touch >= LEAST
+
+
+@given(views())
+def test_nothing_is_sent_while_an_order_is_open_or_unknown_or_the_account_unseen(
+    view: View,
+) -> None:
+    move = next_move(view)
+    if any(unsettled(o) for o in view.orders):
+        assert isinstance(move, Settle)
+    elif view.open is None or view.blind:
+        assert isinstance(move, Wait)
+    elif any(o.action.cloid in view.open for o in view.orders):
+        assert isinstance(move, Cancel)
+        assert {o.action.cloid for o in move.orders} <= set(view.open)
+
+
+@given(views())
+def test_an_end_leaves_nothing_that_could_be_closed_and_nothing_that_could_open(view: View) -> None:
+    move = next_move(view)
+    if isinstance(move, (Ended, Blocked)):
+        assert not any(unsettled(o) for o in view.orders)
+    if isinstance(move, Ended):
+        assert not any(may_open(o, NOW) for o in view.orders)
+        own = own_of(view.orders)
+        for coin in view.coins:
+            part = closable(view.held.get(coin, Decimal(0)), own.get(coin, Own()).size, view.scope)
+            market = view.markets.get(coin)
+            assert not part or (
+                market is not None and abs(part) < Decimal(1).scaleb(-market.sz_decimals)
+            )
+
+
+@given(views())
+def test_a_product_gets_at_most_three_tries_that_arrived(view: View) -> None:
+    move = next_move(view)
+    for one in move.cuts if isinstance(move, Close) else ():
+        tries = [
+            o for o in view.orders
+            if o.source == "keeper" and o.product == one.coin and o.asked["episode"] == view.episode and o.status in DONE
+            and (o.refusal or {}).get("error") != "wallet_venue_unavailable"
+        ]  # fmt: skip
+        assert one.rung == len(tries) < len(LADDER_BPS)
+
+
+@given(held=sizes, own=sizes, scope=st.sampled_from(("listed", "all")))
+def test_what_can_be_closed_is_a_part_of_what_is_held(
+    held: Decimal, own: Decimal, scope: Any
+) -> None:
+    part = closable(held, own, scope)
+    assert part * held >= 0
+    assert abs(part) <= abs(held)
+    if scope == "listed":
+        assert part * own >= 0
+        assert abs(part) <= abs(own)
+
+
+@given(at=st.integers(-400, 400), low=st.booleans(), was=st.booleans())
+def test_the_line_is_reached_by_two_different_answers_in_a_row(
+    at: int, low: bool, was: bool
+) -> None:
+    before = Reading(at=NOW, worth=399 if was else 400, floor=400)
+    now = Reading(at=NOW + timedelta(seconds=at), worth=399 if low else 400, floor=400)
+    assert reached(now, before) == (low and was and 0 < at <= TOGETHER.total_seconds())
+    assert not reached(now, None)
+    assert not reached(None, before)
+
+
+def test_the_result_counts_what_was_paid_fees_with_it_and_the_mark_of_what_is_left() -> None:
+    fill = OrderFill(
+        px=Decimal(100),
+        size=Decimal(2),
+        fee=Decimal("0.09"),
+        builder_fee=Decimal(0),
+        closed_pnl=Decimal(0),
+        at=NOW,
+    )
+    own = own_of([order("2", fills=(fill,)), order("-0.5", avg_px=Decimal(110))])
+    assert own == {"BTC": Own(size=Decimal("1.5"), paid=Decimal("145.09"))}
+    assert result_micros(own, {"BTC": Decimal(90)}) == -10_090_000
+    assert result_micros(own, {}) is None
+    assert result_micros({"BTC": Own(size=Decimal(0), paid=Decimal("0.0000001"))}, {}) == -1, (
+        "rounded down"
+    )
+
+
+def test_a_market_that_is_gone_or_without_a_price_leaves_a_position() -> None:
+    one, part = Decimal(1), Decimal(1)
+    assert isinstance(cut("BTC", one, part, None, QUOTE, 0), Left)
+    assert isinstance(cut("BTC", one, part, perp(delisted=True), QUOTE, 0), Left)
+    assert isinstance(cut("BTC", one, part, perp(), NoPrice("stale"), 0), Left)
+    assert isinstance(cut("BTC", one, part, perp(), QUOTE, 3), Left)
+    assert cut("BTC", one, Decimal(0), perp(), QUOTE, 0) is None
+    assert isinstance(cut("BTC", Decimal("0.09"), Decimal("0.09"), perp(), QUOTE, 0), Cut), (
+        "whole, below 10 USDC"
+    )
+    assert isinstance(cut("BTC", one, Decimal("0.09"), perp(), QUOTE, 0), Left)
+
+
+def test_the_ladder_is_climbed_by_tries_that_arrived_in_this_episode_alone() -> None:
+    keeper: dict[str, Any] = {"source": "keeper", "status": "rejected"}
+    known = [
+        order("-1", asked={"episode": 1}, **keeper),
+        order("-1", asked={"episode": 2}, **keeper),
+        order("-1", asked={"episode": 2}, refusal={"error": "wallet_venue_unavailable"}, **keeper),
+        order("-1", asked={"episode": 2}, **(keeper | {"product": "ETH"})),
+    ]
+    view = View(now=NOW, episode=2, scope="listed", coins=("BTC",), orders=known, open=())
+    assert rung_of(view, "BTC") == 1
+    assert rung_of(replace(view, episode=3), "BTC") == 0
+
+
+def test_an_attempt_has_one_id_of_its_own() -> None:
+    names = {
+        cloid_of(m, n, c, e, a)
+        for m in ("m_1", "m_2")
+        for n in ("mainnet", "testnet")
+        for c in ("BTC", "xyz:BTC")
+        for e in (1, 2)
+        for a in (0, 1)
+    }  # type: ignore[arg-type]
+    assert len(names) == 32
+    assert all(len(n) == 34 and int(n, 16) >= 0 for n in names)
+    assert cloid_of("m_1", "testnet", "BTC", 1, 0) == cloid_of("m_1", "testnet", "BTC", 1, 0)

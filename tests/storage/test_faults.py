@@ -1,0 +1,231 @@
+"""A database that fails says so in one word, in bounded time, and never leaves half a write behind."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+import pytest
+
+from storage.faults import Patience, Unavailable
+from storage.store import SqliteStore, Store, open_store, sqlite_path
+from storage.unit_of_work import UnitOfWork
+from tests.storage import material as m
+from tests.storage.cable import cable
+
+pytestmark = pytest.mark.anyio
+
+SHORT = Patience(wait_ms=300, statement_ms=500, pool=2)
+
+
+def _switch(uow: UnitOfWork, name: str) -> str:
+    uow.switches.set(name, "on", m.NOW, "test")
+    return name
+
+
+async def _names(store: Store) -> set[str]:
+    return set(await store.read(lambda uow: uow.switches.all()))
+
+
+@asynccontextmanager
+async def _opened(url: str, patience: Patience = SHORT) -> AsyncIterator[Store]:
+    store = await open_store(url, patience)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@contextmanager
+def _held(url: str) -> Iterator[sqlite3.Connection]:
+    """Another process's write lock."""
+    other = sqlite3.connect(sqlite_path(url), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield other
+    finally:
+        other.close()
+
+
+async def _unavailable(store: Store, works: int, name: str) -> list[Unavailable]:
+    writes = [store.write(lambda uow, n=n: _switch(uow, f"{name}{n}")) for n in range(works)]
+    with anyio.fail_after(5):
+        answers = await asyncio.gather(*writes, return_exceptions=True)
+    found = [a for a in answers if isinstance(a, Unavailable)]
+    assert len(found) == works, answers
+    return found
+
+
+# -- SQLite --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_foreign_lock_is_waited_for_a_moment_and_then_named(sqlite_url: str) -> None:
+    async with _opened(sqlite_url) as store:
+        with _held(sqlite_url):
+            # More than a batch: those behind it do not wait for the whole time once again.
+            for trouble in await _unavailable(store, 130, "s"):
+                assert not trouble.unknown
+                assert trouble.why == "another process holds its lock"
+        assert await store.write(lambda uow: _switch(uow, "after")) == "after"
+        assert await _names(store) == {"after"}
+
+
+async def test_a_foreign_lock_does_not_hold_the_loop_nor_the_end(sqlite_url: str) -> None:
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    turning = asyncio.create_task(turn())
+    with _held(sqlite_url):
+        store = await open_store(sqlite_url, Patience(wait_ms=60_000))
+        write = asyncio.create_task(store.write(lambda uow: _switch(uow, "late")))
+        await asyncio.sleep(0.05)
+        seen = turns
+        with anyio.fail_after(2):
+            await store.close()
+            with pytest.raises(Unavailable):
+                await write
+    turning.cancel()
+    assert seen > 100
+
+
+async def test_a_full_disk_takes_nothing_and_is_named(sqlite_url: str) -> None:
+    async with _opened(sqlite_url) as store:
+        assert isinstance(store, SqliteStore)
+        assert store._writer is not None
+        await store.write(lambda uow: _switch(uow, "before"))
+        pages = store._writer.execute("PRAGMA page_count").fetchone()[0]
+        store._writer.execute(f"PRAGMA max_page_count = {pages}")
+
+        def large(uow: UnitOfWork) -> None:
+            for n in range(200):
+                uow.switches.set(f"large{n}", "x" * 4_000, m.NOW, "test")
+
+        small = store.write(lambda uow: _switch(uow, "small"))
+        answers = await asyncio.gather(small, store.write(large), return_exceptions=True)
+        trouble = answers[1]
+        assert isinstance(trouble, Unavailable)
+        assert trouble.why == "its disk is full"
+        # The one beside it is stored whole, or refused whole: what it was told is what is there.
+        told = {"small"} if answers[0] == "small" else set()
+        assert told or isinstance(answers[0], Unavailable)
+        assert await _names(store) == {"before"} | told
+        store._writer.execute("PRAGMA max_page_count = 1000000")
+        await store.write(large)
+        assert len(await _names(store)) == 201 + len(told)
+
+
+async def test_a_file_that_somebody_keeps_for_himself_does_not_open(sqlite_url: str) -> None:
+    other = sqlite3.connect(sqlite_path(sqlite_url), isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    try:
+        with anyio.fail_after(5), pytest.raises(Unavailable, match="lock"):
+            await open_store(sqlite_url, SHORT)
+    finally:
+        other.close()
+
+
+async def test_a_reader_that_is_locked_out_asks_again(sqlite_url: str) -> None:
+    async with _opened(sqlite_url, Patience(wait_ms=5_000)) as store:
+        tries = 0
+
+        def locked_at_first(uow: UnitOfWork) -> dict[str, str]:
+            nonlocal tries
+            tries += 1
+            if tries < 3:
+                busy = sqlite3.OperationalError("database is locked")
+                busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                raise busy
+            return uow.switches.all()
+
+        assert await store.read(locked_at_first) == {}
+        assert tries == 3
+
+
+# -- PostgreSQL ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.pg
+async def test_a_silent_server_is_given_up(pg_url: str) -> None:
+    async with cable(pg_url) as line, _opened(line.url) as store:
+        assert await store.write(lambda uow: _switch(uow, "before")) == "before"
+        line.go_silent()
+        with anyio.fail_after(8):
+            for _ in range(3):
+                with pytest.raises(Unavailable) as silent:
+                    await store.read(lambda uow: uow.switches.all())
+                assert not silent.value.unknown
+        line.speak()
+        assert await store.write(lambda uow: _switch(uow, "after")) == "after"
+        assert await _names(store) == {"before", "after"}
+
+
+@pytest.mark.pg
+async def test_a_restart_of_the_server_is_not_even_noticed(pg_url: str) -> None:
+    async with cable(pg_url) as line, _opened(line.url) as store:
+        await asyncio.gather(*(store.write(lambda uow, n=n: _switch(uow, f"a{n}")) for n in (1, 2)))
+        line.cut()
+        assert await store.write(lambda uow: _switch(uow, "b")) == "b"
+        line.cut()
+        assert await _names(store) == {"a1", "a2", "b"}
+
+
+@pytest.mark.pg
+async def test_a_server_that_is_gone_is_unavailable_and_not_a_client_that_left(pg_url: str) -> None:
+    async with cable(pg_url) as line, _opened(line.url) as store:
+        line.refuses = True
+        for trouble in await _unavailable(store, 8, "s"):
+            assert not trouble.unknown
+        line.refuses = False
+        assert await store.write(lambda uow: _switch(uow, "after")) == "after"
+
+
+@pytest.mark.pg
+async def test_a_commit_whose_answer_is_lost_is_unknown(pg_url: str) -> None:
+    async with cable(pg_url) as line, _opened(line.url) as store:
+        line.cut_at_commit = True
+        with pytest.raises(Unavailable) as lost:
+            await store.write(lambda uow: _switch(uow, "perhaps"))
+        assert line.commits == 1
+        assert lost.value.unknown
+        assert await _names(store) == {"perhaps"}
+
+
+@pytest.mark.pg
+async def test_nobody_waits_for_a_lock_or_a_place_in_the_pool_for_ever(pg_url: str) -> None:
+    async with _opened(pg_url) as store, _opened(pg_url, Patience(statement_ms=30_000)) as other:
+        await store.write(lambda uow: uow.mandates.add(m.mandate()))
+        locked, go = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def hold(uow: UnitOfWork) -> None:
+            uow.mandates.get("m_1", lock=True)
+            loop.call_soon(locked.set)
+            while not go.is_set():
+                uow.sql.rows("SELECT pg_sleep(0.02)")
+
+        holding = asyncio.create_task(other.write(hold))
+        await locked.wait()
+        with pytest.raises(Unavailable, match="lock"):
+            await store.write(lambda uow: uow.mandates.get("m_1", lock=True))
+        # Two hold the pool's places until the server stops them; the third gets none.
+        sleep = [
+            asyncio.create_task(store.read(lambda uow: uow.sql.rows("SELECT pg_sleep(5)")))
+            for _ in range(3)
+        ]
+        told = await asyncio.gather(*sleep, return_exceptions=True)
+        assert {str(t) for t in told} == {
+            "it takes too long",
+            "all its connections are in use",
+        }
+        go.set()
+        await holding
+        await store.write(lambda uow: uow.mandates.get("m_1", lock=True))

@@ -1,0 +1,315 @@
+"""Mandates that hold something at the local venue, a signer that closes for them, and a keeper to watch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from chain import eip712
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.mandate import Mandate, Signed, Status
+from domain.mandates.targets import Target
+from domain.mandates.terms import typed_data
+from domain.money import ZERO, Usdc
+from domain.trading.orders import Envelope, Order, OrderAction
+from domain.trading.own import milliseconds
+from domain.trading.stop_line import Keeping
+from server.signer.line import SignerLine
+from server.signer.process import Signer, listening
+from server.venues import venues
+from tests.tools.trading.conftest import Desk, Person
+from tools.trading.stop_line.keeper import Round, StopLines
+from venue import actions, signing
+from venue.keystore import Keystore
+
+TICK = timedelta(seconds=30)
+
+
+@dataclass
+class Requests:
+    """What the local venue was asked and told, in its order."""
+
+    info: list[dict[str, Any]] = field(default_factory=list)
+    exchange: list[dict[str, Any]] = field(default_factory=list)
+
+    def sent(self, kind: str) -> list[dict[str, Any]]:
+        return [a for a in self.exchange if a["type"] == kind]
+
+    def closes(self) -> list[dict[str, Any]]:
+        return [o for a in self.sent("order") for o in a["orders"]]
+
+
+@dataclass
+class Lines:
+    """A desk with a signer and a keeper."""
+
+    desk: Desk
+    signer: SignerLine
+    log: Requests
+    keeper: StopLines
+    keys: Path
+    n: int = 0
+
+    def another(self, holder: str) -> StopLines:
+        """A process that has just started."""
+        return StopLines(self.desk.deps, holder)
+
+    async def tick(self, keeper: StopLines | None = None) -> Round:
+        self.desk.clock.at += TICK
+        self.desk.test.move("ETH", self.desk.test.market("ETH").mark)  # time moves there too
+        return await (keeper or self.keeper).round()
+
+    def switched(self, **values: bool) -> None:
+        self.desk.switched(**values)
+        self.keeper = StopLines(self.desk.deps, "one")
+
+    async def person(self, **more: Any) -> Person:
+        """Somebody who linked a wallet and approved the signer's key for it."""
+        p = await self.desk.linked(**more)
+        await self.keyed(p)
+        return p
+
+    async def keyed(self, p: Person, **changes: Any) -> None:
+        agent = await self.signer.keeper_address("testnet", p.wallet.address)
+        await self.desk.enabled(p, agent, kind="keeper", **changes)
+        await self.desk.ok("own_enable_verify", p.caller)
+
+    async def mandate(self, p: Person, *coins: str, **changes: Any) -> Mandate:
+        """A working mandate over 500 USDC with its floor at 450, signed by its owner's wallet."""
+        self.n += 1
+        m = mandate_of(p, self.desk.deps.ids.short("m_"), coins or ("BTC",), **changes)
+        now = self.desk.clock.now()
+        paid = NewEvent(
+            kind=Kind.DEPOSIT, reported_by=Reporter.CHAIN, occurred_at=now, amount_usdc=m.budget_usdc, tx_hash=f"0x{self.n:064x}",
+            chain_id=m.chain_id, log_index=0, block_number=5, payload={},
+        )  # fmt: skip
+
+        def work(uow: Any) -> None:
+            uow.mandates.add(m)
+            uow.ledger.append(m.public_id, paid, event_id=self.desk.deps.ids.short("ev_"), now=now)
+
+        await self.desk.store.write(work)
+        return m
+
+    def trade(
+        self,
+        p: Person,
+        coin: str,
+        size: str,
+        *,
+        tif: actions.Tif = "Ioc",
+        px: str | None = None,
+        cloid: str | None = None,
+    ) -> Any:
+        """An order of the wallet itself at the venue; a negative size sells."""
+        self.n += 1
+        market = self.desk.test.market(coin)
+        is_buy, now = (
+            not size.startswith("-"),
+            milliseconds(self.desk.clock.now()) + 50_000 + self.n,
+        )
+        made = actions.place([
+            actions.Order(
+                asset=market.asset, is_buy=is_buy, price=Decimal(px) if px else far(market.mark, is_buy), size=abs(Decimal(size)),
+                reduce_only=False, kind=actions.Limit(tif=tif), cloid=cloid or f"0x{self.n:032x}",
+            )
+        ])  # fmt: skip
+        key = signing.key_from(bytes(p.wallet.key))
+        signature = signing.sign(key, signing.l1_digest("testnet", signing.action_hash(made, now)))
+        told = self.desk.test.exchange(
+            {"action": dict(made), "nonce": now, "signature": signature.as_json()}
+        )
+        return told["response"]["data"]["statuses"][0]
+
+    def trigger(self, p: Person, coin: str, size: str, at: str) -> str:
+        """The owner's own stop at the venue; its cloid."""
+        self.n += 1
+        market, cloid, now = (
+            self.desk.test.market(coin),
+            f"0x{self.n:032x}",
+            milliseconds(self.desk.clock.now()) + 50_000 + self.n,
+        )
+        kind = actions.Trigger(is_market=True, trigger_px=Decimal(at), tpsl="sl")
+        made = actions.place([
+            actions.Order(asset=market.asset, is_buy=False, price=Decimal(at), size=Decimal(size), reduce_only=True, kind=kind, cloid=cloid)
+        ])  # fmt: skip
+        key = signing.key_from(bytes(p.wallet.key))
+        signature = signing.sign(key, signing.l1_digest("testnet", signing.action_hash(made, now)))
+        told = self.desk.test.exchange(
+            {"action": dict(made), "nonce": now, "signature": signature.as_json()}
+        )
+        assert "resting" in str(told), told
+        return cloid
+
+    async def bought(self, p: Person, m: Mandate, coin: str = "BTC", size: str = "0.01") -> Order:
+        """A position that an order of the mandate opened; a negative size is a short one."""
+        told = self.trade(p, coin, size)["filled"]
+        assert Decimal(told["totalSz"]) == abs(Decimal(size))
+        order = self.order(p, m, coin, size, f"0x{self.n:032x}")
+        order = replace(
+            order,
+            status="executed",
+            filled_size=abs(Decimal(size)),
+            avg_px=Decimal(told["avgPx"]),
+            fills_whole=True,
+        )
+        await self.desk.store.write(lambda uow: uow.orders.add(order))
+        return order
+
+    async def resting(self, p: Person, m: Mandate | None, coin: str, size: str, px: str) -> Order:
+        """An order that stands in the book; of nobody's mandate it is the owner's own affair."""
+        told = self.trade(p, coin, size, tif="Gtc", px=px)
+        assert "resting" in told, told
+        envelope = Envelope(nonce=1, expires_after=milliseconds(self.desk.clock.now()) + 60_000)
+        cloid = f"0x{self.n:032x}"
+        order = self.order(p, m, coin, size, cloid, px=px, status="resting", envelope=envelope)
+        await self.desk.store.write(lambda uow: uow.orders.add(order))
+        return order
+
+    def order(
+        self, p: Person, m: Mandate | None, coin: str, size: str, cloid: str, **changes: Any
+    ) -> Order:
+        now, is_buy = self.desk.clock.now(), not size.startswith("-")
+        market = self.desk.test.market(coin)
+        px = changes.pop("px", market.mark)
+        plain: dict[str, Any] = {
+            "order_id": self.desk.deps.ids.short("o_"), "owner_id": str(p.caller.user_id), "agent_id": None, "source": "terminal",
+            "closing": False, "mode": "live", "mode_seen": "live", "network": "testnet", "wallet": p.wallet.address, "book": None,
+            "product": coin, "side": "buy" if is_buy else "sell", "type": "market", "slippage_bps": 50, "leverage": 3, "notional": Usdc(10**7),
+            "envelope": None, "sign_mode": "client", "status": "executed", "version": 1, "attempt": 1, "by": "owner",
+            "mandate_id": m.public_id if m else None, "intent_id": None, "why": None, "asked": {}, "created_at": now, "expires_at": now,
+            "counted": ZERO, "counted_day": None,
+            "action": OrderAction(asset_id=market.asset, is_buy=is_buy, limit_px=Decimal(px), size=abs(Decimal(size)), reduce_only=False, tif="ioc", cloid=cloid),
+        }  # fmt: skip
+        return Order(**plain | changes)
+
+    def held(self, p: Person, coin: str = "BTC") -> Decimal:
+        return Decimal(self.desk.test.account(p.wallet.address).position(coin))
+
+    async def keeping(self, m: Mandate) -> Keeping | None:
+        return await self.desk.store.read(lambda uow: uow.venue_keeping.get(m.public_id, "testnet"))
+
+    async def stored(self, m: Mandate) -> Mandate:
+        found = await self.desk.store.read(lambda uow: uow.mandates.get(m.public_id))
+        assert found is not None
+        return found
+
+    async def closes(self, m: Mandate) -> list[Order]:
+        orders = await self.desk.store.read(
+            lambda uow: uow.orders.live_of_mandate(m.public_id, "testnet")
+        )
+        return [o for o in orders if o.source == "keeper"]
+
+    async def told(self, m: Mandate) -> list[tuple[str, str]]:
+        """The keeper's rows in the ledger."""
+        events = await self.desk.store.read(lambda uow: uow.ledger.newest(m.public_id))
+        return [
+            (e.kind.value, str(e.payload.get("text") or e.payload.get("reason")))
+            for e in reversed(events)
+            if e.reported_by is Reporter.KEEPER
+        ]
+
+    @contextmanager
+    def only_shrinks(self, p: Person, *coins: str) -> Iterator[None]:
+        """Watch the account at every trade: it comes nearer to nothing, and never changes its side."""
+        was = {coin: self.held(p, coin) for coin in coins}
+        exchange = self.desk.test.exchange
+
+        def seen(body: Any) -> Any:
+            answer = exchange(body)
+            for coin in coins:
+                now = self.held(p, coin)
+                assert abs(now) <= abs(was[coin]), f"{coin} grew from {was[coin]} to {now}"
+                assert now * was[coin] >= 0, f"{coin} was flipped from {was[coin]} to {now}"
+                was[coin] = now
+            return answer
+
+        self.desk.test.exchange = seen  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            self.desk.test.exchange = exchange  # type: ignore[method-assign]
+
+
+def far(px: Decimal, is_buy: bool) -> Decimal:
+    """A price that takes what is there."""
+    moved = px * (Decimal("1.1") if is_buy else Decimal("0.9"))
+    return Decimal(f"{moved:.4g}")
+
+
+def mandate_of(
+    p: Person, public_id: str, coins: tuple[str, ...], *, by: Any = None, **changes: Any
+) -> Mandate:
+    targets = (
+        Target("vault"),
+        Target("x402"),
+        Target(kind="venue", venue="hyperliquid", symbols=coins),
+    )
+    on_floor = changes.get("on_floor", "close")
+    message = {
+        "publicId": public_id, "owner": p.wallet.address, "agent": "0x" + "ab" * 20, "budgetUsdc": "500000000", "perTxCap": "1", "dailyCap": "1",
+        "stopFloor": "450000000", "stopFloorBps": "1000", "horizonDays": "30", "endsAt": "2000000000", "agentFeeBps": "0", "approvalAbove": "0",
+        "onFloor": "1" if on_floor == "close" else "0", "allowedTargetsHash": "0x" + "00" * 32, "guardTargetsHash": eip712.guard_hash(targets),
+        "issuedAt": "1", "nonce": "7",
+    }  # fmt: skip
+    contract = "0x" + "00" * 19 + "01"
+    whole = typed_data(message, "2", 84532, contract)
+    signature = "0x" + (by or p.wallet).sign_typed_data(
+        full_message=whole
+    ).signature.hex().removeprefix("0x")
+    signed = Signed("2", message, 84532, contract, signature, "eoa", None)
+    from tests.tools.trading.conftest import Clock
+
+    plain: dict[str, Any] = {
+        "public_id": public_id, "owner_id": str(p.caller.user_id), "owner_address": p.wallet.address, "budget_usdc": Usdc.parse("500"),
+        "horizon_days": 30, "stop_floor_bps": 1000, "created_at": Clock().at, "signed_at": Clock().at, "accepted_at": Clock().at,
+        "allowed_targets": targets, "on_floor": "close", "status": Status.WORKING, "vault_address": "0x" + public_id.encode().hex()[:40].ljust(40, "0"),
+        "signed": signed, "agent_id": "u_bbbbbbbbbb", "agent_address": "0x" + "ab" * 20, "daily_cap_usdc": Usdc.parse("500"), "per_tx_cap_usdc": Usdc.parse("500"),
+    }  # fmt: skip
+    return Mandate(**plain | changes)
+
+
+@asynccontextmanager
+async def lines_of(desk: Desk, folder: Path) -> AsyncIterator[Lines]:
+    """A signer with its own user's socket beside a desk, with the dry run off."""
+    seal = folder / "seal"
+    seal.write_text("s" * 40)
+    seal.chmod(0o600)
+    # Its own client, its own caches and its own budget, as in its own process.
+    from server.settings import Settings
+    from venue.budget import InMemory
+
+    urls = {f"venue_{n}_url": desk.networks.get(n).client._url for n in ("mainnet", "testnet")}  # type: ignore[arg-type]
+    networks = venues(Settings(**urls, venue_timeout_s=1), desk.clock, InMemory())
+    keys = Keystore(folder / "keys", seal, desk.deps.ids.nonce256)
+    signer = Signer(keys=keys, clock=desk.clock, venue=networks.get)
+    log = Requests()
+    noted(desk, log)
+    async with listening(signer, folder / "s.sock", os.getuid()):
+        line = SignerLine(folder / "s.sock")
+        desk.deps = replace(desk.deps, signer=line)
+        desk.switched(stop_line_dry_run=False)
+        yield Lines(desk, line, log, StopLines(desk.deps, "one"), folder / "keys")
+    await networks.close()
+
+
+def noted(desk: Desk, log: Requests) -> None:
+    """Keep what the testnet is asked and told."""
+    info, exchange = desk.test.info, desk.test.exchange
+
+    def asked(body: Any) -> Any:
+        log.info.append(dict(body))
+        return info(body)
+
+    def told(body: Any) -> Any:
+        log.exchange.append(body["action"])
+        return exchange(body)
+
+    desk.test.info = asked  # type: ignore[method-assign]
+    desk.test.exchange = told  # type: ignore[method-assign]

@@ -1,0 +1,475 @@
+"""The keeper of the stop line at the venue, against the local one and a real signer."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_account import Account
+
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.mandate import Mandate, Status
+from domain.rules.standing import standing
+from domain.trading.orders import Envelope
+from domain.trading.own import milliseconds
+from domain.trading.stop_line import cloid_of
+from storage.schema import metadata
+from tests.tools.trading.conftest import Person, a_desk
+from tests.tools.trading.orders import allow
+from tests.tools.trading.stop_line import Lines, lines_of
+from tools.trading.orders.settling import settle_due
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture
+async def lines(sqlite_url: str, tmp_path: Path) -> AsyncIterator[Lines]:
+    async with a_desk(sqlite_url) as desk, lines_of(desk, tmp_path) as made:
+        yield made
+
+
+async def test_two_looks_below_the_line_stop_the_mandate_and_close_its_position(
+    lines: Lines,
+) -> None:
+    p = await lines.person()
+    m = await lines.mandate(p)
+    await lines.bought(p, m)
+    assert (await lines.tick()).looked == 1
+    lines.desk.test.move("BTC", "58000")  # 60 USDC lost, 50 allowed
+    await lines.tick()
+    assert (await lines.stored(m)).status is Status.WORKING, "one look closes nothing"
+    with lines.only_shrinks(p, "BTC"):
+        await lines.tick()
+    assert (await lines.stored(m)).status is Status.STOPPED
+    assert lines.held(p) == 0
+    (close,) = await lines.closes(m)
+    assert (close.status, close.side, close.slippage_bps, close.filled_size) == (
+        "executed",
+        "sell",
+        100,
+        Decimal("0.01"),
+    )
+    (sent,) = lines.log.sent("order")[1:]
+    assert (sent["orders"][0]["r"], sent["orders"][0]["t"]) == (True, {"limit": {"tif": "Ioc"}})
+    await lines.tick()
+    kept = await lines.keeping(m)
+    assert kept is not None
+    assert (kept.state, kept.episode) == ("done", 1)
+    assert await lines.told(m) == [("stop", "floor")]
+    assert (await lines.tick()).looked == 0
+
+
+async def at_line(
+    lines: Lines, *coins: str, size: str = "0.01", **changes: Any
+) -> tuple[Person, Mandate]:
+    """A mandate whose loss has been looked at once; the next tick acts."""
+    p = await lines.person(deposit="2000")
+    m = await lines.mandate(p, *coins, **changes)
+    await lines.bought(p, m, size=size)
+    lines.desk.test.move("BTC", "58000" if not size.startswith("-") else "70000")
+    await lines.tick()
+    return p, m
+
+
+async def test_one_bad_mark_closes_nothing(lines: Lines) -> None:
+    p, m = await at_line(lines)
+    lines.desk.test.move("BTC", "64000")
+    await lines.tick()
+    lines.desk.test.move("BTC", "58000")
+    await lines.tick()
+    assert (await lines.stored(m)).status is Status.WORKING
+    assert lines.held(p) == Decimal("0.01")
+
+
+async def test_the_same_answer_of_the_venue_is_not_a_second_look(lines: Lines) -> None:
+    p, _ = await at_line(lines)
+    await lines.keeper.round()
+    await lines.keeper.round()
+    assert lines.held(p) == Decimal("0.01")
+
+
+async def test_looks_that_are_far_apart_are_not_two_in_a_row(lines: Lines) -> None:
+    p, _ = await at_line(lines)
+    lines.desk.clock.forward(minutes=5)
+    await lines.tick()
+    assert lines.held(p) == Decimal("0.01")
+    await lines.tick()
+    assert lines.held(p) == 0
+
+
+async def test_exactly_on_its_line_a_mandate_goes_on(lines: Lines) -> None:
+    p = await lines.person()
+    m = await lines.mandate(p)
+    bought = await lines.bought(p, m)
+    assert bought.avg_px is not None
+    lines.desk.test.prices("BTC", bought.avg_px - 5_000)
+    await lines.tick()
+    await lines.tick()
+    assert lines.held(p) == Decimal("0.01")
+    lines.desk.test.prices("BTC", bought.avg_px - Decimal("5000.1"))
+    await lines.tick()
+    await lines.tick()
+    assert lines.held(p) == 0
+
+
+async def test_a_short_position_is_bought_back(lines: Lines) -> None:
+    p, m = await at_line(lines, size="-0.01")
+    with lines.only_shrinks(p, "BTC"):
+        await lines.tick()
+    (close,) = await lines.closes(m)
+    assert (lines.held(p), close.side, close.status) == (0, "buy", "executed")
+
+
+async def whole_database(lines: Lines) -> dict[str, list[Any]]:
+    """Every row of every table but the weight of requests, which each read of the venue counts."""
+    found = {}
+    for table in metadata.tables:
+        if table != "venue_weights":
+            found[table] = sorted(map(repr, await lines.desk.rows(table)))
+    return found
+
+
+async def test_a_dry_run_reads_and_says_what_it_would_close_and_writes_nothing_anywhere(
+    lines: Lines, caplog: pytest.LogCaptureFixture
+) -> None:
+    p, m = await at_line(lines)
+    lines.switched(stop_line_dry_run=True)
+    await lines.tick()
+    before, sent, nonces = (
+        await whole_database(lines),
+        len(lines.log.exchange),
+        signer_nonces(lines),
+    )
+    with caplog.at_level(logging.INFO, "wallet.stop_line"):
+        for _ in range(3):
+            await lines.tick()
+    after = await whole_database(lines)
+    lease = [r for r in await lines.desk.rows("work_claims") if r["kind"] == "stop line"]
+    assert len(lease) == 1, "but for the lease that says which process looks"
+    before.pop("work_claims"), after.pop("work_claims")
+    assert after == before
+    assert (len(lines.log.exchange), signer_nonces(lines)) == (sent, nonces)
+    (told, *_) = [r.getMessage() for r in caplog.records if "would_close" in r.getMessage()]
+    action = json.loads(told.split("would_close ")[1])
+    (order,) = action["orders"]
+    assert (order["a"], order["b"], order["s"], order["r"]) == (
+        lines.desk.test.market("BTC").asset,
+        False,
+        "0.01",
+        True,
+    )
+    assert order["c"] == cloid_of(m.public_id, "testnet", "BTC", 1, 0)
+    assert (await lines.stored(m)).status is Status.WORKING
+    assert lines.held(p) == Decimal("0.01")
+
+
+def signer_nonces(lines: Lines) -> list[str]:
+    return [f.read_text() for f in lines.keys.glob("*.nonce")]
+
+
+async def test_a_dry_run_that_ends_acts_at_the_next_tick(lines: Lines) -> None:
+    p, _ = await at_line(lines)
+    await lines.desk.store.write(
+        lambda uow: uow.switches.set("stop_line_dry_run", "on", lines.desk.clock.now(), "x")
+    )
+    await lines.tick()
+    assert lines.held(p) == Decimal("0.01")
+    await lines.desk.store.write(
+        lambda uow: uow.switches.set("stop_line_dry_run", "off", lines.desk.clock.now(), "x")
+    )
+    await lines.tick()
+    assert lines.held(p) == 0
+
+
+async def test_what_rests_is_cancelled_first_and_the_owners_own_orders_stay(lines: Lines) -> None:
+    p, m = await at_line(lines)
+    mine = await lines.resting(p, m, "BTC", "0.001", "50000")
+    theirs = await lines.resting(p, None, "BTC", "0.001", "50500")
+    stop = lines.trigger(p, "BTC", "0.001", "40000")
+    n = len(lines.log.exchange)
+    await lines.tick()
+    kinds = [a["type"] for a in lines.log.exchange[n:]]
+    assert kinds == ["cancelByCloid", "order"]
+    assert lines.log.sent("cancelByCloid")[-1]["cancels"] == [
+        {"asset": mine.action.asset_id, "cloid": mine.action.cloid}
+    ]
+    left = {o.cloid for o in lines.desk.test.account(p.wallet.address).orders.values()}
+    assert theirs.action.cloid in left
+    (ended,) = [o for o in lines.desk.test.account(p.wallet.address).history if o.cloid == stop]
+    assert ended.status == "reduceOnlyCanceled", (
+        "the venue's own doing: there is nothing left to reduce"
+    )
+    assert lines.held(p) == 0
+    found = await lines.desk.store.read(lambda uow: uow.orders.get(mine.order_id))
+    assert found is not None
+    assert found.status == "cancelled"
+
+
+async def test_without_an_order_that_may_rest_open_orders_are_not_even_read(lines: Lines) -> None:
+    await at_line(lines)
+    await lines.tick()
+    assert not [a for a in lines.log.info if a["type"] == "openOrders"]
+
+
+async def test_an_order_that_was_given_out_to_sign_is_waited_for_before_the_end(
+    lines: Lines,
+) -> None:
+    p, m = await at_line(lines)
+    until = lines.desk.clock.now() + timedelta(seconds=90)
+    given = lines.order(
+        p, m, "BTC", "0.001", "0x" + "77" * 16, status="awaiting_signature", expires_at=until, next_check_at=until,
+        envelope=Envelope(nonce=1, expires_after=milliseconds(until)),
+    )  # fmt: skip
+    await lines.desk.store.write(lambda uow: uow.orders.add(given))
+    await lines.tick()
+    assert lines.held(p) == 0
+    await lines.tick()
+    kept = await lines.keeping(m)
+    assert kept is not None
+    assert kept.state == "open", "its bytes are still about"
+    lines.trade(p, "BTC", "0.001", cloid=given.action.cloid)  # the browser sends it past us
+    assert lines.held(p) == Decimal("0.001")
+    await lines.tick()  # asked after by its id
+    await lines.tick()
+    assert lines.held(p) == 0
+    await lines.tick()
+    kept = await lines.keeping(m)
+    assert kept is not None
+    assert kept.state == "done"
+
+
+async def test_of_an_account_with_the_owners_own_position_only_the_mandates_part_is_closed(
+    lines: Lines,
+) -> None:
+    p, m = await at_line(lines)
+    lines.trade(p, "BTC", "0.02")
+    await lines.tick()
+    await lines.tick()
+    assert lines.held(p) == Decimal("0.02")
+    kept = await lines.keeping(m)
+    assert kept is not None
+    assert kept.state == "done"
+
+
+async def test_of_a_dedicated_account_the_whole_position_is_closed(lines: Lines) -> None:
+    p, m = await at_line(lines)
+    lines.trade(p, "BTC", "0.02")
+    lines.trade(p, "ETH", "0.1")
+    config = lines.desk.deps.config
+    lines.desk.deps = replace(
+        lines.desk.deps, config=replace(config, trading=replace(config.trading, keeper_scope="all"))
+    )
+    keeper = lines.another("one")
+    await lines.tick(keeper)
+    await lines.tick(keeper)
+    await lines.tick(keeper)
+    assert lines.held(p) == 0
+    assert lines.held(p, "ETH") == Decimal("0.1"), "what the terms do not name is not touched"
+    assert (await lines.keeping(m)).state == "done"  # type: ignore[union-attr]
+
+
+async def test_the_ladder_goes_further_with_each_try_and_then_its_owner_is_told_once(
+    lines: Lines,
+) -> None:
+    p, m = await at_line(lines)
+    with lines.only_shrinks(p, "BTC"):
+        for n in range(3):
+            # Half of what is left stands within reach, the rest nowhere near.
+            size = lines.held(p) / 2
+            lines.desk.test.book("BTC", [("58000", size), ("40000", "9")], [("58100", "9")])
+            await lines.tick()
+            assert lines.held(p) == Decimal("0.01") / 2 ** (n + 1)
+    closes = await lines.closes(m)
+    assert [o.slippage_bps for o in closes] == [100, 300, 800]
+    assert [o.partial for o in closes] == [True, True, True]
+    for _ in range(3):
+        await lines.tick()
+    kept = await lines.keeping(m)
+    assert kept is not None
+    assert (kept.state, kept.episode) == ("blocked", 1)
+    (_, told) = await lines.told(m)
+    assert "nobody took it within 800 bps" in told[1]
+    assert lines.held(p) == Decimal("0.00125")
+    lines.desk.test.move("BTC", "58000")
+    lines.desk.clock.forward(minutes=10)
+    await lines.tick()
+    assert lines.held(p) == 0, "a rested ladder begins anew"
+    assert (await lines.closes(m))[-1].slippage_bps == 100
+
+
+async def test_a_position_that_shrank_meanwhile_is_never_flipped(lines: Lines) -> None:
+    for strict in (False, True):
+        p, _ = await at_line(lines)
+        lines.desk.test.rules.strict_reduce_only = strict
+        place = lines.desk.test.exchange
+
+        def first(body: Any, p: Person = p, place: Any = place) -> Any:
+            if body["action"]["type"] == "order":
+                lines.desk.test.exchange = place  # type: ignore[method-assign]
+                lines.trade(p, "BTC", "-0.006")
+            return place(body)
+
+        lines.desk.test.exchange = first  # type: ignore[method-assign]
+        await lines.tick()
+        held = lines.held(p)
+        assert held == (Decimal("0.004") if strict else 0)
+        for _ in range(3):
+            await lines.tick()
+        assert lines.held(p) == 0
+        lines.desk.test.move("BTC", "64000")
+
+
+async def test_a_part_below_ten_usdc_is_told_and_a_whole_one_is_closed(lines: Lines) -> None:
+    p, m = await at_line(lines)
+    await lines.bought(p, m, size="-0.0099")
+    lines.trade(p, "BTC", "0.001")
+    await lines.tick()
+    await lines.tick()
+    kept = await lines.keeping(m)
+    assert kept is not None
+    assert kept.state == "blocked"
+    assert "less than 10 USDC" in str(kept.why)
+    lines.trade(p, "BTC", "-0.001")
+    lines.desk.clock.forward(minutes=10)
+    await lines.tick()
+    assert lines.held(p) == 0
+
+
+async def test_without_a_keeper_key_the_owner_is_told_once_and_nothing_is_stopped(
+    lines: Lines,
+) -> None:
+    p = await lines.desk.linked()
+    m = await lines.mandate(p)
+    await lines.bought(p, m)
+    lines.desk.test.move("BTC", "58000")
+    for _ in range(5):
+        await lines.tick()
+    assert (await lines.stored(m)).status is Status.WORKING
+    (told,) = await lines.told(m)
+    assert "no keeper key" in told[1]
+    events = await lines.desk.store.read(lambda uow: uow.ledger.newest(m.public_id))
+    assert events[0].payload["why"] == "keeper_blocked"
+    await lines.keyed(p)
+    await lines.tick()
+    assert lines.held(p) == 0
+
+
+async def test_a_key_that_is_revoked_between_two_steps_ends_them(lines: Lines) -> None:
+    p, m = await at_line(lines)
+    lines.desk.test.book("BTC", [("58000", "0.005"), ("40000", "9")], [("58100", "9")])
+    await lines.tick()
+    assert lines.held(p) == Decimal("0.005")
+    zero = "0x" + "00" * 20
+    name = lines.desk.approval(p, zero, kind="keeper")["agent_name"].split()[0]
+    await lines.desk.enabled(p, zero, kind="keeper", agent_name=name, revoke=True)
+    for _ in range(3):
+        await lines.tick()
+    assert lines.held(p) == Decimal("0.005")
+    kept = await lines.keeping(m)
+    assert kept is not None
+    assert kept.state == "warned"
+
+
+async def test_the_signer_refuses_terms_that_the_wallet_did_not_sign_and_its_owner_is_told_once(
+    lines: Lines,
+) -> None:
+    p = await lines.person()
+    m = await lines.mandate(p, by=Account.from_key("0x" + "d1" * 32))
+    await lines.bought(p, m)
+    lines.desk.test.move("BTC", "58000")
+    for _ in range(5):
+        await lines.tick()
+    assert lines.held(p) == Decimal("0.01")
+    assert [kind for kind, _ in await lines.told(m)] == ["stop", "note"]
+    assert not await lines.closes(m)
+
+
+async def test_it_closes_with_every_trading_switch_shut_and_nobody_on_the_list(
+    lines: Lines,
+) -> None:
+    assert not await lines.desk.store.read(lambda uow: uow.allowlist.all())
+    defaults = lines.desk.deps.defaults
+    assert [defaults.live_terminal, defaults.live_door, defaults.venue_mainnet] == [False] * 3
+    p, _ = await at_line(lines)
+    await lines.tick()
+    assert lines.held(p) == 0
+
+
+async def test_a_close_never_pays_a_builder_and_never_needs_his_approval(lines: Lines) -> None:
+    assert lines.desk.deps.config.trading.builder_address is not None
+    p, m = await at_line(lines)
+    await lines.tick()
+    assert lines.held(p) == 0
+    assert "builder" not in lines.log.sent("order")[-1]
+    assert not [a for a in lines.log.info if a["type"] == "maxBuilderFee"]
+    (close,) = await lines.closes(m)
+    lines.desk.clock.forward(seconds=2)
+    await settle_due(lines.desk.deps)
+    found = await lines.desk.store.read(lambda uow: uow.orders.get(close.order_id))
+    assert found is not None
+    assert [f.builder_fee for f in found.fills] == [0]
+
+
+async def test_a_mandate_that_keeps_at_its_floor_or_that_its_owner_stopped_is_left_alone(
+    lines: Lines,
+) -> None:
+    p, m = await at_line(lines, on_floor="keep")
+    for _ in range(3):
+        await lines.tick()
+    assert lines.held(p) == Decimal("0.01")
+    lines.desk.test.move("BTC", "64000")
+    q, n = await at_line(lines)
+    await lines.desk.ok("owner_stop", q.caller, public_id=n.public_id)
+    for _ in range(3):
+        await lines.tick()
+    assert lines.held(q) == Decimal("0.01")
+    assert await lines.keeping(m) is None
+    assert await lines.keeping(n) is None
+
+
+async def test_where_the_vault_itself_stopped_at_its_line_what_it_holds_at_the_venue_is_closed_too(
+    lines: Lines,
+) -> None:
+    p = await lines.person()
+    m = await lines.mandate(p)
+    await lines.bought(p, m)
+    stop = NewEvent(
+        kind=Kind.STOP, reported_by=Reporter.CHAIN, occurred_at=lines.desk.clock.now(), tx_hash="0x" + "5" * 64, chain_id=m.chain_id,
+        log_index=1, block_number=9, payload={"reason": "floor"},
+    )  # fmt: skip
+
+    def work(uow: Any) -> None:
+        uow.ledger.append(m.public_id, stop, event_id="ev_stop", now=lines.desk.clock.now())
+        found = uow.mandates.get(m.public_id)
+        uow.mandates.save(replace(found, status=Status.STOPPED, stopped_at=lines.desk.clock.now()))
+
+    await lines.desk.store.write(work)
+    await lines.tick()
+    assert lines.held(p) == 0
+
+
+async def test_a_stopped_record_stays_stopped_when_the_chain_is_read_again(lines: Lines) -> None:
+    _, m = await at_line(lines)
+    await lines.tick()
+    books = await lines.desk.store.read(lambda uow: uow.ledger.state(m.public_id))
+    assert standing(await lines.stored(m), books).status is Status.STOPPED
+    assert books.measured.stopped is None, "the vault was not"
+
+
+async def test_after_the_stop_no_order_cites_the_mandate(lines: Lines) -> None:
+    p, m = await at_line(lines)
+    await lines.tick()
+    lines.desk.switched(live_terminal=True)
+    await allow(lines.desk, p.wallet.address)
+    reply = await lines.desk.refused(
+        "order_prepare", p.caller, product="BTC", side="buy", type="market", notional_usdc="20", mode_seen="paper", mandate_id=m.public_id,
+        book=(await lines.desk.ok("own_paper_book_open", p.caller, name="B"))["book"],
+    )  # fmt: skip
+    assert reply.body["error"] == "mandate_stopped"

@@ -1,0 +1,186 @@
+"""The keeper killed at every step, and a venue that fails at every step: a position only ever shrinks."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.mandates.mandate import Mandate, Status
+from tests.tools.trading.conftest import Person, a_desk
+from tests.tools.trading.mortal import Fate, Killed, mortal
+from tests.tools.trading.stop_line import Lines, lines_of
+from venue.devvenue import Fault
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+SEED = int(os.environ.get("KEEPER_SEED", "1"))
+RUNS = int(os.environ.get("KEEPER_RUNS", "300"))
+AT_MOST = 120  # ticks until everything is closed, the rests of a blocked ladder with them
+KINDS = (
+    "order",
+    "cancelByCloid",
+    "clearinghouseState",
+    "openOrders",
+    "orderStatus",
+    "l2Book",
+    "metaAndAssetCtxs",
+    "userFillsByTime",
+)
+EFFECTS = ("status", "lost", "executed_status", "unknown_field", "not_json", "truncated", "huge")
+STRANGE: tuple[Any, ...] = (
+    {"status": "ok", "response": {"type": "order", "data": {"statuses": [{"unheard": 1}]}}},
+    {"status": "ok", "response": {"type": "order", "data": {"statuses": ["waitingForFill"]}}},
+    {"status": "ok", "response": {"type": "default"}}, {"status": "err", "response": "Invalid nonce: duplicate nonce 5"}, {}, [], None,
+    {"status": "unknownOid"},
+)  # fmt: skip
+
+
+@pytest.fixture
+async def lines(sqlite_url: str, tmp_path: Path) -> AsyncIterator[Lines]:
+    async with a_desk(sqlite_url) as desk, lines_of(desk, tmp_path) as made:
+        yield made
+
+
+@dataclass
+class Scene:
+    """A mandate at its line: a position on a thin book, and an order of its own that rests."""
+
+    lines: Lines
+    p: Person
+    m: Mandate
+
+    async def played(self, fate: Fate, another: Fate | None = None) -> int:
+        """Play with a process that may die, then with others; how many ticks it took."""
+        fates = [fate, *([another] if another else [])]
+        process = 0
+        keeper = mortal(self.lines, f"p{process}", fates[0])
+        with self.lines.only_shrinks(self.p, "BTC"):
+            for n in range(AT_MOST):
+                try:
+                    await self.lines.tick(keeper)
+                except Killed:
+                    process += 1
+                    fresh = fates[process] if process < len(fates) else Fate()
+                    keeper = mortal(self.lines, f"p{process}", fresh)
+                    self.lines.desk.clock.forward(seconds=61)  # its lease runs out
+                kept = await self.lines.keeping(self.m)
+                if kept is not None and kept.state == "done":
+                    return n
+                if self.lines.held(self.p) and n > 20:
+                    self.lines.desk.test.move("BTC", "58000")
+        raise AssertionError(
+            f"not closed after {AT_MOST} ticks: {await self.lines.keeping(self.m)}"
+        )
+
+    async def sound(self) -> None:
+        """What holds however it was played."""
+        lines = self.lines
+        assert lines.held(self.p) == 0
+        assert (await lines.stored(self.m)).status is Status.STOPPED
+        stops = [kind for kind, _ in await lines.told(self.m) if kind == "stop"]
+        assert stops == ["stop"], "it is stopped once"
+        posted = Counter(o["c"] for o in lines.log.closes() if o["r"])
+        assert all(n == 1 for n in posted.values()), "no bytes are sent twice"
+        recorded = {o.action.cloid for o in await lines.closes(self.m)}
+        ours = {c for c in posted if c in recorded}
+        here = [o for o in lines.desk.test.account(self.p.wallet.address).history if o.reduce_only]
+        assert {o.cloid for o in here} <= ours, "everything that was sent is on record"
+        assert all(o.status not in ("executing", "unknown") for o in await lines.closes(self.m))
+        filled = sum((o.filled_size or Decimal(0) for o in await lines.closes(self.m)), Decimal(0))
+        assert filled == Decimal("0.01"), "the record knows what was closed"
+
+
+async def scene(lines: Lines) -> Scene:
+    lines.desk.test.faults.clear()
+    lines.desk.test.move("BTC", "64000")
+    p = await lines.person(deposit="3000")
+    m = await lines.mandate(p)
+    await lines.bought(p, m)
+    await lines.resting(p, m, "BTC", "0.001", "30000")
+    lines.desk.test.book(
+        "BTC", [("58000", "0.004"), ("57000", "0.004"), ("40000", "9")], [("58100", "9")]
+    )
+    lines.desk.test.prices("BTC", "58050", "58050")
+    return Scene(lines, p, m)
+
+
+async def boundaries(lines: Lines) -> int:
+    """How often a process waits for somebody else until all is closed."""
+    fate = Fate()
+    made = await scene(lines)
+    await made.played(fate)
+    await made.sound()
+    return fate.met
+
+
+async def sweep(lines: Lines, every: int) -> None:
+    """Die at the boundaries, before and after each."""
+    last = await boundaries(lines)
+    assert last > 30
+    for at in range(1 + SEED % every, last + 1, every):
+        for after in (False, True):
+            made = await scene(lines)
+            try:
+                await made.played(Fate(at, after))
+                await made.sound()
+            except AssertionError as error:
+                raise AssertionError(
+                    f"killed {'after' if after else 'before'} {at} of {last}"
+                ) from error
+
+
+async def faulty(lines: Lines, seed: int) -> None:
+    """A venue that fails in random ways at random steps, and two processes that die at random ones."""
+    rng = random.Random(seed)  # noqa: S311 - a seed that can be played again
+    made = await scene(lines)
+    for _ in range(rng.randint(1, 6)):
+        kind = rng.choice(KINDS)
+        if rng.random() < 0.2:
+            fault = Fault(effect="malformed", kind=kind, times=1, value=rng.choice(STRANGE))
+        else:
+            fault = Fault(
+                effect=rng.choice(EFFECTS),
+                kind=kind,
+                times=rng.randint(1, 4),
+                status=rng.choice((429, 500, 502)),
+            )
+        lines.desk.test.faults.add(fault)
+    lines.desk.test.rules.strict_reduce_only = rng.random() < 0.3
+    first = Fate(rng.randint(1, 60), rng.random() < 0.5) if rng.random() < 0.7 else Fate()
+    second = Fate(rng.randint(1, 40), rng.random() < 0.5) if rng.random() < 0.3 else Fate()
+    try:
+        await made.played(first, second)
+        await made.sound()
+    except AssertionError as error:
+        raise AssertionError(f"KEEPER_SEED={seed} KEEPER_RUNS=1") from error
+
+
+async def test_killed_at_a_step_the_next_process_goes_on_and_the_position_only_shrinks(
+    lines: Lines,
+) -> None:
+    await sweep(lines, every=17)
+
+
+async def test_random_faults_and_kills_never_flip_a_position_and_always_end_closed(
+    lines: Lines,
+) -> None:
+    for seed in range(SEED, SEED + 8):
+        await faulty(lines, seed)
+
+
+@pytest.mark.campaign
+async def test_killed_at_every_step(lines: Lines) -> None:
+    await sweep(lines, every=1)
+
+
+@pytest.mark.campaign
+async def test_random_faults_and_kills_for_long(lines: Lines) -> None:
+    for seed in range(SEED, SEED + RUNS):
+        await faulty(lines, seed)

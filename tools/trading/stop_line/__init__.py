@@ -1,0 +1,1 @@
+"""The keeper of what mandates hold at the venue."""

@@ -1,0 +1,376 @@
+"""What the keeper does at the stop line: on record first, then signed and sent, then settled."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.payloads import Noted, Stopped
+from domain.ledger.written import written
+from domain.mandates.mandate import Status
+from domain.mandates.states import Action, moved
+from domain.money import ZERO
+from domain.refusals import Refused, refusal
+from domain.trading.keeping import NotSigned
+from domain.trading.orders import CancelAction, Envelope, Order, OrderAction
+from domain.trading.own import milliseconds
+from domain.trading.precision import notional
+from domain.trading.stop_line import (
+    GOOD_FOR,
+    LADDER_BPS,
+    REST,
+    Blocked,
+    Cancel,
+    Close,
+    Cut,
+    Ended,
+    Keeping,
+    Settle,
+    State,
+    View,
+    Wait,
+    cloid_of,
+    next_move,
+    tries_of,
+    unsettled,
+)
+from storage.sql import Duplicate
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Deps
+from tools.call.switches import switches
+from tools.trading.orders.market import why_silent
+from tools.trading.orders.sending import LEFT_BEHIND, ended
+from tools.trading.orders.settling import End, end_of, look
+from tools.trading.stop_line.watched import POST, SIGNER, STATUS, Sight, Watched, load, terms_told
+
+log = logging.getLogger("wallet.stop_line")
+# Settling and cancelling may each be due before the one close of a tick.
+MOVES: Final = 4
+NO_KEY: Final = "its owner approved no keeper key, or it was revoked or ended"
+BLOCKED: Final = "keeper_blocked"
+
+
+class Superseded(Exception):
+    """Another process leads; this one stops where it stands."""
+
+
+class Unsigned(Exception):
+    """Nobody signs for the keeper now; the sentence says why."""
+
+
+class Acting:
+    """The hands of one round."""
+
+    def __init__(self, deps: Deps, sight: Sight, leads: Callable[[UnitOfWork], bool]):
+        self.deps, self.sight, self._leads = deps, sight, leads
+
+    # -- on record
+
+    def _insist(self, uow: UnitOfWork) -> None:
+        """Errors: Superseded, which takes the whole transaction back."""
+        if not self._leads(uow):
+            raise Superseded
+        if switches(uow, self.deps.defaults).stop_line_dry_run:
+            raise Superseded  # switched while this round ran
+
+    async def stop(self, w: Watched) -> Watched:
+        """Stop the mandate in the record, so that nothing new cites it, and open an episode."""
+
+        def work(uow: UnitOfWork) -> None:
+            self._insist(uow)
+            m = uow.mandates.get(w.mandate.public_id, lock=True)
+            if m is None or m.status is not Status.WORKING:
+                return
+            now = self.deps.clock.now()
+            uow.mandates.save(replace(m, status=moved(m, Action.STOP), stopped_at=now))
+            self._append(uow, w, Kind.STOP, Stopped(reason="floor", record_only=True))
+            self._keep(uow, w, "open", None, episode=1)
+
+        await self.deps.store.write(work)
+        return await self._again(w)
+
+    async def opened(self, w: Watched) -> Watched:
+        """Open the next episode: the ladder begins anew."""
+        episode = (w.keeping.episode if w.keeping else 0) + 1
+        why = w.keeping.why if w.keeping else None
+
+        def work(uow: UnitOfWork) -> None:
+            self._insist(uow)
+            self._keep(uow, w, "open", why, episode=episode)
+
+        await self.deps.store.write(work)
+        return await self._again(w)
+
+    async def warn(self, w: Watched) -> None:
+        """Say once that nobody can close for this mandate."""
+        await self._told(w, "warned", f"the stop line is reached and nothing is closed: {NO_KEY}")
+
+    async def _told(self, w: Watched, state: State, why: str) -> None:
+        """Note why nothing more is done; the owner reads it once."""
+        kept = w.keeping
+        if kept is not None and (kept.state, kept.why) == (state, why) and state == "warned":
+            return
+
+        def work(uow: UnitOfWork) -> None:
+            self._insist(uow)
+            now = uow.venue_keeping.get(*w.id)
+            if now is None or (now.why is None if state == "open" else now.why != why):
+                told = Noted(text=f"The keeper is blocked: {why}.", why=BLOCKED)
+                self._append(uow, w, Kind.NOTE, told)
+            again = self.deps.clock.now() + REST if state == "blocked" else None
+            episode = now.episode if now is not None else 0
+            self._keep(uow, w, state, why, episode=episode, again=again)
+
+        await self.deps.store.write(work)
+        log.warning("%s on %s: %s: %s", *w.id, BLOCKED, why)
+
+    def _append(self, uow: UnitOfWork, w: Watched, kind: Kind, what: Stopped | Noted) -> None:
+        now = self.deps.clock.now()
+        row = NewEvent(
+            kind=kind,
+            reported_by=Reporter.KEEPER,
+            occurred_at=now,
+            chain_id=w.mandate.chain_id,
+            payload=written(what),
+        )
+        uow.ledger.append(w.mandate.public_id, row, event_id=self.deps.ids.short("ev_"), now=now)
+
+    def _keep(
+        self,
+        uow: UnitOfWork,
+        w: Watched,
+        state: State,
+        why: str | None,
+        *,
+        episode: int,
+        again: datetime | None = None,
+    ) -> None:
+        uow.venue_keeping.put(
+            Keeping(
+                public_id=w.mandate.public_id,
+                network=w.link.network,
+                episode=episode,
+                state=state,
+                why=why,
+                changed_at=self.deps.clock.now(),
+                again_at=again,
+            )
+        )
+
+    async def _again(self, w: Watched) -> Watched:
+        """The mandate as it is on record now."""
+        public_id, network = w.id
+        find = partial(load, deps=self.deps, public_id=public_id, network=network)
+        found = await self.deps.store.read(find)
+        if found is None:
+            raise Refused(refusal("not_found", what="mandate"))
+        return found
+
+    # -- in dry run
+
+    async def would(self, w: Watched) -> None:
+        """Say what would be done, to the last field; nothing is signed, sent or written."""
+        episode = w.keeping.episode if w.keeping else 1
+        move = next_move(await self.sight.view(w, episode))
+        if isinstance(move, Close):
+            for cut in move.cuts:
+                cloid = cloid_of(*w.id, cut.coin, episode, 0)
+                told = self.sight.venue.to_sign(
+                    _action(cut, cloid), Envelope(nonce=0, expires_after=0)
+                )
+                log.warning("%s on %s: would_close %s", *w.id, told.action_json)
+        else:
+            log.warning("%s on %s: would %s", *w.id, type(move).__name__.lower())
+
+    # -- step by step
+
+    async def steps(self, w: Watched) -> None:
+        """Settle, cancel, close, as far as this tick goes."""
+        for _ in range(MOVES):
+            kept = w.keeping
+            if kept is None or kept.state != "open":
+                return
+            move = next_move(view := await self.sight.view(w, kept.episode))
+            if isinstance(move, Settle):
+                if not await self._settled(move.orders):
+                    return
+            elif isinstance(move, Cancel):
+                if not await self._cancelled(w, move.orders):
+                    return
+            elif isinstance(move, Close):
+                await self._all(w, view, move.cuts)
+                return
+            else:
+                await self._end(w, move)
+                return
+            w = await self._again(w)
+
+    async def _end(self, w: Watched, move: Wait | Blocked | Ended) -> None:
+        if isinstance(move, Wait):
+            log.info("%s on %s waits: %s", *w.id, move.why)
+            await self._settled(move.ask)
+        elif isinstance(move, Blocked):
+            await self._told(w, "blocked", move.why)
+        else:
+            await self.deps.store.write(partial(self._done, w))
+            log.warning("%s on %s is closed", *w.id)
+
+    def _done(self, w: Watched, uow: UnitOfWork) -> None:
+        self._insist(uow)
+        episode = w.keeping.episode if w.keeping else 1
+        self._keep(uow, w, "done", None, episode=episode)
+
+    async def _settled(self, orders: tuple[Order, ...]) -> bool:
+        """Ask what became of orders; False where nobody knows yet."""
+        known = True
+        for order in orders:
+            self.sight.meter.add(STATUS)
+            found = await look(self.deps, order, "keeper")
+            known = known and not unsettled(found) and found.status != "resting"
+        return known
+
+    async def _cancelled(self, w: Watched, orders: tuple[Order, ...]) -> bool:
+        """Cancel orders of the mandate's own; False where one may still stand."""
+        for order in orders:
+            action = CancelAction(asset_id=order.action.asset_id, cloid=order.action.cloid)
+            try:
+                signed = await self._signed(w, order.product, action)
+            except Unsigned as unsigned:
+                await self._told(w, "open", str(unsigned))
+                return False
+            self.sight.meter.add(POST)
+            await self.sight.venue.place(action, *signed, lane="keeper")
+        return await self._settled(orders)
+
+    async def _signed(
+        self, w: Watched, coin: str, action: OrderAction | CancelAction
+    ) -> tuple[Envelope, dict[str, object]]:
+        """The signer's word over an action. Errors: Unsigned."""
+        if self.deps.signer is None:
+            raise Unsigned("no signer is set")
+        until = milliseconds(self.deps.clock.now() + GOOD_FOR)
+        self.sight.meter.add(SIGNER)
+        try:
+            envelope, signature = await self.deps.signer.keeper_signed(
+                w.link.network, w.link.wallet, coin, action, until, terms_told(w.mandate)
+            )
+        except NotSigned as refused:
+            raise Unsigned(f"the signer refuses: {refused}") from None
+        except Refused as refused:
+            raise Unsigned(refused.refusal.reason) from None
+        return envelope, dict(signature)
+
+    async def _all(self, w: Watched, view: View, cuts: Sequence[Cut]) -> None:
+        """One order a product; what nobody signs is told, and holds no other."""
+        why = []
+        for one in cuts:
+            try:
+                await self._close(w, view, one)
+            except Unsigned as unsigned:
+                why.append(f"{one.coin}: {unsigned}")
+        if why:
+            await self._told(w, "open", "; ".join(why))
+
+    async def _close(self, w: Watched, view: View, cut: Cut) -> None:
+        """One reduce-only order: signed, then on record, then sent once."""
+        attempt = len(tries_of(view, cut.coin))
+        cloid = cloid_of(*w.id, cut.coin, view.episode, attempt)
+        action = _action(cut, cloid)
+        signed = await self._signed(w, cut.coin, action)
+        order = self._order(w, cut, action, signed[0], view.episode, attempt)
+        try:
+            await self.deps.store.write(partial(self._recorded, w, order))
+        except Duplicate:
+            log.warning("%s on %s: this step was taken already", *w.id)
+            return
+        await self._send(order, signed[1])
+
+    def _recorded(self, w: Watched, order: Order, uow: UnitOfWork) -> None:
+        """Put the order on record as being sent. Errors: Superseded, Unsigned,
+        `Duplicate`."""
+        self._insist(uow)
+        key = uow.venue.key_in_use(w.link.link_id, "keeper")
+        if key is None or not key.alive(self.deps.clock.now()):
+            raise Unsigned(NO_KEY)
+        uow.orders.add(order)
+
+    async def _send(self, order: Order, signature: dict[str, object]) -> None:
+        """Post the bytes once, and write down what became of them."""
+        self.sight.meter.add(POST)
+        if order.envelope is None:
+            raise TypeError("an order that is sent has bytes")
+        try:
+            placed = await self.sight.venue.place(
+                order.action, order.envelope, signature, lane="keeper"
+            )
+        except Refused as refused:
+            why, soon = why_silent(refused), self.deps.clock.now() + timedelta(seconds=2)
+            nothing = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
+            await ended(self.deps, order, End(happening="refuse", refusal=nothing, whole=True))
+            return
+        done = await ended(self.deps, order, end_of(placed))
+        log.warning("%s: %s %s: %s", order.mandate_id, order.side, order.product, done.status)
+
+    def _order(
+        self,
+        w: Watched,
+        cut: Cut,
+        action: OrderAction,
+        envelope: Envelope,
+        episode: int,
+        attempt: int,
+    ) -> Order:
+        now = self.deps.clock.now()
+        return Order(
+            order_id=self.deps.ids.short("o_"),
+            owner_id=w.mandate.owner_id,
+            agent_id=None,
+            source="keeper",
+            closing=True,
+            mode="live",
+            mode_seen=None,
+            network=w.link.network,
+            wallet=w.link.wallet,
+            book=None,
+            product=cut.coin,
+            side="buy" if cut.is_buy else "sell",
+            type="market",
+            slippage_bps=LADDER_BPS[cut.rung],
+            leverage=None,
+            notional=notional(cut.size, cut.limit_px),
+            action=action,
+            envelope=envelope,
+            sign_mode="keeper",
+            status="executing",
+            version=1,
+            attempt=attempt + 1,
+            by="keeper",
+            mandate_id=w.mandate.public_id,
+            intent_id=None,
+            why="the stop line",
+            asked={"episode": episode, "rung": cut.rung},
+            created_at=now,
+            expires_at=now + GOOD_FOR,
+            counted=ZERO,
+            counted_day=None,
+            sent_at=now,
+            next_check_at=now + LEFT_BEHIND,
+        )
+
+
+def _action(cut: Cut, cloid: str) -> OrderAction:
+    """Reduce-only, immediate, and paying nobody: a close never needs a fee."""
+    return OrderAction(
+        asset_id=cut.asset_id,
+        is_buy=cut.is_buy,
+        limit_px=cut.limit_px,
+        size=cut.size,
+        reduce_only=True,
+        tif="ioc",
+        cloid=cloid,
+    )

@@ -1,0 +1,182 @@
+"""The keeper's round at the venue: one leader, two looks, and then each step on record before it
+is sent (trading 5).
+
+Whatever ends a process between two steps, the next one finds on record what was sent, asks the
+venue what became of it, and goes on from the position that is left.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+import anyio
+
+from domain.mandates.mandate import Status
+from domain.refusals import Refused
+from domain.trading.stop_line import Keeping, Reading, reached
+from domain.trading.venue import NETWORKS, Network
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Deps
+from tools.trading.stop_line.acting import Acting, Superseded
+from tools.trading.stop_line.telling import LEADER
+from tools.trading.stop_line.watched import Meter, Sight, Watched, load
+
+log = logging.getLogger("wallet.stop_line")
+# Half of the reserve of a minute: there are two rounds in one.
+WEIGHT_A_ROUND: Final = 200
+BATCH: Final = 20
+# A leader that is gone is followed after three rounds.
+ROUNDS_A_LEASE: Final = 3
+SHORTEST_LEASE: Final = timedelta(seconds=5)
+ONE_S: Final = 20
+_Id = tuple[str, Network]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What a round did: `led` is False where another process leads."""
+
+    led: bool
+    looked: int = 0
+    weight: int = 0
+
+
+class StopLines:
+    """The keeper of what mandates hold at the venue, in one process.
+
+    What it remembers, the last look at each mandate and when that was, is its own and small: a new
+    leader looks twice again. Nothing is written but what was done.
+    """
+
+    def __init__(self, deps: Deps, holder: str, tick_s: int = 30, batch: int = BATCH):
+        self.deps, self._holder, self._batch = deps, holder, batch
+        self._lease = max(ROUNDS_A_LEASE * timedelta(seconds=tick_s), SHORTEST_LEASE)
+        self._looks: dict[_Id, Reading | None] = {}
+        self._seen: dict[_Id, int] = {}
+        self._round = 0
+
+    async def round(self) -> Round:
+        """Everything once, as far as the weight of a round goes; the least recently seen first.
+
+        Errors: none of one mandate or of the venue ends the round for another.
+        """
+        if self.deps.venues is None:
+            return Round(led=False)
+        if not await self._lead():
+            self._looks.clear()
+            return Round(led=False)
+        self._round += 1
+        watched = await self.deps.store.read(lambda uow: uow.venue_keeping.watched())
+        self._forget(watched)
+        meter, looked = Meter(), 0
+        sights = {n: Sight(self.deps, n, meter) for n in NETWORKS}
+        for one in sorted(watched, key=self._turn):
+            if looked >= self._batch or meter.spent >= WEIGHT_A_ROUND:
+                break
+            try:
+                looked += await self._bounded(one, sights[one[1]])
+            except Superseded:
+                log.warning("another process leads now")
+                break
+        if looked:
+            log.info("looked at %s mandates at the venue, weight %s", looked, meter.spent)
+        return Round(led=True, looked=looked, weight=meter.spent)
+
+    async def release(self) -> None:
+        """Let another process lead at once."""
+        await self.deps.store.write(lambda uow: uow.work.release(*LEADER, self._holder))
+
+    async def _lead(self) -> bool:
+        """Take or keep the lease."""
+        return await self.deps.store.write(self.leads)
+
+    def leads(self, uow: UnitOfWork) -> bool:
+        """Whether this process leads, from this transaction on for another lease.
+
+        Every step that is put on record asks in its own transaction: who lost the lease meanwhile
+        writes nothing, and sends nothing.
+        """
+        now = self.deps.clock.now()
+        return uow.work.claim(*LEADER, self._holder, now, now + self._lease)
+
+    def _turn(self, one: _Id) -> tuple[int, int]:
+        """Whose second look is due, then who was seen longest ago."""
+        look = self._looks.get(one)
+        return (0 if look is not None and look.below else 1, self._seen.get(one, 0))
+
+    def _forget(self, watched: Sequence[_Id]) -> None:
+        there = set(watched)
+        self._looks = {k: v for k, v in self._looks.items() if k in there}
+        self._seen = {k: v for k, v in self._seen.items() if k in there}
+
+    async def _bounded(self, one: _Id, sight: Sight) -> bool:
+        """Keep one mandate; its trouble and its venue's silence are its own."""
+        self._seen[one] = self._round
+        try:
+            with anyio.fail_after(ONE_S):
+                return await self._one(one, sight)
+        except Superseded:
+            raise
+        except Refused as refused:
+            log.warning("%s on %s: %s", *one, refused.refusal.reason)
+        except TimeoutError:
+            log.warning("%s on %s: the venue takes too long", *one)
+        except Exception:
+            log.exception("keeping %s on %s failed", *one)
+        self._looks.pop(one, None)
+        return True
+
+    async def _one(self, one: _Id, sight: Sight) -> bool:
+        """Look at one mandate, and do what is due; False where there is nothing to keep."""
+        w = await self.deps.store.read(
+            partial(load, deps=self.deps, public_id=one[0], network=one[1])
+        )
+        if w is None:
+            return False
+        acting = Acting(self.deps, sight, self.leads)
+        if w.mandate.status is Status.STOPPED:
+            if not (w.floored or w.keeping is not None):
+                return False
+            await self._pursue(acting, w)
+            return True
+        before = self._looks.get(one)
+        now = self._looks[one] = await sight.reading(w)
+        if reached(now, before) and now is not None:
+            await self._at_line(acting, w, now)
+        return True
+
+    async def _at_line(self, acting: Acting, w: Watched, now: Reading) -> None:
+        """Two looks in a row stood below the line."""
+        log.warning(
+            "%s on %s stands below its stop line: %s of %s micro-USDC", *w.id, now.worth, now.floor
+        )
+        if w.switches.stop_line_dry_run:
+            await acting.would(w)
+        elif not w.ready:
+            await acting.warn(w)
+        else:
+            await self._pursue(acting, await acting.stop(w))
+
+    async def _pursue(self, acting: Acting, w: Watched) -> None:
+        """Go on with a mandate that stopped at its line, one step after another."""
+        kept = w.keeping
+        if w.switches.stop_line_dry_run:
+            await acting.would(w)
+            return
+        if not w.ready:
+            await acting.warn(w)
+            return
+        if kept is None or kept.state == "warned" or _rested(kept, w):
+            w = await acting.opened(w)
+        elif kept.state != "open":
+            return
+        await acting.steps(w)
+
+
+def _rested(kept: Keeping, w: Watched) -> bool:
+    return kept.state == "blocked" and kept.again_at is not None and w.now >= kept.again_at

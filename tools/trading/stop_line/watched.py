@@ -1,0 +1,249 @@
+"""What the keeper looks at: one mandate on one network, by its rows and by the venue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from domain.mandates.mandate import Mandate, Status
+from domain.ports import Venue
+from domain.rules.case import Case
+from domain.rules.stop_line import vault_worth
+from domain.rules.worth import floor_now
+from domain.settings import Switches
+from domain.trading.indices import dex_of
+from domain.trading.orders import Order
+from domain.trading.own import AgentKey, Link, usable
+from domain.trading.pricing import NoPrice, Quote, quote_of
+from domain.trading.stop_line import (
+    Keeping,
+    Own,
+    Reading,
+    View,
+    closable,
+    may_open,
+    own_of,
+    result_micros,
+    unsettled,
+)
+from domain.trading.venue import VENUE, DexAccount, Network, Perp
+from storage.unit_of_work import UnitOfWork
+from tools.call.operation import Deps
+from tools.call.switches import switches
+from tools.trading.fields import venue_of
+
+FLOOR: Final = "floor"  # the vault's own word for a stop at its line
+# An account that the venue dates further away than this is no fresh answer.
+FRESH: Final = timedelta(seconds=60)
+MARKET_S: Final = 60
+# Weight of what is asked, by the venue's own table.
+ACCOUNT, BOOK, OPEN, MARKETS, STATUS, POST, SIGNER = 2, 2, 20, 20, 2, 1, 2
+
+
+@dataclass(slots=True)
+class Meter:
+    """Weight that a round spent at the venue; what was cached counts as if it was asked."""
+
+    spent: int = 0
+
+    def add(self, weight: int) -> None:
+        """Count a call."""
+        self.spent += weight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A mandate that asked to be closed at its line, and what is on record of it."""
+
+    mandate: Mandate
+    link: Link
+    key: AgentKey | None
+    keeping: Keeping | None
+    orders: tuple[Order, ...]
+    case: Case
+    now: datetime
+    switches: Switches = field(default_factory=Switches)
+
+    @property
+    def id(self) -> tuple[str, Network]:
+        """What names it."""
+        return self.mandate.public_id, self.link.network
+
+    @property
+    def ready(self) -> bool:
+        """True where the keeper has a key that signs for it."""
+        return usable(self.key, None, self.now)
+
+    @property
+    def coins(self) -> frozenset[str]:
+        """The products that its terms name."""
+        return coins_of(self.mandate)
+
+    @property
+    def floored(self) -> bool:
+        """True where the vault itself stopped at its line."""
+        stopped = self.case.measured.stopped
+        return stopped is not None and stopped.reason == FLOOR
+
+
+def coins_of(m: Mandate) -> frozenset[str]:
+    """The products of the venue that a mandate's terms name."""
+    return frozenset(
+        symbol
+        for target in m.allowed_targets
+        if target.kind == "venue" and target.venue == VENUE
+        for symbol in target.symbols
+    )
+
+
+def load(uow: UnitOfWork, deps: Deps, public_id: str, network: Network) -> Watched | None:
+    """What is on record; None for a mandate that the keeper has nothing to do with (00.9)."""
+    m = uow.mandates.get(public_id)
+    if m is None or m.on_floor != "close" or m.signed is None or not coins_of(m):
+        return None
+    if m.status not in (Status.WORKING, Status.STOPPED):
+        return None
+    link = uow.venue.link_of(m.owner_id, network)
+    if link is None:
+        return None
+    now, on = deps.clock.now(), switches(uow, deps.defaults)
+    return Watched(
+        mandate=m,
+        link=link,
+        key=uow.venue.key_in_use(link.link_id, "keeper"),
+        keeping=uow.venue_keeping.get(public_id, network),
+        orders=tuple(uow.orders.live_of_mandate(public_id, network)),
+        case=Case(m, uow.ledger.state(public_id), now, deps.config, on),
+        now=now,
+        switches=on,
+    )
+
+
+def terms_told(m: Mandate) -> dict[str, object]:
+    """The terms as the signer wants to see them: as signed, with the entries behind their hash."""
+    if m.signed is None:
+        raise TypeError("terms that nobody signed are not shown to the signer")
+    return {
+        "message": dict(m.signed.message),
+        "chain_id": m.signed.chain_id,
+        "verifying_contract": m.signed.verifying_contract,
+        "signature": m.signed.signature,
+        "targets": [t.as_json() for t in m.allowed_targets],
+    }
+
+
+class Sight:
+    """The venue as one round sees it; every account is read anew, and its weight counted."""
+
+    def __init__(self, deps: Deps, network: Network, meter: Meter):
+        self._deps, self.meter = deps, meter
+        self._listed: set[str] = set()
+        self.venue: Venue = venue_of(deps, network)
+
+    async def accounts(self, wallet: str, dexes: set[str]) -> list[DexAccount] | None:
+        """An account on each dex, read now; None where an answer is not fresh.
+
+        Errors: `venue_unavailable`.
+        """
+        found = []
+        for dex in sorted(dexes):
+            self.meter.add(ACCOUNT)
+            told = await self.venue.account(wallet, dex, lane="keeper", good_for_s=0, fresh=True)
+            if told.stale or abs(told.value.at - self._deps.clock.now()) > FRESH:
+                return None
+            found.append(told.value)
+        return found
+
+    async def perp(self, coin: str) -> Perp | None:
+        """A product with its figures."""
+        self.meter.add(MARKETS if dex_of(coin) not in self._listed else 0)
+        self._listed.add(dex_of(coin))
+        told = await self.venue.perps(dex_of(coin), lane="keeper", good_for_s=MARKET_S)
+        return next((p for p in told.value if p.coin == coin), None)
+
+    async def quote(self, coin: str) -> Quote | NoPrice:
+        """The touch of a product now."""
+        self.meter.add(BOOK)
+        held = await self.venue.book(coin, lane="keeper", good_for_s=1)
+        return quote_of(held.value, self._deps.clock.now())
+
+    # -- what a decision rests on
+
+    async def reading(self, w: Watched) -> Reading | None:
+        """What a mandate is worth now, its vault and what it holds at the venue together; None
+        where any part of that is not known. Errors: `venue_unavailable`.
+        """
+        vault = vault_worth(w.case)
+        if vault is None or any(unsettled(o) for o in w.orders):
+            return None
+        own = {coin: held for coin, held in own_of(w.orders).items() if held != Own()}
+        if not own:
+            return None
+        accounts = await self.accounts(w.link.wallet, {dex_of(coin) for coin in own})
+        if accounts is None:
+            return None
+        marks = await self._marks(own, accounts)
+        result = result_micros(own, marks)
+        if result is None:
+            return None
+        return Reading(
+            at=min(a.at for a in accounts),
+            worth=vault + result,
+            floor=floor_now(w.case).micros,
+        )
+
+    async def _marks(self, own: dict[str, Own], accounts: list[DexAccount]) -> dict[str, Decimal]:
+        """What one of each is worth: by the account itself, else by the venue's mark price."""
+        marks = {
+            p.coin: p.value / abs(p.size)
+            for account in accounts
+            for p in account.positions
+            if p.size and p.value is not None
+        }
+        for coin, held in own.items():
+            if held.size and coin not in marks:
+                # It was taken off past us, at a price that we did not see.
+                perp = await self.perp(coin)
+                if perp is not None and perp.mark_px is not None:
+                    marks[coin] = perp.mark_px
+        return marks
+
+    async def view(self, w: Watched, episode: int) -> View:
+        """Everything that the next move rests on. Errors: `venue_unavailable`."""
+        scope = self._deps.config.trading.keeper_scope
+        view = View(
+            now=w.now, episode=episode, scope=scope, coins=w.coins, orders=w.orders, open=None
+        )
+        if any(unsettled(o) for o in w.orders):
+            return view
+        own = own_of(w.orders)
+        mine = {coin for coin, held in own.items() if held.size} & w.coins
+        dexes = {dex_of(coin) for coin in (w.coins if scope == "all" else mine)}
+        view = replace(view, open=await self._open(w))
+        if any(o.action.cloid in (view.open or ()) for o in w.orders):
+            return view
+        accounts = await self.accounts(w.link.wallet, dexes)
+        if accounts is None:
+            return replace(view, blind=True)
+        held = {p.coin: p.size for a in accounts for p in a.positions if p.coin in w.coins}
+        markets: dict[str, Perp] = {}
+        quotes: dict[str, Quote | NoPrice] = {}
+        for coin, size in sorted(held.items()):
+            if not closable(size, own.get(coin, Own()).size, scope):
+                continue
+            perp = await self.perp(coin)
+            if perp is not None:
+                markets[coin], quotes[coin] = perp, await self.quote(coin)
+        return replace(view, held=held, markets=markets, quotes=quotes)
+
+    async def _open(self, w: Watched) -> frozenset[str]:
+        """The cloids that stand open; asked only where an order of the mandate may."""
+        dexes = {dex_of(o.product) for o in w.orders if may_open(o, w.now)}
+        found: set[str] = set()
+        for dex in sorted(dexes):
+            self.meter.add(OPEN)
+            told = await self.venue.open_orders(w.link.wallet, dex, lane="keeper")
+            found |= {o.cloid for o in told if o.cloid is not None}
+        return frozenset(found)
