@@ -305,6 +305,7 @@ async def test_ledger_rows_become_notices_once_over_a_change_of_process(store: S
     later = (
         _row(Kind.MOVE, chain, at, "30", executed=executed | {"spent": "30"}),
         _row(Kind.STOP, chain, at, reason="floor"),
+        _row(Kind.DEPOSIT, chain, at, "500", restates={"event_id": "ev_before", "moved": True}),
         _row(Kind.RESOLVE, chain, at, "0", settled={"spent": "90", "returned": "80", "gain": "0", "agent_fee": "0"}),
     )  # fmt: skip
     await append(deps, *later)

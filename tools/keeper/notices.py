@@ -30,6 +30,7 @@ def _taken(uow: UnitOfWork, public_id: str, event: Event, now: datetime) -> int:
     m = uow.mandates.get(public_id)
     if m is None or not uow.webhooks.of_owner(m.owner_id):
         return 0
-    measured = uow.ledger.state(public_id).measured
-    notice = of_row(m, event, event.told.what, measured)
+    if event.told.restates is not None:  # its log stands elsewhere now; it was told of before
+        return 0
+    notice = of_row(m, event, event.told.what, uow.ledger.state(public_id).measured)
     return 0 if notice is None else tell(uow, m.owner_id, notice, now)
