@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants lint lock clean
+.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens lint lock clean
 
 setup: $(STAMP)
 
@@ -99,6 +99,16 @@ invariants: setup
 	cd contracts && FOUNDRY_PROFILE=long $(FORGE)/forge test --match-contract Campaign
 
 # Halmos and slither, in an environment of their own.
+# The owner's way in a real browser: Debian's chromium, and Playwright in a folder of its own.
+BROWSER := build/browser
+$(BROWSER)/.locked: locks/browser.txt
+	rm -rf $(BROWSER)
+	$(BIN)/python -m pip install -q --require-hashes --target $(BROWSER) -r locks/browser.txt
+	touch $@
+
+screens: setup $(BROWSER)/.locked
+	PYTHONPATH=$(BROWSER) $(BIN)/pytest -q -n 0 tests/browser
+
 PROVE := .venv-prove
 $(PROVE)/.locked: locks/prove.txt
 	test -x $(PROVE)/bin/python || $(PYTHON) -m venv $(PROVE)
@@ -125,6 +135,7 @@ lock:
 	echo "mcp<2" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mcp1.txt
 	echo "ccxt" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/ccxt.txt
 	printf 'halmos>=0.3.3\nslither-analyzer>=0.11.6\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/prove.txt
+	echo "playwright" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/browser.txt
 
 clean:
 	rm -rf $(VENV) $(PROVE) contracts/out build dist .hypothesis .mypy_cache .ruff_cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -56,25 +57,33 @@ class Visit:
         """A field of the form; None for one that is absent or empty."""
         return self.form.get(name, "").strip() or None
 
-    def shell(self) -> Shell:
-        """What stands around the page."""
-        theme, chain_id = self.request.cookies.get("theme", ""), self.deps.config.default_chain_id
+    def chain_names(self) -> Mapping[int, str]:
+        """What the networks of this service are called."""
+        chains = self.deps.chains
+        return {chain_id: chains.get(chain_id).name for chain_id in chains.ids()}
+
+    def shell(self, chain_id: int | None = None) -> Shell:
+        """What stands around the page; on the service's own network where none is named."""
+        theme = self.request.cookies.get("theme", "")
+        chain_id = chain_id or self.deps.config.default_chain_id
         return Shell(
             path=self.request.path,
             owner=self.caller.address or "",
             csrf=gate.form_token(self.token) if self.token else "",
             chain_id=chain_id,
-            chain_name=chain_name(chain_id),
+            chain_name=chain_name(self.chain_names(), chain_id),
             theme=theme if theme in THEMES else "",
         )
 
-    def show(self, template: str, view: Any, *, status: int = 200) -> web.Response:
+    def show(
+        self, template: str, view: Any, *, status: int = 200, chain_id: int | None = None
+    ) -> web.Response:
         """The page; 304 where it shows nothing that the reader does not have.
 
         A page is made of its view and its shell alone, so that their text is its version: what has
         not changed is not rendered again.
         """
-        shell = self.shell()
+        shell = self.shell(chain_id)
         version = hashlib.sha256(f"{BUILD} {template} {shell!r} {view!r}".encode()).hexdigest()
         tag = f'"{version[:20]}"'
         answered = {**headers.PAGE, "ETag": tag}

@@ -44,7 +44,3 @@ class Asking:
         if reply.refused:
             raise NotDone(reply.status, reply.body)
         return dict(reply.body)
-
-    async def maybe(self, name: str, /, **arguments: Any) -> Json | None:
-        """The same; None where this service has no such operation."""
-        return await self(name, **arguments) if name in self.operations else None

@@ -15,17 +15,27 @@ from app import assets, gate
 from app.answer import Visit
 from app.ask import Asking, NotDone
 from app.page import Page
-from app.pages import doors, mandates
+from app.pages import agents, doors, mandates, public, sending, signing, starting, statements
 from app.views import arriving, sign_in
 from app.views import refused as refused_view
 from domain.refusals import Refused, refusal
+from tools.call.case import each_vault_once
 from tools.call.operation import NOBODY, Deps, Operation
-from tools.call.run import refused_reply
+from tools.call.run import refusal_of, refused_reply
 
 log = logging.getLogger("wallet.screens")
 
 _Answering = Callable[[web.Request], Awaitable[web.Response]]
-PAGES: Final[tuple[Page, ...]] = (*doors.PAGES, *mandates.PAGES)
+PAGES: Final[tuple[Page, ...]] = (
+    *doors.PAGES,
+    *mandates.PAGES,
+    *starting.PAGES,
+    *signing.PAGES,
+    *sending.PAGES,
+    *statements.PAGES,
+    *agents.PAGES,
+    *public.PAGES,
+)
 
 
 def routes(deps: Deps, operations: Sequence[Operation]) -> list[web.RouteDef]:
@@ -67,17 +77,17 @@ def _handler(deps: Deps, operations: Mapping[str, Operation], page: Page) -> _An
         try:
             visit = await _recognised(visit)
             return await _answered(page, visit)
-        except NotDone as refused:
-            return _refused(visit, refused.status, refused.block)
-        except Refused as refused:
-            reply = refused_reply(refused, visit.now, visit.caller.role)
-            return _refused(visit, reply.status, reply.body, reply.headers)
+        except NotDone as told:
+            return _refused(visit, told.status, told.block)
         except web.HTTPException:
             raise
-        except Exception:
-            log.exception("screen %s failed", page.path)
-            block = refusal("internal").as_json(visit.caller.role)
-            return _refused(visit, 500, block)
+        except Exception as error:
+            refused = refusal_of(error)
+            if refused is None:
+                log.exception("screen %s failed", page.path)
+                refused = Refused(refusal("internal"))
+            reply = refused_reply(refused, visit.now, visit.caller.role)
+            return _refused(visit, reply.status, reply.body, reply.headers)
 
     return handle
 
@@ -99,7 +109,10 @@ async def _answered(page: Page, visit: Visit) -> web.Response:
         return visit.show("arriving.html", arriving.Arriving())
     if page.owner and nobody:
         return _to_sign_in(page, visit)
-    return await page.show(visit)
+    if page.method == "POST":
+        return await page.show(visit)
+    with each_vault_once():
+        return await page.show(visit)
 
 
 def _to_sign_in(page: Page, visit: Visit) -> web.Response:

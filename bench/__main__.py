@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from bench import hall, keeper, ledger, mcp_cost, mcp_start, reader, reports, venue
+from bench import hall, keeper, ledger, mcp_cost, mcp_start, orders, reader, reports, venue
 
 MEASURES = {
     "reports": reports.measure,
@@ -20,6 +20,7 @@ MEASURES = {
     "reader": reader.measure,
     "venue": venue.measure,
     "keeper": keeper.measure,
+    "orders": orders.measure,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from eth_abi import encode
 from eth_account.messages import encode_typed_data
@@ -13,7 +13,7 @@ from eth_utils import keccak
 from domain.mandates.targets import Target
 
 
-def digest(typed_data: Mapping[str, Any]) -> str:
+def digest(typed_data: Mapping[str, object]) -> str:
     """EIP-712 digest of a whole typed-data object, 0x hex.
 
     Errors: ValueError where the message does not fit its types.
@@ -90,7 +90,7 @@ _APPROVAL: Final = (("mandate", "bytes32"), ("actionHash", "bytes32"), ("until",
 
 def approve_action(
     chain_id: int, factory: str, mandate: str, action: str, until: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The typed data by which an owner approves one action, in the factory's domain (chain.md).
 
     Units: `mandate` the digest of the signed terms and `action` an `action_hash`, 0x hex; `until`

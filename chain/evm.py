@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from eth_abi import decode, encode
 from eth_abi.exceptions import DecodingError
@@ -132,7 +132,7 @@ class EvmChain(Blocks):
             return Simulation(False, receipts.revert_of(fault), None, block)
         return Simulation(True, None, gas, block)
 
-    async def predict_vault(self, message: Mapping[str, Any], targets: Sequence[Target]) -> str:
+    async def predict_vault(self, message: Mapping[str, object], targets: Sequence[Target]) -> str:
         """Ask the factory for the address that `create` gives."""
         calls, probes = eip712.listed(targets)
         data = codec.calldata("MandateVaultFactory", "predict", (terms(message), calls, probes))
@@ -188,9 +188,9 @@ class EvmChain(Blocks):
     async def paymaster_data(
         self,
         method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
-        user_op: Mapping[str, Any],
+        user_op: Mapping[str, object],
         entry_point: str,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """The paymaster's fields for a user operation (ERC-7677)."""
         if self._paymaster is None:
             raise Refused(refusal("not_configured", what=f"a paymaster of chain {self.chain_id}"))

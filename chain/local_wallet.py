@@ -5,7 +5,7 @@ service.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from eth_account import Account
 from eth_account.messages import encode_defunct, encode_typed_data
@@ -39,7 +39,7 @@ class LocalWallet:
             encode_defunct(text=text)
         ).signature.hex().removeprefix("0x")
 
-    def sign_typed(self, typed_data: Mapping[str, Any]) -> str:
+    def sign_typed(self, typed_data: Mapping[str, object]) -> str:
         """EIP-712 signature over a whole typed-data object, 0x hex."""
         signable = encode_typed_data(full_message=dict(typed_data))
         return "0x" + self._account.sign_message(signable).signature.hex().removeprefix("0x")

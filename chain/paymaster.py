@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from eth_abi import decode
 from eth_abi.exceptions import DecodingError
@@ -62,9 +62,9 @@ class Paymaster:
     async def ask(
         self,
         method: Literal["pm_getPaymasterStubData", "pm_getPaymasterData"],
-        user_op: Mapping[str, Any],
+        user_op: Mapping[str, object],
         entry_point: str,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """The paymaster's fields for a user operation. Errors: `chain_unavailable`. Source:
         ERC-7677.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from chain.faults import RpcFault
 from chain.nodes import Nodes
@@ -92,7 +92,7 @@ async def _grew(count: _Count, low: tuple[int, int], high: tuple[int, int]) -> l
     return found
 
 
-async def _of_block(rpc: Nodes, number: int, sender: str, to: str) -> list[Mapping[str, Any]]:
+async def _of_block(rpc: Nodes, number: int, sender: str, to: str) -> list[Mapping[str, object]]:
     block = await rpc.fact("eth_getBlockByNumber", hex(number), True)
     try:
         return [

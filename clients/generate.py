@@ -66,7 +66,10 @@ def methods(document: Mapping[str, Any]) -> Iterator[str]:
     """The source of each operation's method, in the order of the paths."""
     for path, by_verb in document["paths"].items():
         for verb, op in by_verb.items():
-            if path.startswith("/wallet/") and op["tags"] not in (["door"], ["service"]):
+            # A stream is read by a client of server-sent events, not by a method.
+            streams = "text/event-stream" in op["responses"].get("200", {}).get("content", {})
+            of_ours = path.startswith("/wallet/") and op["tags"] not in (["door"], ["service"])
+            if of_ours and not streams:
                 yield method(path, verb.upper(), op)
 
 

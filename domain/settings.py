@@ -73,6 +73,10 @@ class Config:
     drafts_per_hour: int = 0
     agents_per_owner: int = 0
     trusted_proxies: str = ""
+    webhook_allow_private: bool = False
+    webhooks_per_owner: int = 5
+    streams_per_caller: int = 10
+    streams_most: int = 2_000
     session_s: int = 43_200
     session_longest_s: int = 604_800
     ranked_days: int = 14

@@ -26,7 +26,7 @@ def in_words(at: datetime) -> str:
 
 # The rows of a ledger are shown again and again, and writing a time costs more than the rest of
 # showing it.
-_written = lru_cache(maxsize=16_384)(timestamp)
+written_time = lru_cache(maxsize=16_384)(timestamp)
 
 
 class _OnTheWire:
@@ -37,7 +37,7 @@ class _OnTheWire:
 
         schema = handler(source)
         schema["serialization"] = core_schema.plain_serializer_function_ser_schema(
-            _written, return_schema=core_schema.str_schema()
+            written_time, return_schema=core_schema.str_schema()
         )
         return schema
 
@@ -52,6 +52,15 @@ Timestamp = Annotated[datetime, _OnTheWire()]
 def day_of(at: datetime) -> str:
     """The UTC calendar day."""
     return at.astimezone(UTC).date().isoformat()
+
+
+@lru_cache(maxsize=64)
+def bounds(day: str) -> tuple[datetime, datetime]:
+    """(first moment, the one after its last) of a UTC day: to ask it of many times costs less than
+    to write each one's day.
+    """
+    begins = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    return begins, begins + timedelta(days=1)
 
 
 def midnight(now: datetime) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -28,6 +28,7 @@ HEALTH: Final = frozenset({"healthz", "readyz", "metrics"})
 DEPS: Final = web.AppKey("deps", Deps)
 METRICS: Final = web.AppKey("metrics", Metrics)
 READY: Final = web.AppKey("ready", Readiness)
+GAUGES: Final = web.AppKey("gauges", list[Callable[[], Mapping[str, int]]])
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -84,6 +85,8 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
             gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
         if gauges["wallet_database_up"]:
             gauges |= await deps.store.read(partial(gauges_of, now=deps.clock.now()))
+    for more in request.app[GAUGES]:
+        gauges |= more()
     return web.Response(
         text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8"
     )

@@ -9,20 +9,21 @@ import logging
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
 from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
 from http_shim import about
-from http_shim.about import DEPS, METRICS, READY, Handler
+from http_shim.about import DEPS, GAUGES, METRICS, READY, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
 from http_shim.identity import KEY_HEADER, idempotency_key, identify, origin_of
 from http_shim.kept import KeptAnswers
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
 from http_shim.ready import Readiness
+from http_shim.stream import Hub, Stream
 from skill import text
 from storage.faults import Unavailable
 from tools.call.charges import charge, charge_stranger
@@ -33,6 +34,7 @@ from tools.call.wire import encoded
 log = logging.getLogger("wallet.http")
 
 UNCOUNTED: Final = web.AppKey("uncounted", frozenset[str])
+HUB: Final = web.AppKey("hub", Hub)
 LEAVING: Final = web.AppKey("leaving", asyncio.Event)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -76,7 +78,8 @@ def build(
     /messages/, `screens` are pages, each under a name.
     """
     app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
-    app[DEPS], app[METRICS], app[READY] = deps, Metrics(), Readiness(deps)
+    app[DEPS], app[METRICS], app[GAUGES] = deps, Metrics(), []
+    app[READY] = Readiness(deps)
     app.on_cleanup.append(_let_go)
     # Operations count their own calls, MCP its tools', the screens the operations that they ask;
     # health is asked by who runs the service.
@@ -85,14 +88,18 @@ def build(
     app[UNCOUNTED] = frozenset(names | set(MCP_ROUTES) | about.HEALTH | pages)
     app[LEAVING] = asyncio.Event()
     app.on_response_prepare.append(_dress)
-    kept = KeptAnswers()
+    kept, hub = KeptAnswers(), Hub(deps)
+    app[HUB] = hub
+    app[GAUGES].append(hub.gauges)
+    app.on_shutdown.append(hub.leave)
+    app.cleanup_ctx.append(hub.lifespan)
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
         if op.route is not None:
             app.router.add_route(
                 op.route[0],
                 op.route[1],
-                _relayed(op, kept) if op.relays else _route(op),
+                _way(op, kept, hub),
                 name=op.name,
                 expect_handler=_expected,
             )
@@ -212,6 +219,33 @@ def _route(op: Operation) -> Handler:
     return handle
 
 
+def _way(op: Operation, kept: KeptAnswers, hub: Hub) -> Handler:
+    if op.streams:
+        return _streamed(op, hub)
+    return _relayed(op, kept) if op.relays else _route(op)
+
+
+def _streamed(op: Operation, hub: Hub) -> Handler:
+    """A route whose answer says where a stream begins, which then follows."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        deps, address = request.app[DEPS], where_from(request)
+        arguments = await _arguments(op, request)
+        last = request.headers.getall("Last-Event-ID", [])
+        if len(last) + ("last_event_id" in arguments) > 1:
+            raise invalid("last_event_id", "given twice")
+        arguments |= {"last_event_id": last[0]} if last else {}
+        caller = await identify(deps, request.headers, address=address)
+        reply = await run(op, deps, caller, arguments, address=address)
+        if reply.refused:
+            return answer(reply)
+        public_id, start = str(reply.body["public_id"]), str(reply.body["id"])
+        stream = Stream(deps, hub, request, public_id, int(start.partition(".")[0]))
+        return await stream.run(caller, start)
+
+    return handle
+
+
 def _relayed(op: Operation, kept: KeptAnswers) -> Handler:
     """A route whose fresh answers are everybody's: written once, and counted each time."""
     whole = _route(op)
@@ -237,14 +271,14 @@ def where_from(request: web.Request) -> str | None:
     return origin_of(request.app[DEPS], peer[0] if peer else None, request.headers)
 
 
-async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:
+async def _arguments(op: Operation, request: web.Request) -> dict[str, object]:
     """Path, query and body together; a name that comes twice is refused."""
-    query: dict[str, Any] = {}
+    query: dict[str, object] = {}
     for name, value in request.query.items():
         if name in query:
             raise invalid(name[:80], "given twice in the query")
         query[name] = value
-    body: dict[str, Any] = {}
+    body: dict[str, object] = {}
     if not op.from_query:
         unknown = sorted(set(query) - op.in_query)
         if unknown:
@@ -257,7 +291,7 @@ async def _arguments(op: Operation, request: web.Request) -> dict[str, Any]:
     return {**query, **body, **path}
 
 
-async def _body(request: web.Request) -> dict[str, Any]:
+async def _body(request: web.Request) -> dict[str, object]:
     if request.content_length is not None and request.content_length > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
     try:

@@ -65,6 +65,14 @@ OPEN: Final[Mapping[str, str]] = {
 """Values of successful answers that no schema of ours describes, each with its reason."""
 
 
+STREAM: Final[Schema] = {
+    "type": "string",
+    "description": "events `open`, `row` (its data is a LedgerRow, its id the row's), and one "
+    "last: `behind`, `again`, `leaving` (come back with Last-Event-ID), or `closed` (no longer "
+    "yours to see); a comment every 15 seconds",
+}
+
+
 def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
     """OpenAPI 3.1: every route with its request, its answers and its refusals by status."""
     paths: dict[str, Schema] = {}
@@ -167,6 +175,8 @@ def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]
 
 def _responses(op: Operation, gives: Schema) -> Schema:
     told = {str(status): _answer(meaning, gives) for status, meaning in op.statuses.items()}
+    if op.streams:
+        told = {"200": _answer("The stream", STREAM, "text/event-stream")}
     by_status: dict[int, list[str]] = {}
     for code in refusals_of(op):
         by_status.setdefault(REFUSALS[code].status, []).append(code)

@@ -29,7 +29,7 @@ class Finding:
 
 async def examine(settings: Settings) -> list[Finding]:
     """Look at everything."""
-    found = [await _database(settings), _keeper(settings), _markets(settings)]
+    found = [await _database(settings), _keeper(settings), _webhooks(settings), _markets(settings)]
     facts = chain_facts(settings)
     if not facts:
         found.append(
@@ -84,6 +84,15 @@ def _keeper(settings: Settings) -> Finding:
             "the keeper sends nothing: set WALLET_KEEPER_PRIVATE_KEY or its _FILE",
         )
     return Finding("keeper key", True, "set")
+
+
+def _webhooks(settings: Settings) -> Finding:
+    if settings.webhook_key is None:
+        why = "no owner is told by webhook: set WALLET_WEBHOOK_KEY (32 characters or more)"
+        return Finding("webhook key", True, "not set", why)
+    if settings.config().webhook_allow_private:
+        return Finding("webhook key", True, "set", "private addresses are called: for tests only")
+    return Finding("webhook key", True, "set")
 
 
 def _markets(settings: Settings) -> Finding:

@@ -9,15 +9,21 @@ import signal
 from collections.abc import Callable
 
 import anyio
+from aiohttp import web
 
+from http_shim.about import GAUGES
+from http_shim.application import HUB
 from http_shim.listening import address_of, bound, farewell, listen
 from server.application import application
 from server.mcp_http import drain
 from server.mcp_server import Tools, build_server
+from server.notices import Notices
+from server.outbound import Outbound
 from server.settings import Settings
 from server.start import prepare_logging, up_to_date
 from server.ticks import Ticks
 from server.wiring import wired
+from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
 
 log = logging.getLogger("wallet.process")
@@ -69,6 +75,8 @@ async def serve_until(
         runner = await listen(app, host, port, sock=sock)
         try:
             group.start_soon(_watch_door, tools)
+            if parts.deps.webhooks is not None:
+                group.start_soon(_tell_owners, parts.deps, app)
             if keeper:
                 group.start_soon(Ticks(parts).run)
             # What start-up made lives as long as the process; the collector need not walk it again
@@ -83,6 +91,16 @@ async def serve_until(
                 await drain(server)
                 await runner.cleanup()
                 group.cancel_scope.cancel()
+
+
+async def _tell_owners(deps: Deps, app: web.Application) -> None:
+    """Read the ledgers for webhooks, on the tail that the streams have too, and send."""
+    hub = app[HUB]
+    hub.start()
+    async with Outbound(private=deps.config.webhook_allow_private) as outbound:
+        notices = Notices(deps, hub.tail, outbound, deps.ids.short("p_"))
+        app[GAUGES].append(notices.gauges)
+        await notices.run()
 
 
 async def _watch_door(tools: Tools) -> None:

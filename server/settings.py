@@ -140,6 +140,12 @@ class Settings(BaseSettings):
     drafts_per_hour: int = Field(default=60, ge=0)
     agents_per_owner: int = Field(default=50, ge=0)
     trusted_proxies: str = ""
+    webhook_key: SecretStr | None = Field(default=None, min_length=32)
+    webhook_key_file: Path | None = None
+    webhook_allow_private: str = "off"
+    webhooks_per_owner: int = Field(default=5, ge=0, le=50)
+    streams_per_caller: int = Field(default=10, ge=0)
+    streams_most: int = Field(default=2_000, ge=0)
     keeper_tick_s: int = Field(default=30, ge=1)
     keeper_batch: int = Field(default=20, ge=1)
     keeper_budget_s: int = Field(default=120, ge=1)
@@ -214,11 +220,13 @@ class Settings(BaseSettings):
     @field_validator("builder_address")
     @classmethod
     def _builder(cls, value: str | None) -> str | None:
+        if not value:
+            return None
         try:
             # What checks an address talks to chains too, and takes a while to load.
             from chain.evm import EvmChains
 
-            return EvmChains([]).address(value) if value else None
+            return EvmChains([]).address(value)
         except Refused as refused:
             raise ValueError(refused.refusal.reason) from None
 
@@ -238,6 +246,8 @@ class Settings(BaseSettings):
     def _secret_from_file(self) -> Settings:
         if self.keeper_private_key is None and self.keeper_private_key_file is not None:
             self.keeper_private_key = SecretStr(self.keeper_private_key_file.read_text().strip())
+        if self.webhook_key is None and self.webhook_key_file is not None:
+            self.webhook_key = SecretStr(self.webhook_key_file.read_text().strip())
         return self
 
     def patience(self) -> Patience:
@@ -288,6 +298,10 @@ class Settings(BaseSettings):
             drafts_per_hour=self.drafts_per_hour,
             agents_per_owner=self.agents_per_owner,
             trusted_proxies=self.trusted_proxies,
+            webhook_allow_private=is_on(self.webhook_allow_private),
+            webhooks_per_owner=self.webhooks_per_owner,
+            streams_per_caller=self.streams_per_caller,
+            streams_most=self.streams_most,
             markets=tuple(_data(self.markets_file, "markets.toml").get("markets", ())),
             deposit_rails=_data(self.deposit_rails_file, "deposit_rails.toml"),
             trading=self.trading(),

@@ -18,6 +18,8 @@ def prepare_logging(settings: Settings) -> None:
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
+    # A line names neither its thread nor its process: they are not asked for at every request.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
 async def up_to_date(settings: Settings) -> None:

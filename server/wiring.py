@@ -17,6 +17,7 @@ from server.late_venues import LateVenues
 from server.settings import Settings
 from storage.store import open_store
 from tools.call.operation import Deps
+from tools.call.signing import WebhookSigning
 
 if TYPE_CHECKING:
     from chain.evm import EvmChains
@@ -100,6 +101,7 @@ async def wired(
         venues=networks,
         signer=SignerLine(settings.signer_socket) if settings.signer_socket else None,
         paper=Desk(store=store, clock=time, trading=config.trading),
+        webhooks=_signing(settings),
     )
     try:
         yield Wired(settings, deps, chains, networks)
@@ -107,6 +109,11 @@ async def wired(
         await networks.close()
         await chains.close()
         await store.close()
+
+
+def _signing(settings: Settings) -> WebhookSigning | None:
+    key = settings.webhook_key
+    return None if key is None else WebhookSigning(key.get_secret_value().encode())
 
 
 @asynccontextmanager
@@ -130,6 +137,7 @@ async def wired_late(settings: Settings) -> AsyncIterator[Deps]:
         keeper=LateKeeper(chains, key.get_secret_value()) if key else None,
         venues=venues,
         paper=Desk(store=store, clock=clock, trading=config.trading),
+        webhooks=_signing(settings),
     )
     try:
         yield deps

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import re
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from operator import attrgetter
@@ -165,7 +165,7 @@ class Tail:
             rows = await _page(reader, -1, self._upto or 0, newest=True)
         return rows[0].cursor if rows else ""
 
-    async def follow(self, cursor: str = "") -> AsyncIterator[Told]:
+    async def follow(self, cursor: str = "") -> AsyncGenerator[Told, None]:
         """Every row behind a cursor, in order, as it comes; "" is the very beginning.
 
         The stream waits for its listener, so that a slow one costs no memory. It ends with `run`.

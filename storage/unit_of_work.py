@@ -13,14 +13,16 @@ from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
 from storage.rows.limits import OrderCounters, OwnLimits
 from storage.rows.mandates import Mandates
-from storage.rows.orders import Orders, SignerNonces
+from storage.rows.orders import Orders
 from storage.rows.paper import PaperBooks
 from storage.rows.policies import Policies
+from storage.rows.signer_nonces import SignerNonces
 from storage.rows.sums import Sums
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers
 from storage.rows.venue import VenueAccounts
 from storage.rows.venue_keeping import VenueKeeping
+from storage.rows.webhooks import Webhooks
 from storage.rows.work import Idempotency, SwitchRows, Work
 from storage.sql import Sql
 
@@ -149,7 +151,12 @@ class UnitOfWork:
     @cached_property
     def paper(self) -> PaperBooks:
         """Paper books."""
-        return PaperBooks(self.sql)
+        return PaperBooks(self.sql, self._cache.accounts)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        """Webhooks of owners, and what is told to them."""
+        return Webhooks(self.sql)
 
     @cached_property
     def venue_keeping(self) -> VenueKeeping:

@@ -19,12 +19,9 @@ from storage.rows.paper import (
     ORDER_FILL,
     SNAPSHOT,
     SNAPSHOTS,
-    book_of,
-    entry_of,
-    model_of,
-    paper_hash,
-    snapshot_of,
 )
+from storage.rows.paper_rows import book_of, entry_of, model_of, paper_hash, snapshot_of
+from storage.rows.paper_states import CHECKPOINTS, faults_of
 from storage.sql import Row
 
 # Of what, which entry, and what is wrong with it.
@@ -50,6 +47,8 @@ async def prove_book(reader: LongReader, book: PaperBook) -> tuple[int, list[Fou
     fills = [e for e in entries if isinstance(e.what, Filled)]
     snapshots = await _snapshots(reader, fills)
     found += [(book.book, n, what) for n, what in faults(book, entries, snapshots)]
+    kept = [row async for row in reader.rows(CHECKPOINTS, book=book.book)]
+    found += [(book.book, n, what) for n, what in faults_of(book, entries, rows, kept)]
     for entry in fills:
         if not await _told_alike(reader, entry):
             found.append((book.book, entry.n, "its order does not tell of this fill"))

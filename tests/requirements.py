@@ -188,6 +188,12 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
                                                                           T + "public/test_deposits.py::test_a_missing_destination_is_filled_from_the_settings")),
     ),
     "4.4": (
+        ("the human screens show a mandate in each of its states, and a person's text as text",
+         ("tests/app/test_pages.py::test_every_page_of_a_mandate_that_is", "tests/app/test_pages.py::test_other_peoples_text_is_text_on_every_page")),
+        ("a session of the screens is a cookie that opens no other route, and no other site writes in its name",
+         ("tests/app/test_session.py::test_the_cookie_opens_no_other_route_and_a_bearer_opens_no_screen",
+          "tests/app/test_session.py::test_a_write_that_no_page_of_ours_sent_is_refused")),
+        ("there is a plain-text front door", ("tests/app/test_session.py::test_the_front_door_is_text_for_who_reads_text",)),
         ("orders are paper by default, and fill on the market's own book, never better than the venue",
          (T + "trading/test_paper.py::test_a_paper_order_fills_on_the_second_snapshot_and_not_on_the_one_it_saw",
           "tests/venue/test_paper.py::test_a_paper_order_is_never_better_than_the_local_venues_matching")),
@@ -299,6 +305,6 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
 
 # Sections, or parts of them, of which nothing is built yet.
 LATER: Final = (
-    "4.4: the human screens",
+    "4.4: the screens in which something is signed or sent, and those of the trading side",
     "4.5: the stop-line keeper at the venue",
 )

@@ -28,6 +28,7 @@ from tools.call.run import run
 from tools.catalogue import OPERATIONS
 
 CHAIN_ID = 31337
+PLENTY = 1_000_000  # of gas for any transaction of a set-up, whose estimate no test is about
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 BY_NAME = {op.name: op for op in OPERATIONS}
 
@@ -177,7 +178,7 @@ class World:
 
     async def mint(self, to: str, amount: str) -> None:
         data = codec.calldata("TestUSDC", "mint", (to, Usdc.parse(amount)))
-        await self.wallets[0].send(Call(CHAIN_ID, self.evm.usdc, data))
+        await self.wallets[0].send(Call(CHAIN_ID, self.evm.usdc, data), gas=PLENTY)
 
     def deposit_data(self, vault: str, amount: str) -> str:
         """Calldata of the market's deposit for a vault."""
@@ -272,14 +273,14 @@ async def working(
     reply = await m.as_owner("owner_create_call")
     assert reply.status == 200, reply.body
     create = reply.body
-    ok, tx = await world.mined(m.owner_wallet, create["call"])
+    ok, tx = await world.mined(m.owner_wallet, create["call"], gas=PLENTY)
     assert ok
     attached = await m.as_owner("owner_vault_attach", tx_hash=tx)
     assert attached.status == 200, attached.body
     m.vault = attached.body["mandate"]["vault_address"]
     await world.mint(m.owner_wallet.address, "10000")
     for call in (await m.as_owner("owner_fund", amount=deposit)).body["calls"]:
-        ok, tx = await world.mined(m.owner_wallet, call)
+        ok, tx = await world.mined(m.owner_wallet, call, gas=PLENTY)
         assert ok
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).body["mandate"]["status"] == "working"
     if accept:

@@ -21,10 +21,12 @@ from tools.mandates import (
     series,
     sponsorship,
     statements,
+    stream,
     terms,
     unwinding,
     vault,
     waiting,
+    webhooks,
 )
 from tools.public import chains, deposits, hall, markets
 from tools.trading import (
@@ -60,6 +62,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *drafts.OPERATIONS,
     *reading.OPERATIONS,
     *series.OPERATIONS,
+    *stream.OPERATIONS,
     *terms.OPERATIONS,
     *vault.OPERATIONS,
     *funding.OPERATIONS,
@@ -73,6 +76,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *refused.OPERATIONS,
     *approvals.OPERATIONS,
     *waiting.OPERATIONS,
+    *webhooks.OPERATIONS,
     *reconcile.OPERATIONS,
     *statements.OPERATIONS,
     *settlement.OPERATIONS,

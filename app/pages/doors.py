@@ -13,6 +13,7 @@ from app.page import Page
 from app.pages import mandates
 from app.views import front, sign_in
 from tools.call.operation import NOBODY
+from tools.call.run import door_is_open
 
 
 async def home(visit: Visit) -> web.Response:
@@ -32,8 +33,8 @@ def _reads_text(request: web.Request) -> bool:
 
 async def front_text(visit: Visit) -> web.Response:
     """What this is, as plain text."""
-    shown = front.view(await visit.ask("hall_proof"))
-    return answer.text(front.plain(shown, visit.deps.config.base_url), "text/plain")
+    shown, door = front.view(await visit.ask("hall_proof")), await door_is_open(visit.deps)
+    return answer.text(front.plain(shown, visit.deps.config.base_url, door=door), "text/plain")
 
 
 async def signing_in(visit: Visit) -> web.Response:

@@ -1,4 +1,4 @@
-"""The list of an owner's mandates."""
+"""An owner's mandates: the list, one of them, its record and its held actions."""
 
 from __future__ import annotations
 
@@ -7,15 +7,75 @@ from typing import Final
 from aiohttp import web
 
 from app.answer import Visit
+from app.ask import NotDone
 from app.page import Page
-from app.views import mandates
+from app.views import approval, mandate, mandates, record
 
 
 async def listed(visit: Visit) -> web.Response:
     """What waits for the owner, and a card for each mandate."""
     rows = await visit.ask("mandate_list", cursor=visit.query("cursor"))
-    approvals = await visit.ask.maybe("owner_approvals", status="pending")
-    return visit.show("mandates.html", mandates.view(rows, approvals or {"items": []}, visit.now))
+    approvals = await visit.ask("owner_approvals", status="pending")
+    return visit.show("mandates.html", mandates.view(rows, approvals, visit.now))
 
 
-PAGES: Final = (Page(method="GET", path="/app/mandates", show=listed),)
+async def one(visit: Visit) -> web.Response:
+    """One mandate; a draft is still to be read and signed."""
+    public_id = visit.named("id")
+    read = await visit.ask("mandate_get", public_id=public_id)
+    if read["mandate"]["status"] == "draft":
+        return visit.go(f"/app/mandates/{public_id}/review")
+    series = await visit.ask("mandate_series", public_id=public_id)
+    waiting = await visit.ask("mandate_approvals", public_id=public_id, status="pending")
+    return visit.show("mandate.html", mandate.view(read, series, waiting, visit.now))
+
+
+async def recorded(visit: Visit) -> web.Response:
+    """All steps, a page at a time; the rows as they are stored behind "as stored"."""
+    public_id, cursor = visit.named("id"), visit.query("cursor")
+    stored = visit.query("as") == "stored"
+    name = "mandate_events" if stored else "mandate_steps"
+    rows = await visit.ask(name, public_id=public_id, cursor=cursor)
+    head = await visit.ask("mandate_get", public_id=public_id, parts="mandate,progress")
+    return visit.show("record.html", record.view(head, rows, stored=stored))
+
+
+async def held(visit: Visit) -> web.Response:
+    """One held action, looked at again as things stand now."""
+    return visit.show("approval.html", await _held(visit))
+
+
+async def _held(visit: Visit) -> approval.Held:
+    public_id, approval_id = visit.named("id"), visit.named("approval")
+    parts = "mandate,progress,limits,clauses"
+    read = await visit.ask("mandate_get", public_id=public_id, parts=parts)
+    fresh = await visit.ask("mandate_approval", public_id=public_id, approval_id=approval_id)
+    return approval.view(fresh, read, visit.now)
+
+
+async def decide(visit: Visit) -> web.Response:
+    """Approve or decline; where the vault keeps approvals, approving asks the wallet first."""
+    public_id, approval_id = visit.named("id"), visit.named("approval")
+    try:
+        await visit.ask(
+            "owner_approval_decide",
+            public_id=public_id,
+            approval_id=approval_id,
+            decision=visit.field("decision") or "",
+            note=visit.field("note"),
+            signature=visit.field("signature"),
+        )
+    except NotDone as refused:
+        shown = await _held(visit)
+        shown = approval.answered(shown, refused.block, note=visit.field("note") or "")
+        return visit.show("approval.html", shown, status=refused.status)
+    return visit.go(f"/app/mandates/{public_id}#record")
+
+
+PAGES: Final = (
+    Page(method="GET", path="/app/mandates", show=listed),
+    Page(method="GET", path="/app/mandates/{id}", show=one),
+    Page(method="GET", path="/app/mandates/{id}/record", show=recorded),
+    Page(method="GET", path="/app/mandates/{id}/approvals/{approval}", show=held),
+    Page(method="POST", path="/app/mandates/{id}/approvals/{approval}", show=decide),
+)

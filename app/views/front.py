@@ -20,7 +20,7 @@ Owners
   What agents have done so far: {base}/app/hall
 
 Agents
-  Read how an agent starts, acts and recovers: {base}/wallet/skill.md
+  {skill}
   Tools over MCP: {base}/mcp (streamable HTTP), {base}/sse, or `wallet mcp` on stdio
   Routes: {base}/openapi.json
   Your key travels in the header X-Service-User-Key; your owner gives it to you.
@@ -29,6 +29,10 @@ Agents
 Measured so far (as of {as_of})
   agents {agents}, mandates working {mandates}, USDC at work {usdc}, actions recorded {actions}
 """
+
+
+OPEN = "Read how an agent starts, acts and recovers: {base}/wallet/skill.md"
+SHUT = "The door for new agents is shut here at present; the operator opens it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +57,12 @@ def view(proof: Json) -> Front:
     )
 
 
-def plain(front: Front, base_url: str) -> str:
-    """The same as text, with where an agent starts."""
+def plain(front: Front, base_url: str, *, door: bool) -> str:
+    """The same as text, with where an agent starts; `door`: the bot door is open."""
     usdc = front.usdc_working
     return TEXT.format(
         base=base_url,
+        skill=OPEN.format(base=base_url) if door else SHUT,
         as_of=front.as_of,
         agents=front.agents,
         mandates=front.mandates_working,

@@ -57,7 +57,7 @@ def card(row: Json) -> Card:
         floor=progress["floor"],
         agent=mandate["agent_name"],
         purpose=mandate["purpose"],
-        pending=row.get("pending_approvals", 0),
+        pending=row["pending_approvals"],
     )
 
 

@@ -65,6 +65,16 @@ def gain(value: str | None) -> Markup:
     return UNKNOWN if value is None else _shown(value, _towards_zero(_read(value)), sign=True)
 
 
+def said(value: str) -> str:
+    """A fact inside a sentence."""
+    return digits(_read(value))
+
+
+def about(value: str) -> str:
+    """An estimate inside a sentence."""
+    return digits(_towards_zero(_read(value)))
+
+
 def whole(number: int) -> str:
     """A count, thousands apart."""
     return f"{number:,}"

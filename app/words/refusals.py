@@ -31,6 +31,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "secret_not_accepted": _(
         "That looks like a key or a password. It was not stored. Never enter one here."
     ),
+    "tx_pending": _("The network has not settled this transaction yet. Do not send it again."),
     "withdraw_locked": _("Open positions hold the money for now. Close them first, or wait."),
     "agent_not_accepting": _("This agent takes no mandates at present. Choose another."),
     "mandate_signed": _("These terms are signed, so nobody can change them any more."),

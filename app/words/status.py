@@ -28,6 +28,13 @@ PLAIN: Final[Mapping[str, Pill]] = {
     "settled": Pill(tone="calm", text=_("Settled")),
     "cancelled": Pill(tone="calm", text=_("Cancelled")),
 }
+APPROVALS: Final[Mapping[str, Pill]] = {
+    "pending": Pill(tone="warn", text=_("Waits for you")),
+    "approved": Pill(tone="good", text=_("Approved, not used yet")),
+    "declined": Pill(tone="calm", text=_("Declined")),
+    "expired": Pill(tone="calm", text=_("Lapsed")),
+    "used": Pill(tone="good", text=_("Approved and done")),
+}
 
 
 def pill(mandate: Json, progress: Json) -> Pill:
@@ -40,3 +47,8 @@ def pill(mandate: Json, progress: Json) -> Pill:
         told = day.format(day=progress["day"], days=progress["horizon_days"])
         return Pill(tone="good", text=told)
     return PLAIN[shown]
+
+
+def approval_pill(status: str) -> Pill:
+    """The status of a held action."""
+    return APPROVALS[status]

@@ -264,7 +264,7 @@ class DevChain:
         little.
 
         At most a 64th, or 1,000, above the least. What the 63/64 rule holds back is little, so the
-        search steps up from what was used, each step twice as wide, and halves the last one.
+        search steps up from what was used, each step wider, and halves the last one.
         """
         done, gas = self._computed({**call, "gas": None}, None)
         _raise_revert(done)
@@ -273,7 +273,7 @@ class DevChain:
             return low
         step = _close(low)
         while (high := min(low + step, gas)) < gas and not self._suffices(call, high):
-            low, step = high, step * 2
+            low, step = high, min(step * 8, high)
         while high - low > _close(low):
             middle = (low + high) // 2
             low, high = (low, middle) if self._suffices(call, middle) else (middle, high)

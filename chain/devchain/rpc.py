@@ -39,7 +39,7 @@ def answer(chain: DevChain, request: Any) -> Any:
     return _answer_one(chain, request)
 
 
-def _answer_one(chain: DevChain, request: Any) -> dict[str, Any]:
+def _answer_one(chain: DevChain, request: Any) -> dict[str, object]:
     if not isinstance(request, dict) or not isinstance(request.get("method"), str):
         return error(None, -32600, "not a request object")
     number, params = request.get("id"), request.get("params") or []
@@ -59,7 +59,7 @@ def _answer_one(chain: DevChain, request: Any) -> dict[str, Any]:
         return error(number, -32603, f"internal error: {type(fault).__name__}")
 
 
-def error(number: Any, code: int, message: str, data: str | None = None) -> dict[str, Any]:
+def error(number: Any, code: int, message: str, data: str | None = None) -> dict[str, object]:
     """A JSON-RPC error object."""
     told = {"code": code, "message": message} | ({"data": data} if data is not None else {})
     return {"jsonrpc": "2.0", "id": number, "error": told}
@@ -95,10 +95,10 @@ def _needed(chain: DevChain, tag: Any) -> Block:
     return block
 
 
-def _tx_json(chain: DevChain, block: Block, mined: Mined, position: int) -> dict[str, Any]:
+def _tx_json(chain: DevChain, block: Block, mined: Mined, position: int) -> dict[str, object]:
     tx: Any = mined.tx
     kind = getattr(tx, "type_id", None) or 0
-    shown: dict[str, Any] = {
+    shown: dict[str, object] = {
         "hash": to_hex(mined.hash),
         "nonce": to_hex(tx.nonce),
         "blockHash": to_hex(block.hash),
@@ -128,7 +128,7 @@ def _tx_json(chain: DevChain, block: Block, mined: Mined, position: int) -> dict
 
 def _block_json(
     chain: DevChain, block: Block | None, *, full: bool = False
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     if block is None:
         return None
     txs = [
@@ -160,7 +160,7 @@ def _block_json(
     }
 
 
-def _receipt(chain: DevChain, params: list[Any]) -> dict[str, Any] | None:
+def _receipt(chain: DevChain, params: list[Any]) -> dict[str, object] | None:
     entry = chain.txs.get(from_hex(params[0]))
     if entry is None:
         return None
@@ -185,7 +185,7 @@ def _receipt(chain: DevChain, params: list[Any]) -> dict[str, Any] | None:
     }
 
 
-def _get_logs(chain: DevChain, params: list[Any]) -> list[dict[str, Any]]:
+def _get_logs(chain: DevChain, params: list[Any]) -> list[dict[str, object]]:
     wanted = params[0]
     if "blockHash" in wanted:
         block = chain.by_hash.get(from_hex(wanted["blockHash"]))
@@ -228,7 +228,7 @@ def _storage(chain: DevChain, params: list[Any]) -> str:
     return to_hex(value.to_bytes(32, "big"))
 
 
-def _transaction(chain: DevChain, params: list[Any]) -> dict[str, Any] | None:
+def _transaction(chain: DevChain, params: list[Any]) -> dict[str, object] | None:
     entry = chain.txs.get(from_hex(params[0]))
     return None if entry is None else _tx_json(chain, entry[0], entry[1], 0)
 
@@ -294,7 +294,7 @@ def _reorg(chain: DevChain, params: list[Any]) -> None:
     chain.reorg(_int(params[0]["depth"] if isinstance(params[0], dict) else params[0]), keep=False)
 
 
-def _fee_history(chain: DevChain, params: list[Any]) -> dict[str, Any]:
+def _fee_history(chain: DevChain, params: list[Any]) -> dict[str, object]:
     count = max(1, min(_int(_at(params, 0, 1)), 1024))
     oldest = max(0, chain.head.number - count + 1)
     shown = chain.head.number - oldest + 1

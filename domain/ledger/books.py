@@ -1,4 +1,4 @@
-"""The two books of a mandate, and what is noticed of any row: all that a read derives from."""
+"""The three books of a mandate, and what is noticed of any row: all that a read derives from."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from domain.ledger import claimed, journal
+from domain.ledger import claimed, journal, venue_book
 from domain.ledger.claimed import Claimed
 from domain.ledger.events import Event
 from domain.ledger.journal import Journal, Past
 from domain.ledger.kinds import Kind, Reporter
 from domain.ledger.measured import Measured
 from domain.ledger.payloads import RefusedAttempt, Reverses, Stopped
+from domain.ledger.venue_book import VenueBook
 from domain.times import day_of, timestamp
 from domain.wire import JsonObject
 
@@ -48,6 +49,7 @@ class Books:
     refusals_count: int = 0
     record_stop: datetime | None = None
     bad: bool = False
+    venue: VenueBook = venue_book.EMPTY
 
     @property
     def measured(self) -> Measured:
@@ -75,6 +77,7 @@ def after(books: Books, event: Event, pair: Event | None = None, past: Past | No
         seq=event.seq,
         journal=journal.after(books.journal, event, past),
         claimed=claimed.after(books.claimed, event, pair),
+        venue=venue_book.after(books.venue, event),
         bad=books.bad or bool(event.told.unusable) or _negative(event),
     )
     if event.violation_codes:
@@ -133,15 +136,27 @@ _PLAIN: Final = ("seq", "violations", "refusals_day", "refusals_count", "bad")
 def to_json(books: Books) -> dict[str, object]:
     """An exact JSON form."""
     stop = books.record_stop
-    return {n: getattr(books, n) for n in _PLAIN} | {
-        "measured": journal.to_json(books.journal),
-        "claimed": claimed.to_json(books.claimed),
-        "breaches": [
-            {"codes": list(b.codes), "event_id": b.event_id, "at": b.at, "detail": dict(b.detail)}
-            for b in books.breaches
-        ],
-        "record_stop": None if stop is None else stop.isoformat(),
-    }
+    # Left out while it is empty, so that states from before there were such fills stay what they
+    # were.
+    venue = {} if books.venue == venue_book.EMPTY else {"venue": venue_book.to_json(books.venue)}
+    return (
+        venue
+        | {n: getattr(books, n) for n in _PLAIN}
+        | {
+            "measured": journal.to_json(books.journal),
+            "claimed": claimed.to_json(books.claimed),
+            "breaches": [
+                {
+                    "codes": list(b.codes),
+                    "event_id": b.event_id,
+                    "at": b.at,
+                    "detail": dict(b.detail),
+                }
+                for b in books.breaches
+            ],
+            "record_stop": None if stop is None else stop.isoformat(),
+        }
+    )
 
 
 def from_json(told: JsonObject) -> Books:
@@ -152,6 +167,7 @@ def from_json(told: JsonObject) -> Books:
         claimed=claimed.from_json(told["claimed"]),
         breaches=tuple(_breached(row) for row in told["breaches"]),
         record_stop=None if stop is None else datetime.fromisoformat(stop),
+        venue=venue_book.from_json(told.get("venue")),
         **{n: told[n] for n in _PLAIN},
     )
 

@@ -84,7 +84,8 @@ class Claimed:
     Units: micro-USDC; `credits` are paid-read credits by UTC day, `notional` the spend at venues
     and paid hosts by UTC day, of which no vault's log will tell.
     Shapes: `pending` by event id, and `answered` those that a chain row tells of, which a
-    reorganisation may take back; `parts` by the agent's id, `marks` by position.
+    reorganisation may take back; `gone` are the newest transactions that one took away and that no
+    row tells of again; `parts` by the agent's id, `marks` by position.
     """
 
     trades: int = 0
@@ -98,6 +99,7 @@ class Claimed:
     notional: Mapping[str, int] = field(default_factory=dict)
     pending: Mapping[str, Claim] = field(default_factory=dict)
     answered: Mapping[str, Claim] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
     parts: Mapping[str, Part] = field(default_factory=dict)
     marks: Mapping[str, Estimate] = field(default_factory=dict)
     next_at: str | None = None
@@ -133,9 +135,11 @@ def after(c: Claimed, event: Event, pair: Event | None = None) -> Claimed:
         return c
     if isinstance(what, Reverses):
         pending, answered = _crossed(c.answered, c.pending, event.tx_hash)
-        return replace(c, pending=_largest_claims(dict(pending)), answered=answered)
+        gone = (*_without(c.gone, event.tx_hash), event.tx_hash)[-ANSWERED_KEPT:]
+        return replace(c, pending=_largest_claims(dict(pending)), answered=answered, gone=gone)
     answered, pending = _crossed(c.pending, c.answered, event.tx_hash)
-    known = replace(c, pending=pending, answered=_newest_claims(dict(answered)))
+    gone = _without(c.gone, event.tx_hash)
+    known = replace(c, pending=pending, answered=_newest_claims(dict(answered)), gone=gone)
     return _named(known, what, pair)
 
 
@@ -218,7 +222,8 @@ def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> Clai
         address=what.place.address,
         selector=what.place.selector,
     )
-    if pair is not None:
+    # A report may name a transaction whose row was taken back before: it waits like any other.
+    if pair is not None and event.tx_hash not in c.gone:
         return replace(c, answered=_newest_claims({**c.answered, event.event_id: claim}))
     return replace(c, pending=_largest_claims({**c.pending, event.event_id: claim}))
 
@@ -235,6 +240,10 @@ def _newest_claims(answered: dict[str, Claim]) -> dict[str, Claim]:
     while len(answered) > ANSWERED_KEPT:
         del answered[next(iter(answered))]
     return answered
+
+
+def _without(gone: tuple[str, ...], tx_hash: str) -> tuple[str, ...]:
+    return tuple(known for known in gone if known != tx_hash)
 
 
 def _crossed(
@@ -339,6 +348,7 @@ def from_json(told: JsonObject) -> Claimed:
     for name, made in _DATED.items():
         if name in values:
             values[name] = {k: _made(made, _names(name), v) for k, v in values[name].items()}
+    values["gone"] = tuple(values.get("gone", ()))
     return replace(EMPTY, **values)
 
 

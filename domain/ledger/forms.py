@@ -30,6 +30,7 @@ from domain.ledger.payloads import (
     Signed,
     Stopped,
     Unwound,
+    VenueFilled,
     Withdrawn,
 )
 from domain.ledger.stored import Reads, Stored, one_of, text_or
@@ -103,6 +104,25 @@ def _sums(*names: str) -> tuple[Key, ...]:
 def _flag(name: str) -> Key:
     """Only true stands there."""
     return Key(name=name, of=lambda w: getattr(w, name) or None, attr=name, reads=Stored.flag)
+
+
+def _figure(name: str) -> Key:
+    """A figure of the venue's, to its own decimals."""
+    return Key(
+        name=name,
+        of=lambda w: format(getattr(w, name), "f"),
+        attr=name,
+        reads=Stored.figure,
+        always=True,
+    )
+
+
+def _side(w: VenueFilled) -> str:
+    return "buy" if w.is_buy else "sell"
+
+
+def _bought(s: Stored, name: str) -> bool:
+    return s.text(name) == "buy"
 
 
 def _follows(name: str, of: Callable[[Any], object]) -> Key:
@@ -194,6 +214,13 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
     )),
     Control: Form(block="control", keys=(
         _key("what", _way, needed=True), *_texts("agent"),
+    )),
+    VenueFilled: Form(block="venue", keys=(
+        *(_key(n, text_or(""), always=True) for n in ("venue", "network", "order_id", "product")),
+        Key(name="side", of=_side, attr="is_buy", reads=_bought, always=True),
+        *(_figure(n) for n in ("px", "size", "fee", "builder_fee")),
+        _flag("first"), _flag("reduce_only"),
+        _key("tid", Stored.number), _key("oid", Stored.number), _key("at", Stored.at),
     )),
     Deposited: Form(keys=(_key("from", Stored.text, "sender"),)),
     Withdrawn: Form(),

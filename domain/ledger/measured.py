@@ -179,6 +179,46 @@ class Measured:
 EMPTY: Final = Measured()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What one row of the house moves, in micro-USDC; the one place that says so."""
+
+    deposited: int = 0
+    withdrawn: int = 0
+    paid: int = 0
+    spent: int = 0
+    received: int = 0
+
+    @property
+    def flow(self) -> int:
+        """The owner's money, in less out."""
+        return self.deposited - self.withdrawn
+
+    @property
+    def cash(self) -> int:
+        """What the vault's cash changes by."""
+        return self.flow - self.paid - self.spent + self.received
+
+
+STILL: Final = Moved()
+
+
+def moved(what: Payload | None, amount: int) -> Moved:
+    """What a payload moves; `amount` is its row's, 0 where it has none."""
+    match what:
+        case Deposited():
+            return Moved(deposited=amount)
+        case Withdrawn():
+            return Moved(withdrawn=amount)
+        case AgentPaid():
+            return Moved(paid=amount)
+        case Executed():
+            return Moved(spent=what.spent.micros, received=what.received.micros)
+        case Unwound():
+            return Moved(received=what.received.micros)
+    return STILL
+
+
 def step(m: Measured, row: Row) -> Measured:
     """The book after the next row in the order of the chain."""
     acts = _STEPS.get(type(row.what))
@@ -186,14 +226,16 @@ def step(m: Measured, row: Row) -> Measured:
 
 
 def _flowed(m: Measured, row: Row) -> Measured:
-    rows = m.rows + 1
-    match row.what:
-        case Deposited():
-            return replace(m, rows=rows, deposits=m.deposits + row.amount)
-        case Withdrawn():
-            return replace(m, rows=rows, withdrawals=m.withdrawals + row.amount)
-        case _:
-            return replace(m, rows=rows, payouts=m.payouts + row.amount)
+    by = moved(row.what, row.amount)
+    return replace(
+        m,
+        rows=m.rows + 1,
+        deposits=m.deposits + by.deposited,
+        withdrawals=m.withdrawals + by.withdrawn,
+        payouts=m.payouts + by.paid,
+        spent=m.spent + by.spent,
+        received=m.received + by.received,
+    )
 
 
 def _withdrawn(m: Measured, row: Row, what: Withdrawn) -> Measured:
@@ -203,21 +245,17 @@ def _withdrawn(m: Measured, row: Row, what: Withdrawn) -> Measured:
 
 
 def _called(m: Measured, row: Row, what: Executed | Unwound) -> Measured:
-    spent = what.spent.micros if isinstance(what, Executed) else 0
-    approved = what.approved.micros if isinstance(what, Executed) else 0
-    received = what.received.micros
+    by = moved(what, row.amount)
     changed = replace(
-        m,
-        rows=m.rows + 1,
-        spent=m.spent + spent,
-        received=m.received + received,
+        _flowed(m, row),
         trades=m.trades + isinstance(what, Executed),
-        positions=_traded(m.positions, what.place, spent, received),
+        positions=_traded(m.positions, what.place, by.spent, by.received),
     )
-    if not spent:
+    if not by.spent:
         return changed
     # Per action the larger of what was approved and what left counts (contract 5).
-    return _spent_on(changed, row.at, spent, max(spent, approved))
+    approved = what.approved.micros if isinstance(what, Executed) else 0
+    return _spent_on(changed, row.at, by.spent, max(by.spent, approved))
 
 
 def _traded(

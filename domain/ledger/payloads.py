@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
 from domain.ledger.kinds import Kind
@@ -154,6 +155,31 @@ class ClaimEnded:
     outcome: Outcome
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueFilled:
+    """A trade at the venue of a live order that cites the mandate, as the venue told of it.
+
+    Shapes: `first` of its order; `tid` is the venue's name of the trade, `oid` that of the order.
+    Units: `px` in USDC, `size` in the coin, fees in USDC, all to the venue's own decimals; `fee` is
+    the whole, with `builder_fee`, and negative where the venue gave some back.
+    """
+
+    venue: str
+    network: str
+    order_id: str
+    product: str
+    is_buy: bool
+    px: Decimal
+    size: Decimal
+    fee: Decimal
+    builder_fee: Decimal
+    first: bool = False
+    reduce_only: bool = False
+    tid: int | None = None
+    oid: int | None = None
+    at: datetime | None = None
+
+
 # -- by the owner
 
 
@@ -236,7 +262,8 @@ class RefusedAttempt:
 
 Payload: TypeAlias = (
     Deposited | Executed | Unwound | Withdrawn | AgentPaid | Stopped | Settled | Control | Marked
-    | Reverses | ClaimEnded | Signed | ApprovalTold | Reported | PaidFee | Noted | RefusedAttempt
+    | Reverses | ClaimEnded | VenueFilled | Signed | ApprovalTold | Reported | PaidFee | Noted
+    | RefusedAttempt
 )  # fmt: skip
 
 OTHER_FEES: Final = frozenset({"venue", "gas", "network"})

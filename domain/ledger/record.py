@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import UTC
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from domain.ledger.events import Event, Kind, Reporter
-from domain.money import Usdc
-from domain.refusals import Refused
-from domain.times import day_of, moment_of
+from domain.ledger import venue_book
+from domain.ledger.events import Event
+from domain.ledger.kinds import HOUSE, Kind, Reporter
+from domain.ledger.measured import Moved, moved
+from domain.ledger.payloads import (
+    AgentPaid,
+    Deposited,
+    Executed,
+    Marked,
+    Reverses,
+    Settled,
+    Unwound,
+    Withdrawn,
+)
+from domain.ledger.venue_book import VenueBook
+from domain.times import day_of
 from domain.wire import JsonObject
 
 SCALE: Final = 10**18
@@ -19,9 +31,6 @@ SCALE: Final = 10**18
 # A gain on less than 1 USDC, or than a hundredth of what stood in the mandate, is not chained.
 DUST: Final = 1_000_000
 DUST_OF_WORTH: Final = 100
-
-
-HOUSE: Final = frozenset({Reporter.CHAIN, Reporter.KEEPER})
 
 
 CLAIMS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
@@ -39,6 +48,8 @@ class Day:
     `put_in` is deposits - withdrawals, `deposited` deposits alone, from the first day to the end of
     this one. `spent` is what the day's rows took out, by the UTC day of their blocks: the cap of a
     day counts by that one, and a row may be stored on a later.
+    `venue` are live orders at the venue, by network: what was realized less fees, how many filled
+    first on this day, and their volume; no part of the other figures.
     """
 
     day: str
@@ -58,6 +69,7 @@ class Day:
     put_in: int = 0
     deposited: int = 0
     spent: tuple[tuple[str, int], ...] = ()
+    venue: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def net(self) -> int:
@@ -70,10 +82,10 @@ class Day:
 
     @classmethod
     def from_json(cls, told: Sequence[Any]) -> Day:
-        """Read `as_json`'s form back."""
-        *figures, spent = told
-        by_day = tuple((day, micros) for day, micros in spent)
-        return replace(cls(*figures), spent=by_day)
+        """Read `as_json`'s form back; a figure that a day was stored without is as at first."""
+        values = dict(zip((f.name for f in fields(cls)), told, strict=False))
+        by_day = tuple((day, micros) for day, micros in values.get("spent", ()))
+        return cls(**(values | {"spent": by_day}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,7 @@ class Record:
     outflow: int = 0
     most: int = 0
     last: int = 0
+    venue: VenueBook = venue_book.EMPTY
 
     @property
     def worth(self) -> int:
@@ -111,13 +124,15 @@ class Record:
 
     def as_json(self) -> dict[str, object]:
         """An exact JSON form; the day is a row of its own."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "day"}
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "day"}
+        return told | {"venue": venue_book.to_json(self.venue)}
 
     @classmethod
     def from_json(cls, told: JsonObject, day: Day) -> Record:
         """Read `as_json`'s form back, with the day it stands in."""
         waiting = told["waiting"]
-        return cls(**{**told, "waiting": None if waiting is None else tuple(waiting), "day": day})
+        values = {**told, "waiting": None if waiting is None else tuple(waiting), "day": day}
+        return cls(**(values | {"venue": venue_book.from_json(told.get("venue"))}))
 
 
 EMPTY: Final = Record()
@@ -144,7 +159,7 @@ def after(record: Record, event: Event) -> Record:
     """
     r = _on_day(replace(record, seq=event.seq), event.created_at.astimezone(UTC).date().isoformat())
     if event.reported_by in HOUSE:
-        r = _caught_up(_measured(r, event))
+        r = _caught_up(_measured(_at_venue(r, event), event))
         return _today(r, worth=r.worth, held=r.positions)
     return _claimed(r, event) if event.reported_by is Reporter.AGENT else r
 
@@ -175,6 +190,22 @@ def _add(r: Record, **more: int) -> Record:
     return r if r.day is None else _today(r, **{n: getattr(r.day, n) + v for n, v in more.items()})
 
 
+def _at_venue(r: Record, event: Event) -> Record:
+    """The record after a fill at the venue: the day's own figures of its network."""
+    book = venue_book.after(r.venue, event)
+    network = book.newest
+    if book is r.venue or network is None:
+        return r
+    was, now = r.venue.of(network), book.of(network)
+    r = replace(r, venue=book)
+    if r.day is None:
+        return r
+    more = (now.net - was.net, now.orders - was.orders, now.volume - was.volume)
+    before = r.day.venue.get(network, (0, 0, 0))
+    added = [a + b for a, b in zip(before, more, strict=True)]
+    return _today(r, venue={**r.day.venue, network: added})
+
+
 def _spent(r: Record, day: str, micros: int) -> Record:
     """Count spend on the day of its block."""
     if r.day is None or not micros:
@@ -198,49 +229,36 @@ def _claimed(r: Record, event: Event) -> Record:
 
 
 def _measured(r: Record, event: Event) -> Record:
-    told: JsonObject = event.payload
-    amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
+    what, again = event.told.what, event.told.restates
     by_chain = event.reported_by is Reporter.CHAIN
-    if by_chain and isinstance(told.get("reverses"), Mapping):
-        return _reversed(r, told["reverses"])
-    again = told.get("restates")
-    if by_chain and isinstance(again, Mapping) and again.get("moved") is True:
+    if isinstance(what, Marked):
+        waiting = (what.cash.micros, what.positions.micros, by_chain)
+        return replace(r, waiting=waiting)
+    if not by_chain or (again is not None and again.moved):
         return r  # it stood before, and stands elsewhere in the chain: no sum changes
-    if isinstance(told.get("marked"), Mapping):
-        return replace(
-            r,
-            waiting=(
-                _money(told["marked"].get("cash")),
-                _money(told["marked"].get("positions")),
-                by_chain,
-            ),
-        )
-    if not by_chain:
-        return r
-    if event.kind in (Kind.DEPOSIT, Kind.WITHDRAW):
-        into = event.kind is Kind.DEPOSIT
-        r = _flow(replace(r, funded=True), amount if into else -amount)
-        return _add(r, deposited=amount) if into else r
-    if event.kind is Kind.PAYOUT:
-        return replace(r, cash=r.cash - amount, fee_owed=max(0, r.fee_owed - amount))
-    if isinstance(told.get("settled"), Mapping):
-        fee = _money(told["settled"].get("agent_fee"))
-        return _closed(replace(r, settled=True, positions=0, waiting=None, fee_owed=fee))
-    if event.kind is Kind.MOVE:
-        return _traded(r, event)
+    amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
+    match what:
+        case Reverses():
+            return _reversed(r, what)
+        case Deposited() | Withdrawn():
+            by = moved(what, amount)
+            return _add(_flow(replace(r, funded=True), by.flow), deposited=by.deposited)
+        case AgentPaid():
+            by = moved(what, amount)
+            return replace(r, cash=r.cash + by.cash, fee_owed=max(0, r.fee_owed - by.paid))
+        case Settled():
+            fee = what.agent_fee.micros
+            return _closed(replace(r, settled=True, positions=0, waiting=None, fee_owed=fee))
+        case Executed() | Unwound():
+            return _traded(r, event.occurred_at, what, moved(what, amount))
     return r
 
 
-def _traded(r: Record, event: Event) -> Record:
-    executed = event.payload.get("executed")
-    told = executed or event.payload.get("unwound")
-    if not isinstance(told, Mapping):
-        return r
-    spent, received = _money(told.get("spent")), _money(told.get("received"))
-    r = replace(_exchanged(r, spent - received), exited=r.exited or received > 0)
-    if executed:
-        r = _add(r, calls=1, trades=int(bool(spent or received)))
-        r = _spent(r, day_of(event.occurred_at), spent)
+def _traded(r: Record, at: datetime, what: Executed | Unwound, by: Moved) -> Record:
+    r = replace(_exchanged(r, -by.cash), exited=r.exited or by.received > 0)
+    if isinstance(what, Executed):
+        r = _add(r, calls=1, trades=int(bool(by.spent or by.received)))
+        r = _spent(r, day_of(at), by.spent)
     return _closed(r) if r.positions == 0 else r
 
 
@@ -270,36 +288,25 @@ def _caught_up(r: Record) -> Record:
     return _closed(replace(r, positions=positions, waiting=None, exited=False, void=void))
 
 
-def _reversed(r: Record, row: JsonObject) -> Record:
+def _reversed(r: Record, row: Reverses) -> Record:
     """Take back what a reorganisation took off the chain."""
-    kind, told = row.get("kind"), row.get("payload")
-    told = told if isinstance(told, Mapping) else {}
-    amount = _money(row.get("amount_usdc"))
-    if kind in (Kind.DEPOSIT.value, Kind.WITHDRAW.value):
-        if kind == Kind.WITHDRAW.value:
-            return _flow(r, amount)
-        return _add(_flow(r, -amount), deposited=-amount)
-    if kind == Kind.PAYOUT.value:
-        return replace(r, cash=r.cash + amount, fee_owed=r.fee_owed + (amount if r.settled else 0))
-    if isinstance(told.get("settled"), Mapping):
-        return replace(r, settled=False, fee_owed=0)
-    called = told.get("executed") or told.get("unwound")
-    if isinstance(called, Mapping):
-        spent, received = _money(called.get("spent")), _money(called.get("received"))
-        if told.get("executed"):
-            r = _add(r, calls=-1, trades=-int(bool(spent or received)))
-            at = moment_of(row.get("occurred_at"))
-            r = r if at is None else _spent(r, day_of(at), -spent)
-        return _exchanged(r, received - spent)
+    by = moved(row.what, row.amount.micros if row.amount is not None else 0)
+    match row.what:
+        case Deposited() | Withdrawn():
+            return _add(_flow(r, -by.flow), deposited=-by.deposited)
+        case AgentPaid():
+            owed = r.fee_owed + (by.paid if r.settled else 0)
+            return replace(r, cash=r.cash - by.cash, fee_owed=owed)
+        case Settled():
+            return replace(r, settled=False, fee_owed=0)
+        case Executed():
+            r = _add(r, calls=-1, trades=-int(bool(by.spent or by.received)))
+            if row.occurred_at is not None:
+                r = _spent(r, day_of(row.occurred_at), -by.spent)
+            return _exchanged(r, by.cash)
+        case Unwound():
+            return _exchanged(r, by.cash)
     return r
-
-
-def _money(value: object) -> int:
-    """A stored amount; one that is unusable reads as 0 (spec 2.1)."""
-    try:
-        return Usdc.parse(value).micros
-    except Refused:
-        return 0
 
 
 # -- chained returns

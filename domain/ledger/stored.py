@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TypeAlias
+from decimal import Decimal
+from typing import Final, TypeAlias
 
 from domain.ledger.payloads import Json
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused
 from domain.times import moment_of
+
+_FIGURE: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 
 class Stored:
@@ -72,6 +76,14 @@ class Stored:
         """An amount; a missing one is 0."""
         amount = self.money(name)
         return ZERO if amount is None else amount
+
+    def figure(self, name: str) -> Decimal:
+        """A plain decimal figure, of either sign; an unusable one, or none, is 0."""
+        value = self.values.get(name)
+        if isinstance(value, str) and _FIGURE.fullmatch(value):
+            return Decimal(value)
+        self._unusable(name)
+        return Decimal(0)
 
     def at(self, name: str) -> datetime | None:
         """A moment."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal
 
 from domain.mandates.mandate import ClauseKey, Mandate
 from domain.mandates.targets import (
+    VENUE,
     ContractTarget,
     EnforcedBy,
     EnforcedContract,
@@ -23,7 +24,6 @@ from domain.mandates.targets import (
 from domain.money import Usdc
 from domain.settings import Switches
 from domain.times import Timestamp, in_words
-from domain.wire import said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,29 +124,6 @@ class Clause:
     status: Literal["enforced", "stored_pending"] = "enforced"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardHeader:
-    """What stands above the clauses: who, how much, until when."""
-
-    title: str
-    purpose: str = field(metadata=said("the owner's own words"))
-    budget_usdc: Usdc
-    agent_id: str | None
-    agent_name: str | None = field(metadata=said("the owner's name for the agent"))
-    chain_id: int
-    horizon_days: int
-    ends_at: Timestamp | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardFooter:
-    """What stands below them: what a signature does, and what nobody promises."""
-
-    lines: tuple[str, ...]
-    vault_address: str | None
-    signed: bool
-
-
 def _clause(
     key: ClauseKey,
     text: str,
@@ -233,10 +210,12 @@ def _place(t: Target) -> str:
 
 
 def enforcer(t: Target) -> EnforcedBy:
-    """Who holds the agent to one entry (contract 3)."""
-    return {"contract": "Contract", "vault": "Contract", "x402": "Service guard", "venue": "Venue"}[
-        t.kind
-    ]  # type: ignore[return-value]  # the four kinds
+    """Who holds the agent to one entry (contract 3): this service for what it prepares itself, paid
+    reads and orders at the venue it trades at; any other venue for its own markets.
+    """
+    if t.kind in ("contract", "vault"):
+        return "Contract"
+    return "Venue" if t.kind == "venue" and t.venue != VENUE else "Service guard"
 
 
 def enforced(t: Target) -> EnforcedTarget:
@@ -254,14 +233,16 @@ def enforced(t: Target) -> EnforcedTarget:
 
 
 def _markets(m: Mandate, _: Switches) -> Clause:
-    places = [_place(t) for t in m.allowed_targets]
     items = tuple(enforced(t) for t in m.allowed_targets)
-    named = ", ".join(dict.fromkeys(places)) or "nothing at all"
+    named = ", ".join(dict.fromkeys(map(_place, m.allowed_targets))) or "nothing at all"
+    # A clause is as strong as its weakest entry: no vault stands behind one at a venue.
+    at = [enforcer(t) for t in m.allowed_targets if t.kind == "venue"]
+    by: EnforcedBy = "Venue" if "Venue" in at else "Service guard" if at else "Contract"
     return _clause(
         ClauseKey.MARKETS,
         f"The agent may only deal with: {named}.",
         MarketsAllowed(items=items),
-        "Contract",
+        by,
         ("allowedTargetsHash", "guardTargetsHash"),
     )
 
@@ -364,36 +345,3 @@ def clauses(m: Mandate, switches: Switches, *, keeper_key: bool = False) -> tupl
         return told
     at_stop = ClauseKey.AT_STOP
     return tuple(replace(c, status="stored_pending") if c.n == at_stop else c for c in told)
-
-
-def card_header(mandate: Mandate) -> CardHeader:
-    """What stands above the clauses."""
-    who = "any agent that accepts it" if mandate.open_board else "an agent to be named"
-    if mandate.agent_id is not None:
-        # By its id: its name is its owner's words, and stands beside as such.
-        who = f"agent {mandate.agent_id}"
-    return CardHeader(
-        title=f"{plain(mandate.budget_usdc)} USDC for {who}",
-        purpose=mandate.purpose,
-        budget_usdc=mandate.budget_usdc,
-        agent_id=mandate.agent_id,
-        agent_name=mandate.agent_name,
-        chain_id=mandate.chain_id,
-        horizon_days=mandate.horizon_days,
-        ends_at=mandate.ends_at,
-    )
-
-
-FOOTER: Final = (
-    "Your signature moves no money. You create the vault, fund it and can leave it with your own "
-    "wallet.",
-    "The service holds no custody of your funds and cannot widen these terms.",
-    "A budget can be lost down to the stop line, and further where a market fails in one step.",
-)
-
-
-def card_footer(mandate: Mandate) -> CardFooter:
-    """What stands below them."""
-    return CardFooter(
-        lines=FOOTER, vault_address=mandate.vault_address, signed=mandate.signed is not None
-    )

@@ -7,6 +7,9 @@ from typing import Final, Literal
 
 from domain.wire import SERVICES_LABEL, JsonObject, said
 
+VENUE: Final = "hyperliquid"
+"""The venue whose orders are prepared here, and held to an entry before anybody signs them."""
+
 EnforcedBy = Literal["Contract", "Service guard", "Venue"]
 
 

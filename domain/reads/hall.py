@@ -10,6 +10,7 @@ from typing import Final, Literal
 from domain.ledger.record import Day
 from domain.mandates.mandate import Mandate, Status, StatusName
 from domain.money import Usdc
+from domain.reads.venue_windows import VenueResults, venue_results
 from domain.reads.windows import (
     WINDOWS,
     Total,
@@ -23,7 +24,7 @@ from domain.reads.windows import (
 )
 from domain.settings import Config
 from domain.times import Timestamp, day_of
-from domain.wire import named, said
+from domain.wire import LEFT_OUT, named, said
 
 SORT_LIMIT: Final = 10**15
 
@@ -106,7 +107,11 @@ class SelfReported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HallRow:
-    """One agent of the Hall (spec 2.15)."""
+    """One agent of the Hall (spec 2.15).
+
+    `venue` and `venue_self` stand only where live orders that cite a mandate filled: of other
+    owners' mandates, and of its own owner's.
+    """
 
     agent_id: str
     name: str = field(metadata=said("the owner's name for the agent"))
@@ -128,6 +133,8 @@ class HallRow:
     operator_stake_usdc: Usdc | None = None
     operator_stake_reason: str = NO_STAKE
     self_reported: SelfReported
+    venue: tuple[VenueResults, ...] | None = field(default=None, metadata=LEFT_OUT)
+    venue_self: tuple[VenueResults, ...] | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +228,8 @@ def hall_row(
         self_stops=sum(s.stop_reason == "agent" for s in standings),
         violations=sum(s.violations for s in standings),
         self_reported=_self_reported(totals, since_of(today, 30) or ""),
+        venue=venue_results((s.days for s in others), today),
+        venue_self=venue_results((s.days for s in mine), today),
     )
 
 

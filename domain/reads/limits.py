@@ -14,9 +14,10 @@ from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_tod
 from domain.rules.case import Case, moment, today
 from domain.rules.checks import remaining
 from domain.rules.codes import CLAUSE_OF
+from domain.rules.venue_side import at_venue
 from domain.rules.worth import committed, floor_now, usdc, valuation
 from domain.times import Timestamp, moment_of
-from domain.wire import said
+from domain.wire import LEFT_OUT, said
 
 ROLLING: Final = timedelta(hours=24)
 
@@ -73,6 +74,18 @@ class AllowedCredits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsedByOrders:
+    """What orders at the venue count of the UTC day: what is open and what was traded, at limit
+    prices. Live ones share the cap with the vault's use; paper ones meet the same amount alone.
+    """
+
+    live: Usdc
+    paper: Usdc
+    source: Literal["service"] = "service"
+    basis: str = "orders that cite the mandate, size x limit price, of the UTC day"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
     """What the terms and the agent's policy allow."""
 
@@ -83,6 +96,7 @@ class Allowed:
     period: AllowedPeriod
     pending_approvals: AllowedItems
     paid_reads: AllowedCredits
+    orders_per_day: AllowedAmount | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +177,7 @@ class Used:
     period: UsedPeriod
     pending_approvals: UsedItems
     paid_reads: UsedCredits
+    orders_per_day: UsedByOrders | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +248,9 @@ def allowed(case: Case) -> Allowed:
         period=AllowedPeriod(value=m.ends_at),
         pending_approvals=AllowedItems(value=case.config.pending_approvals_max),
         paid_reads=AllowedCredits(value=case.policy.credit_budget_daily if case.policy else None),
+        orders_per_day=AllowedAmount(value=daily_cap(case), clause=3, set_by="mandate")
+        if at_venue(m)
+        else None,
     )
 
 
@@ -266,6 +284,9 @@ def used(case: Case) -> Used:
         paid_reads=UsedCredits(
             value=credits_today(case), basis="1 credit = 0.01 USDC, rounded up a read; UTC day"
         ),
+        orders_per_day=UsedByOrders(live=case.orders.live, paper=case.orders.paper)
+        if at_venue(case.mandate)
+        else None,
     )
 
 

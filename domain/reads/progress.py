@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Literal, cast
 
+from domain.ledger.venue_book import VenuePosition
 from domain.mandates.mandate import Status
 from domain.money import ZERO, Usdc
 from domain.reads.fees import WorthSource
@@ -14,6 +16,7 @@ from domain.rules.case import Case, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.stop_line import fresh
 from domain.rules.unwinding import UNWIND_WINDOW
+from domain.rules.venue_side import marks_of, venue_account
 from domain.rules.worth import (
     Holding,
     Valued,
@@ -98,11 +101,43 @@ class LeaveNowBasis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VenueHolding:
+    """What the mandate's own orders come to in one product; the account may hold more of it."""
+
+    product: str
+    side: Literal["long", "short"]
+    size: str
+    entry_px: str
+    mark_px: str | None = field(metadata=said("null while the venue tells none"))
+    unrealized_usdc: Usdc | None
+    est: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueProgress:
+    """What live orders that cite the mandate came to, from the venue's own fills; in no figure of
+    the vault. `result_est` is realized - fees + what is open at the venue's mark prices, and null
+    while one of them is missing; funding is the account's and not in it.
+    """
+
+    network: str
+    result_est: Usdc | None
+    realized_usdc: Usdc
+    fees_usdc: Usdc
+    volume_usdc: Usdc
+    orders: int
+    fills: int
+    positions: tuple[VenueHolding, ...]
+    source: Literal["venue"] = "venue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
 
-    `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
-    value probe of the vault does not answer.
+    `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
+    stored value was unusable, a mark is too old to act on, or a value probe of the vault does not
+    answer.
     """
 
     worth_est: Usdc | None
@@ -126,6 +161,7 @@ class Progress:
     status: ShownStatus
     day: int | None = field(metadata=said("days since the signature, counted from 1"))
     horizon_days: int
+    venue: VenueProgress | None = field(default=None, metadata=LEFT_OUT)
     data_issue: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
 
 
@@ -225,6 +261,40 @@ def pending_claims(case: Case) -> PendingClaims:
     )
 
 
+def venue_progress(case: Case) -> VenueProgress | None:
+    """What live orders came to; None where none filled."""
+    found = venue_account(case)
+    if found is None:
+        return None
+    network, account = found
+    marks = marks_of(case, network)
+    result = account.result(marks)
+    return VenueProgress(
+        network=network,
+        result_est=None if result is None else Usdc(result),
+        realized_usdc=Usdc(account.realized),
+        fees_usdc=Usdc(account.fees),
+        volume_usdc=Usdc(account.volume),
+        orders=account.orders,
+        fills=account.fills,
+        positions=tuple(
+            _holding(product, held, marks.get(product))
+            for product, held in sorted(account.positions.items())
+        ),
+    )
+
+
+def _holding(product: str, held: VenuePosition, mark: Decimal | None) -> VenueHolding:
+    return VenueHolding(
+        product=product,
+        side="long" if held.size > 0 else "short",
+        size=format(abs(held.size), "f"),
+        entry_px=format(held.entry_px, "f"),
+        mark_px=None if mark is None else format(mark, "f"),
+        unrealized_usdc=None if mark is None else Usdc(held.result(mark)),
+    )
+
+
 def progress(case: Case) -> Progress:
     """Fold the ledger into progress.
 
@@ -255,6 +325,7 @@ def progress(case: Case) -> Progress:
         status=status_shown(case),
         day=day(case),
         horizon_days=case.mandate.horizon_days,
+        venue=venue_progress(case),
         data_issue=True
         if case.state.bad or case.mandate.data_issue or mark_is_stale(case) or unmeasured(case)
         else None,

@@ -109,6 +109,28 @@ class EndedClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VenueTrade:
+    """A fill at the venue of a live order that cites the mandate; prices, sizes and fees to the
+    venue's own decimals, the fee with the builder's part in it.
+    """
+
+    venue: str
+    network: str
+    order_id: str
+    product: str
+    side: Literal["buy", "sell"]
+    px: str
+    size: str
+    fee: str
+    builder_fee: str
+    first: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
+    reduce_only: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
+    tid: int | None = field(default=None, metadata=LEFT_OUT)
+    oid: int | None = field(default=None, metadata=LEFT_OUT)
+    at: Timestamp | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDecision:
     """What the owner decided about an action that waited."""
 
@@ -196,6 +218,7 @@ class ToldPayload:
     marked: WholeMark | None = field(default=None, metadata=LEFT_OUT)
     control: AgentControl | None = field(default=None, metadata=LEFT_OUT)
     claim: EndedClaim | None = field(default=None, metadata=LEFT_OUT)
+    venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
     from_: str | None = field(default=None, metadata=LEFT_OUT | named("from"))

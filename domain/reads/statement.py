@@ -133,6 +133,22 @@ class WeekBreach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VenueWeek:
+    """What live orders that cite the mandate filled in the week, on one network of the venue; in
+    no other figure. `net` is realized less fees, without what is open.
+    """
+
+    network: str
+    realized: Usdc
+    fees: Usdc
+    net: Usdc
+    volume: Usdc
+    orders: int
+    fills: int
+    source: Literal["venue"] = "venue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """What a period adds up to."""
 
@@ -146,13 +162,14 @@ class Figures:
 class Statement(Figures):
     """One mandate and one ISO week (spec 2.16).
 
-    The figures are the whole week's; `breaches` and `steps` are those of a page of its ledger rows,
-    the newest first, and `next_cursor` leads to the rows before them.
+    The figures are the whole week's, `venue` only where live orders filled; `breaches` and `steps`
+    are those of a page of its ledger rows, the newest first; `next_cursor` leads to those before.
     """
 
     public_id: str
     period: WeekPeriod
     allowed_vs_used: AllowedVsUsed
+    venue: tuple[VenueWeek, ...] | None = field(default=None, metadata=LEFT_OUT)
     breaches: tuple[WeekBreach, ...]
     steps: tuple[Step, ...]
     disclosures: tuple[Disclosure, ...] = DISCLOSURES
@@ -267,6 +284,27 @@ def _allowed_vs_used(span: Span) -> AllowedVsUsed:
     )
 
 
+def venue_week(span: Span) -> tuple[VenueWeek, ...] | None:
+    """What live orders filled in the week, a network each; None where none did."""
+    found = []
+    for network, now in sorted(span.after.venue.accounts.items()):
+        was = span.before.venue.of(network)
+        if now.fills == was.fills:
+            continue
+        found.append(
+            VenueWeek(
+                network=network,
+                realized=Usdc(now.realized - was.realized),
+                fees=Usdc(now.fees - was.fees),
+                net=Usdc(now.net - was.net),
+                volume=Usdc(now.volume - was.volume),
+                orders=now.orders - was.orders,
+                fills=now.fills - was.fills,
+            )
+        )
+    return tuple(found) or None
+
+
 def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
     """Broken rules, then refused attempts."""
     broken = [
@@ -303,6 +341,7 @@ def statement(
         period=_period(span.week),
         **_parts(figures(span)),
         allowed_vs_used=_allowed_vs_used(span),
+        venue=venue_week(span),
         breaches=_breaches(span.events),
         steps=tuple(grouped(of_events(span.events)) if steps is None else steps),
         next_cursor=next_cursor,

@@ -23,6 +23,7 @@ from domain.ledger.payloads import (
     Said,
     Signed,
     Unwound,
+    VenueFilled,
 )
 from domain.mandates.mandate import ClauseKey
 from domain.money import ZERO, Usdc
@@ -37,6 +38,7 @@ from domain.reads.shapes import (
     SettledResult,
     ToldPosition,
     UnwoundCall,
+    VenueTrade,
     WholeMark,
 )
 from domain.rules.codes import CLAUSE_OF
@@ -84,6 +86,7 @@ class StepParams:
     refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     claim: ClaimOutcome | None = field(default=None, metadata=LEFT_OUT)
+    venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
     preview: Any = field(default=None, metadata=LEFT_OUT)
     reason: str | None = field(default=None, metadata=LEFT_OUT)
     approval_id: str | None = field(default=None, metadata=LEFT_OUT)
@@ -148,13 +151,17 @@ def _short(text: str | None) -> str | None:
 
 
 def _group(event: Event) -> str:
-    """What ties steps together: the transaction, the approval, else the row itself."""
+    """What ties steps together: the transaction, the approval, the order, else the row itself."""
     what = event.told.what
+    if isinstance(what, VenueFilled):
+        return what.order_id or event.event_id
     approved = what.approval_id if isinstance(what, ApprovalTold) else None
     return event.tx_hash or approved or event.event_id
 
 
 def _target(what: Payload) -> StepTarget:
+    if isinstance(what, VenueFilled):
+        return StepTarget(market=f"{what.venue}:{what.product}")
     if not isinstance(what, Executed | Unwound | Said | ApprovalTold):
         return NOWHERE
     place = what.place
@@ -263,6 +270,8 @@ def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
             return _said(event, what)
         case ClaimEnded():
             return "note", "claim", what.outcome
+        case VenueFilled():
+            return "action", event.kind.value, "done"
     kind, code = STEP_OF.get(type(what), ("note", "note"))
     return kind, code, "done"
 

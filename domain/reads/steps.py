@@ -108,8 +108,18 @@ def grouped(steps: Sequence[Step]) -> list[Step]:
     groups: dict[str, list[Step]] = {}
     for step in steps:
         groups.setdefault(step.group, []).append(step)
-    newest = sorted(groups.values(), key=lambda g: (max(s.at for s in g), g[0].id), reverse=True)
-    return [s for group in newest for s in sorted(group, key=lambda s: (ORDER[s.kind], s.at, s.id))]
+    newest = sorted(groups.values(), key=_newest, reverse=True)
+    # Most groups hold one step, and a page of them is put in order at every read.
+    return [s for group in newest for s in (group if len(group) == 1 else sorted(group, key=_turn))]
+
+
+def _newest(group: Sequence[Step]) -> tuple[datetime, str]:
+    first = group[0]
+    return (first.at if len(group) == 1 else max([s.at for s in group])), first.id
+
+
+def _turn(step: Step) -> tuple[int, datetime, str]:
+    return ORDER[step.kind], step.at, step.id
 
 
 class StepOf(Protocol):

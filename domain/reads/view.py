@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from domain.mandates.card import card_footer, card_header
 from domain.mandates.clauses import (
-    card_footer,
-    card_header,
     clauses,
 )
 from domain.mandates.mandate import MandateAttributes

@@ -10,7 +10,7 @@ from domain.ledger.claimed import Claim
 from domain.mandates.approvals import Reservation
 from domain.money import ZERO, Usdc
 from domain.rules.case import Case, today
-from domain.times import day_of
+from domain.times import bounds
 
 
 def spent_on(case: Case, day: str) -> Usdc:
@@ -28,7 +28,8 @@ def pending(case: Case) -> Mapping[str, Claim]:
 
 def pending_on(case: Case, day: str) -> Usdc:
     """What they would take out on a UTC day."""
-    return Usdc(sum(c.out for c in pending(case).values() if day_of(c.at) == day))
+    begins, ends = bounds(day)
+    return Usdc(sum([c.out for c in pending(case).values() if begins <= c.at < ends]))
 
 
 def spent_today(case: Case) -> Usdc:
@@ -50,6 +51,8 @@ def holds(case: Case) -> list[Held]:
     """The live reservations. A pending claim counts in the place of the reservation that it is of,
     never beside it: of that one only what the claim does not tell of is left.
     """
+    if not case.reservations:
+        return []
     free = list(case.reservations)
     left: dict[str, Usdc] = {}
     for claim in sorted(pending(case).values(), key=lambda c: c.at):
@@ -77,10 +80,11 @@ def reserved(case: Case) -> Usdc:
 
 def frees_at(case: Case) -> datetime | None:
     """The soonest time at which a reservation or a claim's wait ends; None where neither holds."""
-    ends = [h.reservation.expires_at for h in holds(case) if h.amount]
     wait = timedelta(seconds=case.config.claim_ttl_s)
-    ends += [c.at + wait for c in pending(case).values() if c.out]
-    later = [at for at in ends if at > case.now]
+    ends = [h.reservation.expires_at for h in holds(case) if h.amount]
+    waiting = case.now - wait
+    told = min([c.at for c in pending(case).values() if c.at > waiting and c.out], default=None)
+    later = [at for at in ends if at > case.now] + ([] if told is None else [told + wait])
     return min(later, default=None)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 
 from domain.agents.policy import Policy
 from domain.facts import StagedLog, VaultState
@@ -13,17 +15,29 @@ from domain.ledger.measured import Measured
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus
+from domain.money import ZERO, Usdc
 from domain.settings import Config, Switches
 from domain.times import day_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrdersToday:
+    """What a mandate's orders at the venue count against this UTC day: what is open, at its limit
+    price, and what was traded.
+    """
+
+    live: Usdc = ZERO
+    paper: Usdc = ZERO
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One mandate and what is known about it at `now`.
 
-    Shapes: `state` are its two books; `events` are the newest rows, newest first; `chain` is the
+    Shapes: `state` are its books; `events` are the newest rows, newest first; `chain` is the
     vault at one block, None where it was not read; `provisional` are chain logs that are not deep
-    enough to be ledger rows. `policy` is the agent's, None where unset.
+    enough to be ledger rows. `policy` is the agent's, None where unset. `marks` are the venue's
+    mark prices by network and product, where they were asked for and told.
     `keeper_key`: the owner approved a key that closes at the venue.
     """
 
@@ -41,6 +55,8 @@ class Case:
     terms_status: TermsStatus | None = None
     first_events: tuple[Event, ...] = field(default=())
     keeper_key: bool = False
+    orders: OrdersToday = OrdersToday()
+    marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
     @property
     def measured(self) -> Measured:

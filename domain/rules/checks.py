@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from domain.mandates.mandate import ClauseKey, Status
 from domain.money import ZERO, Usdc, text
@@ -23,7 +23,7 @@ from domain.rules.caps import (
 )
 from domain.rules.case import Case, moment, today
 from domain.rules.worth import at_risk, cash, floor_now, worth
-from domain.times import day_of, midnight, timestamp
+from domain.times import day_of, midnight, timestamp, written_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _not_paused(case: Case) -> Check:
 
 def _not_ended(case: Case) -> Check:
     ends = case.mandate.ends_at
-    told = timestamp(ends) if ends else None
+    told = written_time(ends) if ends else None
     return _check(
         ClauseKey.PERIOD,
         "mandate_ended",
@@ -166,8 +166,10 @@ def unread(case: Case) -> Usdc:
 
 
 def day_used(case: Case, held: Usdc = ZERO) -> Usdc:
-    """What counts against the day cap: measured, notional, and what is under way."""
-    return spent_on(case, today(case)) + under_way(case, held)
+    """What counts against the day cap: measured, notional, what is under way, and live orders at
+    the venue, of which the vault knows nothing.
+    """
+    return spent_on(case, today(case)) + under_way(case, held) + case.orders.live
 
 
 def _per_day(case: Case, wanted: Wanted) -> Check:
@@ -277,16 +279,19 @@ class Remaining:
         }
 
 
+def _above_stop_line(case: Case) -> Check:
+    return _stop_line(case, _LEAST)
+
+
+_LEAST: Final = Wanted("", "", Usdc(1))
+# What any action meets, in the order in which it is told; none is asked once one does not hold.
+_STANDING: Final = (_not_stopped, _not_ended, _accepted, _not_paused, _above_stop_line)
+
+
 def remaining(case: Case) -> Remaining:
     """min(per action, day left, cash left), or nothing where no action is possible (contract 5)."""
-    nothing = Wanted("", "", Usdc(1))
-    for check in (
-        _not_stopped(case),
-        _not_ended(case),
-        _accepted(case),
-        _not_paused(case),
-        _stop_line(case, nothing),
-    ):
+    for stands in _STANDING:
+        check = stands(case)
         if not check.ok:
             return Remaining(ZERO, check.clause, blocked_by=check.code)
     options = [

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from domain.agents.policy import Policy
-from domain.mandates.mandate import Mandate, Status
+from domain.mandates.mandate import Status
 from domain.money import ZERO, Usdc, text
 from domain.refusals import Refusal, refusal
 from domain.rules.caps import daily_cap, per_tx_cap
 from domain.rules.case import Case, moment
 from domain.rules.checks import day_used
+from domain.rules.venue_side import below_venue_line, may_trade, venue_result
 from domain.rules.worth import floor_now, worth
 from domain.times import midnight, timestamp
 from domain.trading.modes import Mode
@@ -21,22 +22,13 @@ from domain.trading.venue import VENUE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderWanted:
-    """An order that cites a mandate. `counted` is what the mandate's orders of this mode and day
-    count already, `result` what its venue fills came to.
-    """
+    """An order that cites a mandate. `own` is what it counts of the day already."""
 
     product: str
     mode: Mode
     amount: Usdc
     reduce_only: bool
-    counted: Usdc
-    result: Usdc = ZERO
-
-
-def may_trade(m: Mandate, product: str) -> bool:
-    """Whether a mandate names a product of the venue; an entry without symbols names them all."""
-    entries = [t for t in m.allowed_targets if t.kind == "venue" and t.venue == VENUE]
-    return any(not t.symbols or product in t.symbols for t in entries)
+    own: Usdc = ZERO
 
 
 def mandate_refuses(case: Case, wanted: OrderWanted) -> Refusal | None:
@@ -78,7 +70,8 @@ def _amounts(case: Case, wanted: OrderWanted) -> Refusal | None:
         bound = f" (set by the agent's {by})" if by != "mandate" else ""
         return refusal("over_per_tx_cap", attempted=asked, allowed=str(cap), bound_by=bound)
     day = daily_cap(case)
-    used = wanted.counted + (day_used(case) if wanted.mode == "live" else ZERO)
+    taken = day_used(case) if wanted.mode == "live" else case.orders.paper
+    used = taken - wanted.own
     if used + wanted.amount > day:
         return refusal(
             "over_daily_cap",
@@ -94,13 +87,10 @@ def _amounts(case: Case, wanted: OrderWanted) -> Refusal | None:
 
 def _line(case: Case, wanted: OrderWanted) -> Refusal | None:
     """The venue's stop line: vault worth and venue result together."""
-    at = worth(case)
-    if wanted.mode == "paper" or at is None or not case.measured.deposits:
+    if wanted.mode == "paper" or not below_venue_line(case):
         return None
-    both, floor = at + wanted.result, floor_now(case)
-    if both >= floor:
-        return None
-    return refusal("below_stop_line", worth=text(both), floor=str(floor))
+    both = (worth(case) or ZERO) + (venue_result(case) or ZERO)
+    return refusal("below_stop_line", worth=text(both), floor=str(floor_now(case)))
 
 
 def policy_refuses(

@@ -20,11 +20,12 @@ def agree(m: Measured, vault: VaultState, *, named: bool = True) -> bool:
     totals = (vault.total_deposited, vault.total_spent, vault.total_returned)
     if rows != tuple(total.micros for total in totals):
         return False
-    if (m.settled is not None) != vault.settled:
+    ended = (m.stopped is not None, m.settled is not None)
+    if ended != (vault.stopped, vault.settled):
         return False
     if vault.settled:
         return m.fee_owed == vault.fee_owed.micros
-    if (m.cash or 0) != vault.cash.micros or (m.stopped is not None) != vault.stopped:
+    if (m.cash or 0) != vault.cash.micros:
         return False
     told = named or m.paused is not None
     return vault.stopped or not told or bool(m.paused) == vault.paused

@@ -10,10 +10,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Generic, Literal, TypeVar
 
+from domain.mandates.targets import VENUE as VENUE
+
 Network = Literal["mainnet", "testnet"]
 NETWORKS: Final[tuple[Network, ...]] = ("mainnet", "testnet")
 CHAIN_NAMES: Final[Mapping[Network, str]] = {"mainnet": "Mainnet", "testnet": "Testnet"}
-VENUE: Final = "hyperliquid"
 # Who spends the weight: strangers through the relays, the house for its own reads and live orders,
 # closes, the keeper.
 Lane = Literal["relay", "house", "close", "keeper"]

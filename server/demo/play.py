@@ -27,6 +27,7 @@ from domain.money import Usdc
 from domain.refusals import Refused
 from server.demo.chapters import acts, asks, is_refused, reads, registers, signs
 from server.demo.ending import leaves
+from server.demo.orders import orders
 from server.demo.people import Owner, harness
 from server.demo.signing import signs_each
 from server.demo.stage import ASKING_CHAIN_ID, CHAIN_ID, Stage
@@ -229,7 +230,8 @@ async def _chapters(stage: Stage) -> None:
     await reads(stage)
     await leaves(stage)
     await signs_each(stage)
-    await trades(stage.story, stage.owner, 10)
+    secret = await trades(stage.story, stage.owner, 10)
+    await orders(stage, secret, 11)
 
 
 async def _stay(s: Stage) -> None:

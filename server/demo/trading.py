@@ -16,9 +16,10 @@ KEY_DAYS: Final = 7
 WALLET_CHAIN: Final = "0xa4b1"
 
 
-async def trades(story: Story, owner: Owner, number: int) -> None:
+async def trades(story: Story, owner: Owner, number: int) -> str:
     """The owner links the wallet, approves a key that never leaves the browser, and looks at what
-    there is."""
+    there is. The key's secret, as the browser has it.
+    """
     story.chapter(number, "An own account at the trading venue, on paper")
     terms = await owner.ask("GET", "/wallet/own/terms")
     story.say(f"terms version {terms['version']}, sha256 {terms['sha256'][:16]}…")
@@ -38,13 +39,15 @@ async def trades(story: Story, owner: Owner, number: int) -> None:
     )
     again = await owner.ask("POST", "/wallet/own/link", proof, expect=409)
     story.same("the same proof a second time", again["error"], "challenge_spent")
-    await _approves(story, owner)
+    secret = await _approves(story, owner)
     await _looks(story, owner)
+    return secret
 
 
-async def _approves(story: Story, owner: Owner) -> None:
+async def _approves(story: Story, owner: Owner) -> str:
     status = await owner.ask("GET", "/wallet/own/status")
-    key = address_of("0x" + secrets.token_hex(32))
+    secret = "0x" + secrets.token_hex(32)
+    key = address_of(secret)
     nonce = time.time_ns() // 1_000_000
     name = f"{status['enable']['agent_name']} valid_until {nonce + KEY_DAYS * 86_400_000}"
     action = actions.approve_agent(
@@ -69,6 +72,7 @@ async def _approves(story: Story, owner: Owner) -> None:
     story.same("enabled", status["enabled"], True)
     story.same("live trading is off here, so the mode is", status["mode"], "paper")
     story.say(f"worth at the venue: {status['equity_usdc']} USDC")
+    return secret
 
 
 async def _looks(story: Story, owner: Owner) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
@@ -121,7 +121,7 @@ class Approvals:
         }.get(status, " AND status = :status")
         if status in ("pending", "approved"):
             condition += " AND expires_at > :now"
-        values: dict[str, Any] = {"mandate": public_id, "at": at, "last": last, "most": limit}
+        values: dict[str, object] = {"mandate": public_id, "at": at, "last": last, "most": limit}
         values |= {"now": micros(now)} if ":now" in condition else {}
         values |= {"status": status} if ":status" in condition else {}
         rows = self._sql.rows(
@@ -179,7 +179,7 @@ def item_after(item: Approval) -> str:
     return cursor_of(micros(item.requested_at), item.approval_id)
 
 
-def _item_row(item: Approval) -> dict[str, Any]:
+def _item_row(item: Approval) -> dict[str, object]:
     body = {
         "target": dict(item.target),
         "data": item.data,

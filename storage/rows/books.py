@@ -10,6 +10,7 @@ from typing import Final
 
 from domain.ledger.books import Books, from_json, to_json
 from domain.ledger.events import Event
+from storage.rows.paper_states import AccountCache
 from storage.rows.row import event_of
 from storage.sql import Row
 
@@ -29,6 +30,7 @@ class StateCache:
     """Folded states by mandate; each is good only for the very row (its hash) that it ends at.
 
     Several a mandate: while one transaction appends, others still stand at the rows before.
+    `accounts` are those of paper books.
     """
 
     def __init__(self) -> None:
@@ -36,6 +38,7 @@ class StateCache:
         self._events: OrderedDict[str, Event] = OrderedDict()
         self._pages: OrderedDict[tuple[str, int], tuple[Event, ...]] = OrderedDict()
         self._lock = threading.Lock()
+        self.accounts = AccountCache()
 
     def event(self, row: Row) -> Event:
         """The event behind a row; the newest rows are read again and again, and a row hash names

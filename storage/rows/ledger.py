@@ -22,6 +22,9 @@ CHECKPOINT_EVERY: Final = 64
 PAGE: Final = 2_000
 
 
+ROWS_ABOVE: Final = 4  # of a page that is kept: a read comes after a report or two
+
+
 CLOCKS_APART: Final = timedelta(minutes=1)
 
 
@@ -289,9 +292,25 @@ class Ledger(HouseRows):
             return ()
         kept = self._cache.page(head["row_hash"], limit)
         if kept is None:
-            kept = tuple(self.page(public_id, before_seq=head["seq"] + 1, limit=limit))
+            kept = self._grown(public_id, head["seq"], limit) or tuple(
+                self.page(public_id, before_seq=head["seq"] + 1, limit=limit)
+            )
             self._cache.keep_page(head["row_hash"], limit, kept)
         return kept
+
+    def _grown(self, public_id: str, seq: int, limit: int) -> tuple[Event, ...] | None:
+        """The newest page out of one that is kept, and the few rows above it; None without one."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq <= :seq "
+            f"ORDER BY seq DESC LIMIT {ROWS_ABOVE}",
+            public_id=public_id,
+            seq=seq,
+        )
+        for above, row in enumerate(rows, 1):
+            below = self._cache.page(row["prev_hash"], limit)
+            if below is not None:
+                return (*map(self._cache.event, rows[:above]), *below)[:limit]
+        return None
 
     def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
         """Rows below a seq (exclusive), newest first."""
@@ -331,6 +350,27 @@ class Ledger(HouseRows):
             most=limit,
         )
         return [event_of(r) for r in rows]
+
+    def hashed_behind(self, public_id: str, seq: int, limit: int) -> list[tuple[Event, str]]:
+        """Rows above a seq (exclusive) with their hashes, oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq "
+            "ORDER BY seq LIMIT :most",
+            public_id=public_id,
+            seq=seq,
+            most=limit,
+        )
+        return [(self._cache.event(r), r["row_hash"]) for r in rows]
+
+    def hash_of(self, public_id: str, seq: int) -> str | None:
+        """The hash of one row; "" of the beginning, None where there is no such row."""
+        row = first(
+            self._sql,
+            "SELECT row_hash FROM ledger_events WHERE public_id = :public_id AND seq = :seq",
+            public_id=public_id,
+            seq=seq,
+        )
+        return row["row_hash"] if row else "" if seq == 0 else None
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""

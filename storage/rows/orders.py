@@ -39,7 +39,7 @@ from storage.sql import (
 _COLUMNS: Final = (
     "order_id", "owner_id", "agent_id", "mode", "network", "status", "version", "cloid",
     "mandate_id", "counted_micros", "counted_day", "confirm_hash", "created_at", "expires_at",
-    "next_check_at", "body",
+    "next_check_at", "body", "book",
 )  # fmt: skip
 _PLAIN: Final = (
     "source", "closing", "mode_seen", "wallet", "book", "product", "side", "type", "slippage_bps",
@@ -99,18 +99,24 @@ class Orders:
             raise LookupError(order.order_id)
         return saved
 
-    def add_fills(self, order_id: str, fills: Sequence[OrderFill]) -> None:
-        """Write fills down; one that is there already stays as it is."""
+    def add_fills(self, order_id: str, fills: Sequence[OrderFill]) -> list[tuple[int, OrderFill]]:
+        """Write fills down; one that is there already stays as it is. Those that were not, with
+        their numbers from 1.
+        """
         row = first(
             self._sql, "SELECT COUNT(*) AS n FROM order_fills WHERE order_id = :id", id=order_id
         )
-        n = int(row["n"]) if row else 0
+        n, new = int(row["n"]) if row else 0, []
         for fill in fills:
-            n += self._sql.run(
+            done = self._sql.run(
                 "INSERT INTO order_fills " + columns(("order_id", "n", "tid", "body"))
                 + " ON CONFLICT DO NOTHING",
                 order_id=order_id, n=n + 1, tid=fill.tid, body=canonical(_fill_body(fill)),
             )  # fmt: skip
+            if done == 1:
+                n += 1
+                new.append((n, fill))
+        return new
 
     # -- what is asked for
 
@@ -176,11 +182,11 @@ class Orders:
         `before`: time and id of the last one on the page before.
         """
         rows = self._sql.rows(
-            "SELECT * FROM orders WHERE owner_id = :who AND mode = 'paper' AND body LIKE :book "
+            "SELECT * FROM orders WHERE book = :book AND owner_id = :who "
             "AND (created_at < :at OR (created_at = :at AND order_id < :id)) "
             "ORDER BY created_at DESC, order_id DESC LIMIT :most",
             who=owner_id,
-            book=f'%"book":"{book}"%',
+            book=book,
             at=before[0] if before else _LAST,
             id=before[1] if before else "",
             most=most,
@@ -189,17 +195,15 @@ class Orders:
             (int(r["created_at"]), order) for r, order in zip(rows, self._orders(rows), strict=True)
         ]
 
-    def counted_of_mandate(self, mandate_id: str, day: str, mode: Mode) -> Usdc:
-        """What a mandate's orders count against its day."""
-        row = first(
-            self._sql,
-            "SELECT COALESCE(SUM(counted_micros), 0) AS n FROM orders "
-            "WHERE mandate_id = :mandate AND counted_day = :day AND mode = :mode",
+    def counted_of_mandate(self, mandate_id: str, day: str) -> dict[Mode, Usdc]:
+        """What a mandate's orders count against its day, by mode."""
+        rows = self._sql.rows(
+            "SELECT mode, SUM(counted_micros) AS n FROM orders "
+            "WHERE mandate_id = :mandate AND counted_day = :day GROUP BY mode",
             mandate=mandate_id,
             day=day,
-            mode=mode,
         )
-        return Usdc(int(row["n"])) if row else Usdc(0)
+        return {row["mode"]: Usdc(int(row["n"])) for row in rows}
 
     def live_of_mandate(self, mandate_id: str, network: Network) -> list[Order]:
         """Every live order on one network that cites a mandate, oldest first."""
@@ -246,27 +250,6 @@ class Orders:
         return found
 
 
-class SignerNonces:
-    """The last nonce that was given out for a wallet; every process takes the next one here."""
-
-    def __init__(self, sql: Sql):
-        self._sql = sql
-
-    def next(self, signer: str, now_ms: int) -> int:
-        """A nonce that no other order of this wallet has; the present, or one more than the
-        last.
-        """
-        rows = self._sql.rows(
-            "INSERT INTO signer_nonces (signer, last) VALUES (:signer, :now) "
-            "ON CONFLICT (signer) DO UPDATE SET last = CASE "
-            "WHEN signer_nonces.last >= excluded.last THEN signer_nonces.last + 1 "
-            "ELSE excluded.last END RETURNING last",
-            signer=signer,
-            now=now_ms,
-        )
-        return int(rows[0]["last"])
-
-
 def _row(order: Order) -> dict[str, object]:
     body = {name: getattr(order, name) for name in _PLAIN}
     body |= {
@@ -298,6 +281,7 @@ def _row(order: Order) -> dict[str, object]:
         "created_at": micros(order.created_at),
         "expires_at": micros(order.expires_at),
         "next_check_at": maybe_micros(order.next_check_at),
+        "book": order.book,
         "body": canonical(body),
     }
 

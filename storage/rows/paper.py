@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
-from domain.trading.paper.entries import (
-    Entry,
-    Filled,
-    Funded,
-    Gap,
-    Liquidated,
-    Model,
-    PaperBook,
-    What,
-)
+from domain.trading.paper.entries import Entry, Filled, PaperBook, What
 from domain.trading.paper.filling import Taken, summed
-from domain.trading.venue import Book, Level
-from storage.sql import Row, Sql, canonical, columns, first, micros, moment
+from domain.trading.paper.replay import Account
+from domain.trading.venue import Book
+from storage.rows.paper_rows import (
+    COLUMNS,
+    NAMES,
+    body_of,
+    book_of,
+    entry_of,
+    levels,
+    model_body,
+    paper_hash,
+    prices,
+)
+from storage.rows.paper_states import EVERY, AccountCache, PaperStates
+from storage.sql import Sql, canonical, columns, first, micros, moment
 
-_COLUMNS: Final = (
-    "book", "n", "kind", "ref", "at", "snapshot", "body", "prev_hash", "row_hash",
-)  # fmt: skip
-_KINDS: Final[Mapping[str, type[What]]] = {
-    "fill": Filled, "funding": Funded, "liquidation": Liquidated, "gap": Gap,
-}  # fmt: skip
-_NAMES: Final = {made: kind for kind, made in _KINDS.items()}
-_DECIMALS: Final = frozenset({"px", "size", "level", "tenths_bps", "oracle", "rate"})
-_TIMES: Final = frozenset({"hour", "since", "until"})
-_PRICES: Final = frozenset({"closed"})
 ALL_BOOKS: Final = "SELECT * FROM paper_books ORDER BY book"
 ENTRIES_OF: Final = "SELECT * FROM paper_entries WHERE book = :book ORDER BY n"
 SNAPSHOTS: Final = "SELECT * FROM paper_snapshots ORDER BY hash"
@@ -52,8 +45,8 @@ BOTH_FILLS: Final = (
 class PaperBooks:
     """The books of people. What is written stays; only `paper_watch` says where the house is."""
 
-    def __init__(self, sql: Sql):
-        self._sql = sql
+    def __init__(self, sql: Sql, cache: AccountCache):
+        self._sql, self._states = sql, PaperStates(sql, cache)
         self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
 
     # -- books
@@ -71,7 +64,7 @@ class PaperBooks:
             agent_id=book.agent_id,
             name=book.name,
             start_micros=book.start_micros,
-            model=canonical(_model_body(book.model)),
+            model=canonical(model_body(book.model)),
             created_at=micros(book.created_at),
         )
         if done == 1:
@@ -89,6 +82,14 @@ class PaperBooks:
         row = first(self._sql, "SELECT * FROM paper_books WHERE book = :book", book=book)
         return None if row is None else book_of(row)
 
+    def of_agent(self, agent_id: str) -> list[PaperBook]:
+        """The books that were opened for an agent, oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM paper_books WHERE agent_id = :who ORDER BY created_at, book",
+            who=agent_id,
+        )
+        return [book_of(row) for row in rows]
+
     def of_owner(self, owner_id: str) -> list[PaperBook]:
         """A person's books, oldest first."""
         rows = self._sql.rows(
@@ -99,17 +100,13 @@ class PaperBooks:
 
     # -- entries
 
-    def entries(self, book: str) -> list[Entry]:
-        """Everything in a book, in its order."""
-        return [entry_of(row) for row in self._sql.rows(ENTRIES_OF, book=book)]
-
     def append(
         self, book: str, ref: str, at: datetime, marks: Mapping[str, Decimal], what: What
     ) -> Entry | None:
         """Write an entry, None where there is one with this `ref` of its kind. The book is
         locked.
         """
-        kind = _NAMES[type(what)]
+        kind = NAMES[type(what)]
         if first(
             self._sql,
             "SELECT n FROM paper_entries WHERE book = :book AND kind = :kind AND ref = :ref",
@@ -130,12 +127,31 @@ class PaperBooks:
             "ref": ref,
             "at": micros(at),
             "snapshot": what.snapshot if isinstance(what, Filled) else None,
-            "body": canonical({"marks": _prices(marks), **_body(what)}),
+            "body": canonical({"marks": prices(marks), **body_of(what)}),
             "prev_hash": last["row_hash"] if last else "",
         }
         row["row_hash"] = paper_hash(row)
-        self._sql.run("INSERT INTO paper_entries " + columns(_COLUMNS), **row)
-        return entry_of(row)
+        self._sql.run("INSERT INTO paper_entries " + columns(COLUMNS), **row)
+        entry = entry_of(row)
+        self._states.entered(row, entry)
+        owned = self.get(book) if entry.n % EVERY == 0 else None
+        if owned is not None:
+            self._states.keep(owned, entry.n)
+        return entry
+
+    # -- what they come to
+
+    def account(self, book: PaperBook) -> Account:
+        """What a book comes to now, from its newest checkpoint on."""
+        return self._states.account(book)
+
+    def account_at(self, book: PaperBook, moment_: datetime) -> Account:
+        """What it came to by its entries of a time, inclusive."""
+        return self._states.at(book, moment_)
+
+    def recent(self, book: PaperBook, most: int) -> tuple[Account, list[Entry]]:
+        """Its newest entries, at least `most` of them, and the account that they begin from."""
+        return self._states.recent(book, most)
 
     # -- snapshots
 
@@ -148,7 +164,7 @@ class PaperBooks:
             hash=seen.hash,
             coin=seen.coin,
             at=micros(seen.at),
-            body=canonical({"bids": _levels(seen.bids), "asks": _levels(seen.asks)}),
+            body=canonical({"bids": levels(seen.bids), "asks": levels(seen.asks)}),
         )
         first(self._sql, SNAPSHOT + self._lock, hash=seen.hash)
 
@@ -197,89 +213,3 @@ class PaperBooks:
             due=None if due is None else micros(due),
         )
         return done == 1
-
-
-def book_of(row: Row) -> PaperBook:
-    """A book behind its row."""
-    told = json.loads(row["model"])
-    return PaperBook(
-        book=row["book"],
-        owner_id=row["owner_id"],
-        agent_id=row["agent_id"],
-        name=row["name"],
-        start_micros=int(row["start_micros"]),
-        model=model_of(told),
-        created_at=moment(row["created_at"]),
-    )
-
-
-def model_of(told: Any) -> Model:
-    """A model behind its stored form."""
-    return Model(**{**told, "depth_share": Decimal(told["depth_share"])})
-
-
-def entry_of(row: Row) -> Entry:
-    """An entry behind its row. Errors: ValueError, KeyError, TypeError for what is none."""
-    told = json.loads(row["body"])
-    marks = {coin: Decimal(px) for coin, px in told.pop("marks").items()}
-    made: What = _KINDS[row["kind"]](**{name: _read(name, v) for name, v in told.items()})
-    return Entry(n=int(row["n"]), at=moment(row["at"]), marks=marks, what=made)
-
-
-def snapshot_of(row: Row) -> Book:
-    """A snapshot behind its row."""
-    told = json.loads(row["body"])
-    bids, asks = (
-        tuple(Level(Decimal(px), Decimal(size), n) for px, size, n in told[side])
-        for side in ("bids", "asks")
-    )
-    return Book(row["coin"], moment(row["at"]), bids, asks, row["hash"])
-
-
-def paper_hash(row: Row) -> str:
-    """SHA-256 over an entry's columns, the hash of the one before among them."""
-    told = canonical({n: row[n] for n in _COLUMNS if n != "row_hash"})
-    return hashlib.sha256(told.encode()).hexdigest()
-
-
-def _model_body(model: Model) -> dict[str, object]:
-    return {
-        "depth_share": format(model.depth_share, "f"),
-        "latency_ms": model.latency_ms,
-        "fee_tier": model.fee_tier,
-        "version": model.version,
-    }
-
-
-def _levels(levels: Sequence[Level]) -> list[list[Any]]:
-    return [[format(v.px, "f"), format(v.size, "f"), v.orders] for v in levels]
-
-
-def _prices(marks: Mapping[str, Decimal]) -> dict[str, str]:
-    return {coin: format(px, "f") for coin, px in marks.items()}
-
-
-def _fields(made: type[What]) -> Iterable[str]:
-    return made.__dataclass_fields__
-
-
-def _body(what: What) -> dict[str, object]:
-    return {name: _written(name, getattr(what, name)) for name in _fields(type(what))}
-
-
-def _written(name: str, value: Any) -> Any:
-    if name in _DECIMALS:
-        return format(value, "f")
-    if name in _TIMES:
-        return micros(value)
-    return _prices(value) if name in _PRICES else value
-
-
-def _read(name: str, value: Any) -> Any:
-    if name in _DECIMALS:
-        return Decimal(value)
-    if name in _TIMES:
-        return moment(value)
-    if name in _PRICES:
-        return {coin: Decimal(px) for coin, px in value.items()}
-    return value

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from domain.trading.own import NOBODY, AgentKey, KeyKind, KeyStatus, Link, LinkChallenge
 from domain.trading.venue import Network
@@ -343,7 +343,7 @@ class VenueAccounts:
         intent_id: str,
         user_id: str,
         kind: str,
-        body: dict[str, Any],
+        body: Mapping[str, object],
         now: datetime,
         until: datetime | None,
     ) -> None:

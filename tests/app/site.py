@@ -19,7 +19,7 @@ from tools.catalogue import OPERATIONS
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
 TYPED = {"Sec-Fetch-Site": "none", "Accept": "text/html,application/xhtml+xml"}
-VOID = frozenset({"meta", "link", "input", "br", "img", "hr", "rect", "path", "line", "circle"})
+VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
 
 
 @dataclass

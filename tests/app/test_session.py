@@ -228,4 +228,10 @@ async def test_the_front_door_is_text_for_who_reads_text(site: Site) -> None:
     assert text.headers["Content-Type"].startswith("text/plain")
     assert f"{site.world.deps.config.base_url}/wallet/skill.md" in text.words
     assert text.words == (await browser.get("/app/front.txt")).words
+    await site.world.store.write(
+        lambda uow: uow.switches.set("door", "off", site.world.clock.now(), "test")
+    )
+    shut = await browser.get("/app/front.txt")
+    assert "/wallet/skill.md" not in shut.words
+    assert "The door for new agents is shut here" in shut.words
     assert (await browser.get("/app")).one("h1").text == "Give an agent a budget, not your wallet."

@@ -88,9 +88,10 @@ def test_the_wheel_runs_from_a_clean_environment(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)]  # fmt: skip
     subprocess.run(build, **run)  # type: ignore[call-overload]
     (wheel,) = tmp_path.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "v")], **run)  # type: ignore[call-overload]
-    python = tmp_path / "v" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", str(wheel)], **run)  # type: ignore[call-overload]
+    # No pip in it: this one installs into it, as a person with one pip would.
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "v")], **run)  # type: ignore[call-overload]
+    python = str(tmp_path / "v" / "bin" / "python")
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", str(wheel)], **run)  # type: ignore[call-overload]  # fmt: skip
     (site,) = (tmp_path / "v").glob("lib/python*/site-packages")
     ours = next(p for p in map(Path, sys.path) if p.name == "site-packages")
     # Only the libraries: an editable install of the project would hide what the wheel lacks.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -147,6 +148,26 @@ def executed(
         executed=told,
         **more,
     )
+
+
+def venue_fill(
+    size: str,
+    px: str,
+    *,
+    side: str = "buy",
+    product: str = "BTC",
+    network: str = "testnet",
+    fee: str = "0",
+    order: str = "o_aaaaaaaaaa",
+    **told: Any,
+) -> NewEvent:
+    """The keeper's row of a fill of a live order that cites the mandate."""
+    amount = Decimal(size) * Decimal(px)
+    body = {
+        "venue": "hyperliquid", "network": network, "order_id": order, "product": product,
+        "side": side, "px": px, "size": size, "fee": fee, "builder_fee": "0", "first": True,
+    } | told  # fmt: skip
+    return row(side, f"{amount:.6f}", "keeper", venue=body)
 
 
 def deposit(amount: str | int, at: datetime | None = None) -> NewEvent:

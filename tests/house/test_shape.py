@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -198,3 +199,71 @@ def test_no_family_imports_another(family: str) -> None:
     for path in sorted((ROOT / "tools" / family).rglob("*.py")):
         seen = {m.split(".")[1] for m in _imports(path, known) if m.startswith("tools.")}
         assert not seen & others, path
+
+
+# Declarations of many values, which nobody can read by their order.
+NAMED: Mapping[str, str] = {
+    "tools/call/operation.py": "Operation",
+    "domain/refusal_kinds/kind.py": "Kind",
+    "domain/ledger/events.py": "Event NewEvent",
+    "domain/ledger/chain_events.py": "ChainEvent",
+    "domain/ledger/forms.py": "Key Inner Form",
+    "domain/ledger/books.py": "Books Breached",
+    "domain/ledger/measured.py": "Measured Row Position Mark Moved",
+}
+
+
+def test_declarations_of_many_values_take_them_by_name() -> None:
+    for path, names in NAMED.items():
+        made = {n.name: n for n in ast.walk(_tree(ROOT / path)) if isinstance(n, ast.ClassDef)}
+        for name in names.split():
+            (decorator,) = [d for d in made[name].decorator_list if "dataclass" in ast.unparse(d)]
+            assert "kw_only=True" in ast.unparse(decorator), name
+
+
+def test_no_two_modules_of_payloads_name_the_same_keys() -> None:
+    """A payload's keys stand in one table; who reads and writes it asks the table."""
+    keys = ("data_hash", "reason_source", "signer_type", "agent_fee", "next_at")
+    rooms = [ROOT / "domain" / "ledger", ROOT / "domain" / "reads"]
+    for key in keys:
+        holders = {
+            path.name
+            for room in rooms
+            for path in room.glob("*.py")
+            for node in ast.walk(_tree(path))
+            if isinstance(node, ast.Constant) and node.value == key
+        }
+        assert holders <= {"forms.py", "claimed.py", "measured_json.py", "progress.py"}, key
+        assert "forms.py" in holders
+
+
+# Dependencies that no line of ours imports, and who does.
+IMPORTED_BY_OTHERS: Mapping[str, str] = {
+    "coincurve": "eth-keys, as the part of it that signs fast",
+}
+
+
+def test_every_dependency_is_imported() -> None:
+    imported = {
+        alias.split(".")[0]
+        for path in _sources()
+        for node in ast.walk(_tree(path))
+        for alias in (
+            [a.name for a in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    offers: dict[str, set[str]] = {}
+    for module, names in packages_distributions().items():
+        for name in names:
+            offers.setdefault(_plain(name), set()).add(module)
+    for told in PROJECT["project"]["dependencies"]:
+        name = _plain(re.split(r"[\[<>=!~; ]", told)[0])
+        assert offers.get(name, {name}) & imported or name in IMPORTED_BY_OTHERS, name
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

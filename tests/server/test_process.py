@@ -227,3 +227,35 @@ async def test_the_reference_agent_works_against_the_served_demo_which_leaves_no
         assert await process.wait() == 0
     await process.aclose()
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_mcp_on_stdio_loads_nothing_that_talks_to_chains_before_a_call_needs_it(
+    tmp_path: Path,
+) -> None:
+    assert wallet(tmp_path, "db", "upgrade").returncode == 0
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "server", "mcp"],
+        input=json.dumps(hello) + "\n",
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=STUCK_S,
+        check=False,
+    )
+    assert json.loads(done.stdout.splitlines()[0])["id"] == 1
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "mcp.server.stdio" in loaded
+    assert not loaded & {
+        "web3",
+        "eth_account",
+        "eth_abi",
+        "aiohttp",
+        "alembic",
+        "sqlalchemy",
+        "siwe",
+    }

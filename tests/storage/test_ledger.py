@@ -220,6 +220,22 @@ async def test_pages_walk_the_whole_ledger(store: Store) -> None:
     ]
 
 
+@pytest.mark.parametrize("above", [1, 3, 4, 5, 9])
+async def test_the_newest_page_that_grew_is_the_one_that_the_rows_give(
+    store: Store, above: int
+) -> None:
+    def newest(uow: UnitOfWork) -> list[tuple[Event, ...]]:
+        return [uow.ledger.newest("m_1", limit) for limit in (3, 50)]
+
+    def asked(uow: UnitOfWork) -> list[tuple[Event, ...]]:
+        return [tuple(uow.ledger.page("m_1", before_seq=None, limit=n)) for n in (3, 50)]
+
+    for _ in range(3):
+        await store.read(newest)
+        await m.fill(store, above)
+        assert await store.read(newest) == await store.read(asked)
+
+
 async def test_a_read_touches_as_many_rows_at_row_100_as_at_row_1000(store: Store) -> None:
     touched: list[int] = []
 

@@ -18,8 +18,8 @@ from sqlalchemy.schema import SchemaItem
 
 from domain.agents.transfers import Delta
 from storage import migrate
+from storage.schema import metadata
 from storage.store import Store, open_store
-from storage.tables import metadata
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 
@@ -73,7 +73,7 @@ def _differences(url: str) -> list[object]:
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
     migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == migrate.latest() == "0021"
+    assert migrate.current(empty_url) == migrate.latest() == "0022"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 

@@ -31,6 +31,7 @@ TOOLS: dict[str, dict[str, Any]] = {
 # answers of the two others tell the same.
 HTTP_ONLY = {
     "order_get", "order_record", "order_cancel", "order_cap", "mandate_series", "mandate_approval",
+    "mandate_stream",
 }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from tools.call.case import (
     vault_if_readable,
 )
 from tools.call.fields import Address, HexData, Lines, OneMandate
+from tools.call.notices import approval_asked
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply
 from tools.call.shapes import Simulated, simulated
 from tools.call.wire import wire
@@ -314,6 +315,7 @@ def _asked(
         data_hash=action.data_hash,
     )
     uow.approvals.add(item)
+    approval_asked(uow, case.mandate.owner_id, item, ask.now)
     return _waits(item, action.action_hash, ask.now)
 
 

@@ -196,9 +196,15 @@ def _told(
         block = BlockTold(number=at.number, hash=at.hash, depth=receipt.depth)
     elif outcome == "landed":
         block = BlockTold(number=next((e.block_number for e in rows if e.block_number), None))
-    said: dict[str, Any] = {"retry_safe": False, "tx_hash": receipt.tx_hash if receipt else None}
-    events = [ledger_row(e) for e in rows]
-    return ReconcileOut(outcome=outcome, block=block, events=events, why=why, **(said | more))
+    return ReconcileOut(
+        outcome=outcome,
+        block=block,
+        events=[ledger_row(e) for e in rows],
+        tx_hash=more.pop("tx_hash", receipt.tx_hash if receipt else None),
+        retry_safe=more.pop("retry_safe", False),
+        why=why,
+        **more,
+    )
 
 
 # -- the key of a report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -48,7 +48,7 @@ class RefusedIn(OneMandate):
     check: Line | None = Field(
         default=None, max_length=200, description="the check or code that failed"
     )
-    attempted: dict[str, Any] | None = Field(
+    attempted: dict[str, object] | None = Field(
         default=None, description="what was attempted: target, selector, amount_usdc"
     )
     tx_hash: TxHash | None = None

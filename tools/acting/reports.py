@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -28,7 +28,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate
 from tools.call.case import load_case
 from tools.call.fields import OneMandate, TxHash
-from tools.call.operation import Ask, Caller, Gives, Operation, Reply
+from tools.call.operation import Answer, Ask, Caller, Gives, Operation
 
 PAYLOAD_KEYS: Final = frozenset(
     {
@@ -48,11 +48,6 @@ TEXT_MAX: Final = 2_000
 
 
 Spoken = Reported | PaidFee | Noted
-UNPROVEN: Final = {
-    "code": "unproven",
-    "text": "Without tx_hash nothing proves this action; it counts for nothing until the chain's "
-    "own row tells of it.",
-}
 
 
 class EventIn(OneMandate):
@@ -69,7 +64,7 @@ class EventIn(OneMandate):
     chain_id: int | None = Field(
         default=None, ge=1, le=2**53, description="EIP-155 id; default: the mandate's"
     )
-    payload: dict[str, Any] | None = Field(
+    payload: dict[str, object] | None = Field(
         default=None,
         description="optional keys: position {id}, mark, target {market, address, selector}, "
         "next_at, text, why, fee_kind, "
@@ -82,6 +77,13 @@ class Warned(Gives):
 
     code: Literal["unproven"]
     text: str = Field(description="the service's own words")
+
+
+UNPROVEN: Final = Warned(
+    code="unproven",
+    text="Without tx_hash nothing proves this action; it counts for nothing until the chain's "
+    "own row tells of it.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +111,11 @@ class WhereProven(Gives):
     route: Literal["GET /wallet/mandates/{public_id}/limits"]
 
 
-PROVEN_LATER: Final = {
-    "text": "A claim until the chain's own row is in; then pending_claims no longer counts it.",
-    "tool": "mandate_limits",
-    "route": "GET /wallet/mandates/{public_id}/limits",
-}
+PROVEN_LATER: Final = WhereProven(
+    text="A claim until the chain's own row is in; then pending_claims no longer counts it.",
+    tool="mandate_limits",
+    route="GET /wallet/mandates/{public_id}/limits",
+)
 
 
 class EventOut(Gives):
@@ -132,7 +134,7 @@ class EventOut(Gives):
     )
 
 
-def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
+def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
     """The keys an agent may write, each in its form; the service's own keys are refused."""
     told = dict(payload or {})
     unknown = sorted(set(told) - PAYLOAD_KEYS)
@@ -154,7 +156,7 @@ def clean_payload(payload: dict[str, Any] | None) -> dict[str, Any]:
     return {k: v for k, v in told.items() if v is not None}
 
 
-def told_of(m: Mandate, kind: Kind, payload: dict[str, Any] | None) -> Spoken:
+def told_of(m: Mandate, kind: Kind, payload: dict[str, object] | None) -> Spoken:
     """What an agent says with a row, and whether a vault's log will tell of it.
 
     Errors: `invalid_request`, `invalid_number`.
@@ -166,7 +168,7 @@ def told_of(m: Mandate, kind: Kind, payload: dict[str, Any] | None) -> Spoken:
     return replace(said, notional=True) if acts and notional(m, said.place) else said
 
 
-def _shape(told: dict[str, Any], name: str, keys: set[str]) -> None:
+def _shape(told: dict[str, object], name: str, keys: set[str]) -> None:
     value = told.get(name)
     if value is None:
         return
@@ -189,7 +191,7 @@ def _amount(asked: EventIn) -> Usdc | None:
     return amount
 
 
-def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
+def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Answer:
     """Store one event and judge it."""
     asked, kind = ask.asked, Kind(ask.asked.kind)
     # The row is locked so that parallel reports are judged one after the other, each seeing the
@@ -222,15 +224,15 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Reply:
     if event is None:
         raise LookupError("an agent's row is never a duplicate log")
     confirmed = _confirmed(kind, said, same)
-    body = {
-        "event": ledger_row(event),
-        "violation": bool(broken),
-        "confirmed": confirmed,
-        "proof": PROVEN_LATER if confirmed is False else None,
-        "warnings": [UNPROVEN] if unproven(event) else [],
-        "remaining": _then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
-    }
-    return Reply(202 if broken else 201, body)
+    body = EventOut.model_construct(
+        event=ledger_row(event),
+        violation=bool(broken),
+        confirmed=confirmed,
+        proof=PROVEN_LATER if confirmed is False else None,
+        warnings=[UNPROVEN] if unproven(event) else [],
+        remaining=_then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
+    )
+    return Answer(body, 202 if broken else 201)
 
 
 def _confirmed(kind: Kind, said: Spoken, same: Sequence[Event]) -> bool | None:

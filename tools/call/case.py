@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from domain.facts import Call, Receipt, SignerCheck, Simulation, StagedLog, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus, agrees, typed_data
+from domain.money import ZERO
 from domain.ports import Chain
 from domain.refusals import Refused
-from domain.rules.case import Case
+from domain.rules.case import Case, OrdersToday
 from domain.rules.standing import as_read
-from domain.times import moment_of
+from domain.rules.venue_side import at_venue
+from domain.times import day_of, moment_of
 from domain.trading.modes import live_network
 from domain.trading.own import usable
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek
 from tools.call.operation import Ask, Caller, Deps
+from tools.call.venue_marks import venue_marks
 
 CHAIN_EVENTS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was gathered from the chain before the transaction."""
+    """What was gathered from the chain and the venue before the transaction."""
 
     vault: VaultState | None = None
     signer: SignerCheck | None = None
     signed_message: str | None = None
     receipt: Receipt | None = None
     simulation: Simulation | None = None
+    marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
 
 def chain_if_named(deps: Deps, m: Mandate) -> Chain | None:
@@ -41,14 +49,41 @@ def chain_if_named(deps: Deps, m: Mandate) -> Chain | None:
         return None
 
 
+_READ: ContextVar[dict[tuple[int, str], VaultState | None] | None] = ContextVar(
+    "_READ", default=None
+)
+
+
+@contextmanager
+def each_vault_once() -> Iterator[None]:
+    """Within it a vault is read once, whatever asks: what is put together of several reads is of
+    one block, and costs one read.
+    """
+    token = _READ.set({})
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
 async def vault_if_readable(chain: Chain | None, m: Mandate) -> VaultState | None:
     """The vault at the newest block; None where it cannot be read. A read never fails because of
     the chain.
     """
     if chain is None or not chain.rpc_set or m.vault_address is None:
         return None
+    read, key = _READ.get(), (chain.chain_id, m.vault_address)
+    if read is not None and key in read:
+        return read[key]
+    state = await _vault(chain, m.vault_address)
+    if read is not None:
+        read[key] = state
+    return state
+
+
+async def _vault(chain: Chain, address: str) -> VaultState | None:
     try:
-        return (await chain.vault_states([m.vault_address]))[m.vault_address]
+        return (await chain.vault_states([address]))[address]
     except Refused:
         return None
 
@@ -91,7 +126,11 @@ async def gather_mandate(deps: Deps, caller: Caller, asked: Any) -> Facts:
     """What a mandate read asks of the chain."""
     m = await peek(deps, caller, asked.public_id)
     chain = chain_if_named(deps, m)
-    return Facts(vault=await vault_if_readable(chain, m), signer=await signature_now(chain, m))
+    return Facts(
+        vault=await vault_if_readable(chain, m),
+        signer=await signature_now(chain, m),
+        marks=await venue_marks(deps, m),
+    )
 
 
 def terms_status(m: Mandate, chain: Chain | None, facts: Facts) -> TermsStatus | None:
@@ -179,6 +218,8 @@ def load_case(
         provisional=staged,
         terms_status=terms_status(m, chain_if_named_here(ask, m), facts),
         keeper_key=keeper_key(uow, ask, m),
+        orders=orders_today(uow, ask, m) if at_venue(m) else OrdersToday(),
+        marks=facts.marks,
     )
 
 
@@ -191,3 +232,9 @@ def keeper_key(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> bool:
     link = uow.venue.link_of(m.owner_id, live_network(ask.switches))
     key = uow.venue.key_in_use(link.link_id, "keeper") if link is not None else None
     return usable(key, None, ask.now)
+
+
+def orders_today(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> OrdersToday:
+    """What a mandate's orders count against the UTC day."""
+    counted = uow.orders.counted_of_mandate(m.public_id, day_of(ask.now))
+    return OrdersToday(live=counted.get("live", ZERO), paper=counted.get("paper", ZERO))

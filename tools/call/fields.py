@@ -35,7 +35,7 @@ OwnAgentId = Annotated[
     str,
     Field(
         max_length=64,
-        description="the agent's id; `me`, the default: the agent that calls",
+        description="an agent's id, or `me`",
         examples=["u_abcdefgh23"],
     ),
 ]

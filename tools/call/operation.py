@@ -18,6 +18,7 @@ from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.call.paper import PaperDesk
 from tools.call.rates import Rates
+from tools.call.signing import WebhookSigning
 
 # What a call weighs against the rate limits that reads much, or asks a chain.
 HEAVY: Final = 5
@@ -75,6 +76,7 @@ class Deps:
     signer: OrderSigner | None = None
     throttle: Throttle = field(default_factory=Throttle)
     paper: PaperDesk | None = None
+    webhooks: WebhookSigning | None = None
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -185,6 +187,7 @@ class Operation:
     `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
     compared byte for byte, and neither stored nor shown. `relays`: it has a limit a minute and
     address of its own.
+    `streams`: over HTTP the answer is where a stream begins, and the stream follows.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -214,6 +217,7 @@ class Operation:
     refusals: tuple[str, ...] = ()
     idempotency: Callable[[Caller, Any], str] | None = None
     in_query: frozenset[str] = frozenset()
+    streams: bool = False
 
     @property
     def behind_door(self) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Protocol
 
 from domain.ports import Ids, Venue
 from domain.refusals import Refusal
 from domain.trading.orders import Order, OrderFill
 from domain.trading.paper.meeting import Sight
-from domain.trading.venue import Position
+from domain.trading.venue import Perp, Position
 from storage.unit_of_work import UnitOfWork
 
 
@@ -62,6 +63,12 @@ class PaperDesk(Protocol):
 
     def fill(self, uow: UnitOfWork, order: Order, sight: Sight, now: datetime) -> PaperOutcome:
         """Write into the book what an order met, in the transaction that says so of the order."""
+        ...
+
+    def liquidation_est(self, uow: UnitOfWork, order: Order, perp: Perp) -> Decimal | None:
+        """Where the product's mark would end the order's book if it filled whole at its limit; None
+        where nothing would, or where the mark of another position is not at hand.
+        """
         ...
 
     async def settle(self, venue: Venue, order: Order) -> None:

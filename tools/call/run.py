@@ -67,7 +67,7 @@ async def run(
     op: Operation,
     deps: Deps,
     caller: Caller,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     *,
     key: str | None = None,
     surface: Surface = "http",
@@ -109,6 +109,15 @@ def unavailable(trouble: Unavailable) -> Refused:
     return Refused(refusal("storage_unavailable", why=trouble.why))
 
 
+def refusal_of(error: Exception) -> Refused | None:
+    """What an error means to the caller whom it meets outside an operation; None for a fault of
+    ours.
+    """
+    if isinstance(error, Unavailable):
+        return unavailable(error)
+    return error if isinstance(error, Refused) else None
+
+
 def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Reply:
     """Dress a refusal: its status, its block with the steps that `role` can take, and the headers
     that HTTP has for it (contract 1).
@@ -131,7 +140,7 @@ async def _run(
     op: Operation,
     deps: Deps,
     caller: Caller,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     key: str | None,
     surface: Surface,
 ) -> Reply:
@@ -162,7 +171,7 @@ async def _perform(
     deps: Deps,
     caller: Caller,
     asked: Any,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     key: str | None,
     surface: Surface,
 ) -> Reply:
@@ -213,7 +222,7 @@ def _as_step(op: Operation) -> NextStep:
     return NextStep(op.title, op.name if op.on_mcp else None, route, _ROLES[op.auth])
 
 
-def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> Takes:
+def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -> Takes:
     """Turn raw arguments into the operation's input.
 
     `strict`: JSON types are kept apart; what a door reads out of a path or a query is text all the
@@ -239,5 +248,5 @@ def validated(op: Operation, arguments: Mapping[str, Any], *, strict: bool) -> T
 def _text_fields(op: Operation) -> Mapping[str, TypeAdapter[Any]]:
     """The inputs of a write that travel in its path or query and are no text."""
     names = {*op.path_names, *op.in_query} & set(op.takes.model_fields)
-    types: dict[str, Any] = {n: op.takes.model_fields[n].annotation for n in names}
-    return {n: TypeAdapter(kind) for n, kind in types.items() if kind is not str}
+    types: list[tuple[str, Any]] = [(n, op.takes.model_fields[n].annotation) for n in names]
+    return {n: TypeAdapter(kind) for n, kind in types if kind is not str}

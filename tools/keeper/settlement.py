@@ -14,6 +14,7 @@ from domain.money import Usdc
 from domain.next_steps import NextStep
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
+from domain.rules.unwinding import UNWIND_WINDOW
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.fields import OneMandate
@@ -134,13 +135,19 @@ async def send_for(
 def due(m: Mandate, vault: VaultState) -> bool:
     """True where the keeper has something to send: a closed vault that is not settled, or a fee
     that is not paid.
+
+    A probe that does not answer locks nothing on chain, so that the owner is never held back. The
+    house settles what nobody measured only when the three days are over in which the agent may
+    still take out what it earned.
     """
+    ends = [at for at in (m.stopped_at if vault.stopped else None, m.ends_at) if at is not None]
     closed = vault.stopped or (m.ends_at is not None and vault.block.at >= m.ends_at)
-    return (
-        closed
-        and vault.exists
-        and ((not vault.settled and vault.withdrawable) or vault.fee_owed > Usdc(0))
-    )
+    if not closed or not vault.exists:
+        return False
+    if vault.settled:
+        return vault.fee_owed > Usdc(0)
+    over = bool(ends) and vault.block.at >= min(ends) + UNWIND_WINDOW
+    return vault.withdrawable and (vault.measured or over)
 
 
 LOOK: Final = NextStep(

@@ -21,9 +21,11 @@ from domain.agents.transfers import (
     told_by_another,
 )
 from domain.facts import Receipt, TransferLog
+from domain.money import Usdc
 from domain.ports import Chain
 from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
+from tools.call.notices import transfer_in
 from tools.call.operation import Deps
 
 log = logging.getLogger("wallet.transfers")
@@ -143,6 +145,7 @@ def _found(
         return False
     uow.transfers.move(agent_id, seen_by_chain(new).deltas, now)
     del rest[agent_id]
+    transfer_in(uow, agent_id, chain_id, tx_hash, str(Usdc(amount)), now)
     return True
 
 

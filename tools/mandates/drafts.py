@@ -58,7 +58,7 @@ async def gather_draft(deps: Deps, caller: Caller, asked: Propose) -> bool | Non
     return await kept_for_drafts(deps, asked.chain_id)
 
 
-def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, Any]:
+def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, object]:
     """A mandate's attributes with clauses and worst case."""
     case = load_case(uow, ask, m, events=0)
     return {

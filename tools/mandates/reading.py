@@ -10,7 +10,8 @@ import anyio.lowlevel
 from pydantic import Field
 
 from domain.ledger.events import Event
-from domain.mandates.clauses import CardFooter, CardHeader, Clause
+from domain.mandates.card import CardFooter, CardHeader
+from domain.mandates.clauses import Clause
 from domain.mandates.mandate import Mandate, MandateAttributes
 from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees

@@ -42,7 +42,7 @@ class Sponsored(Gives):
 
     jsonrpc: Literal["2.0"]
     id: int | str | None
-    result: dict[str, Any]
+    result: dict[str, object]
 
 
 def allowed(uow: UnitOfWork, ask: Ask[Sponsor, None]) -> Sponsor:
@@ -74,7 +74,7 @@ async def sponsor(deps: Deps, caller: Caller, asked: Sponsor) -> JsonObject:
 
 
 def answer(
-    uow: UnitOfWork, ask: Ask[Sponsor, None], asked: Sponsor, result: dict[str, Any]
+    uow: UnitOfWork, ask: Ask[Sponsor, None], asked: Sponsor, result: dict[str, object]
 ) -> Reply:
     """The paymaster's answer as JSON-RPC."""
     return Reply(200, {"jsonrpc": "2.0", "id": asked.id, "result": result})

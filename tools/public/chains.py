@@ -16,7 +16,7 @@ class ChainTold(Gives):
     """One chain."""
 
     chain_id: int
-    name: str
+    name: str = Field(description="the service's own name for it")
     usdc: str | None = Field(description="address of USDC; null where none is set")
     factory: str | None = Field(
         description="the vault factory; null while the operator has set none, and then no vault "

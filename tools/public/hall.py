@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import accumulate
 from typing import Final, Literal, TypeVar
 
@@ -12,9 +13,11 @@ from pydantic import Field
 from domain.agents.policy import OPEN_LOG_BYTES, shown, size
 from domain.money import Usdc
 from domain.reads.hall import HallMandate, HallRow, mandate_row
+from domain.reads.paper_results import PaperResults, paper_results
 from domain.reads.windows import Chart
 from domain.times import Timestamp
 from storage.rows.hall import hall_after
+from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import AgentId, Cursor, Limit, Page
@@ -59,7 +62,7 @@ class HallAgentRead(HallRow):
 
     mandates: tuple[HallMandate, ...]
     chart: Chart
-    paper: tuple[()] = ()
+    paper: PaperResults
     policy_changes: tuple[PolicyChange, ...]
 
 
@@ -110,9 +113,15 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
     shown_ = [mandate_row(s) for s in standings(uow, agent, newest, ahead=True)]
     told = {**row.body, "mandates": fitting(shown_, MANDATES_BYTES), "chart": row.chart}
     # Results on paper have a place of their own, so that none can be taken for a measured one.
-    told["paper"] = []
+    told["paper"] = _paper(uow, agent, ask.now)
     told["policy_changes"] = shown(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)
     return Reply(200, told)
+
+
+def _paper(uow: UnitOfWork, agent: Agent, now: datetime) -> PaperResults:
+    """The agent's paper books, each from its newest checkpoint on."""
+    books = [(b.book, uow.paper.account(b)) for b in uow.paper.of_agent(agent.agent_id)]
+    return paper_results(len(uow.paper.of_owner(agent.owner_id)), books, now)
 
 
 def proof(uow: UnitOfWork, ask: Ask[ProofIn, None]) -> Reply:

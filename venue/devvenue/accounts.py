@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue.decimals import ZERO
 from venue.devvenue.records import Fill, Order, Position
@@ -52,8 +52,8 @@ class Account:
     orders: dict[int, Order] = field(default_factory=dict)
     history: deque[Order] = field(default_factory=lambda: deque(maxlen=2_000))
     fills: deque[Fill] = field(default_factory=lambda: deque(maxlen=10_000))
-    fundings: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=10_000))
-    ledger: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=10_000))
+    fundings: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=10_000))
+    ledger: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=10_000))
     values: deque[tuple[int, Decimal]] = field(default_factory=lambda: deque(maxlen=2_000))
     deposited: Decimal = ZERO
     volume: Decimal = ZERO

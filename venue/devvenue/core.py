@@ -48,7 +48,7 @@ class DevVenue:
         events.catch_up(self.state)
         return info.answer(self.state, body)
 
-    def exchange(self, body: Any) -> dict[str, Any]:
+    def exchange(self, body: Any) -> dict[str, object]:
         """Answer `POST /exchange`. Errors: `Malformed`."""
         events.catch_up(self.state)
         return exchange.handle(self.state, body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue.accounts import Account
 from venue.devvenue.book import Level
@@ -153,7 +153,7 @@ def _liquidate(state: State, account: Account, held: list[tuple[Market, Position
     account.ledger.append({"time": state.now(), "hash": "0x" + "00" * 32, "delta": delta})
 
 
-def _liquidation(account: Account, market: Market, method: str) -> dict[str, Any]:
+def _liquidation(account: Account, market: Market, method: str) -> dict[str, object]:
     return {
         "liquidatedUser": account.address,
         "markPx": wire(market.mark),
@@ -195,7 +195,7 @@ def _close_at(
     market: Market,
     position: Position,
     px: Decimal,
-    about: dict[str, Any] | None,
+    about: dict[str, object] | None,
 ) -> None:
     order = _closing_order(state, account, market, position, (px, px))
     trade = Trade(px=px, sz=order.sz, crossed=True, tid=state.next_tid(), liquidation=about)

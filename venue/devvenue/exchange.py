@@ -33,7 +33,7 @@ NEWEST_MS: Final = DAY_MS
 class Envelope:
     """A body that has the right shape."""
 
-    action: dict[str, Any]
+    action: dict[str, object]
     user_signed: bool
     nonce: int
     signature: tuple[int, int, int]
@@ -63,7 +63,7 @@ def read_envelope(body: Any) -> Envelope:
     )
 
 
-def handle(state: State, body: Any) -> dict[str, Any]:
+def handle(state: State, body: Any) -> dict[str, object]:
     """Answer one envelope. Errors: `Malformed`."""
     envelope = read_envelope(body)
     try:
@@ -74,7 +74,7 @@ def handle(state: State, body: Any) -> dict[str, Any]:
         return {"status": "err", "response": refused.text}
 
 
-def _run(state: State, envelope: Envelope) -> dict[str, Any]:
+def _run(state: State, envelope: Envelope) -> dict[str, object]:
     signer, account = _verified(state, envelope)
     action = envelope.action
     if envelope.expires_after is not None and state.now() > envelope.expires_after:
@@ -82,7 +82,7 @@ def _run(state: State, envelope: Envelope) -> dict[str, Any]:
         raise Refused(say.EXPIRED)
     use_nonce(state, signer, envelope.nonce)
     count_requests(state, account, action)
-    return EFFECTS[action["type"]](state, account, action)
+    return EFFECTS[str(action["type"])](state, account, action)
 
 
 def _verified(state: State, envelope: Envelope) -> tuple[str, Account]:

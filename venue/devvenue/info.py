@@ -10,7 +10,7 @@ from venue.devvenue import info_user as user
 from venue.devvenue.refusals import Malformed
 from venue.devvenue.state import State
 
-ANSWERS: Final[dict[str, Callable[[State, dict[str, Any]], Any]]] = {
+ANSWERS: Final[dict[str, Callable[[State, dict[str, object]], Any]]] = {
     "meta": market.meta,
     "metaAndAssetCtxs": market.meta_and_ctxs,
     "allPerpMetas": market.all_metas,

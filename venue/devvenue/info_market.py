@@ -16,19 +16,19 @@ GROWTH_SINCE: Final = "2025-11-23T17:21:40.390706535"
 FEE_SCALE_SINCE: Final = "1970-01-01T00:00:00"
 
 
-def _dex(state: State, body: dict[str, Any]) -> Dex:
+def _dex(state: State, body: dict[str, object]) -> Dex:
     name = body.get("dex") or ""
     if name not in state.dexes:
         raise Malformed
     return state.dexes[name]
 
 
-def meta(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def meta(state: State, body: dict[str, object]) -> dict[str, object]:
     """The universe of one dex."""
     return _meta(state, _dex(state, body))
 
 
-def _meta(state: State, dex: Dex) -> dict[str, Any]:
+def _meta(state: State, dex: Dex) -> dict[str, object]:
     markets = list(state.of_dex(dex.name))
     tables = sorted({m.max_leverage for m in markets})
     return {
@@ -47,8 +47,8 @@ def _meta(state: State, dex: Dex) -> dict[str, Any]:
     }
 
 
-def _listed(market: Market) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _listed(market: Market) -> dict[str, object]:
+    row: dict[str, object] = {
         "szDecimals": market.sz_decimals,
         "name": market.coin,
         "maxLeverage": market.max_leverage,
@@ -63,7 +63,7 @@ def _listed(market: Market) -> dict[str, Any]:
     return row
 
 
-def _ctx(state: State, market: Market) -> dict[str, Any]:
+def _ctx(state: State, market: Market) -> dict[str, object]:
     mid = market.book.mid()
     impact = [market.book.impact(is_buy, IMPACT_NOTIONAL) for is_buy in (False, True)]
     thin = mid is None or None in impact
@@ -81,18 +81,18 @@ def _ctx(state: State, market: Market) -> dict[str, Any]:
     }
 
 
-def meta_and_ctxs(state: State, body: dict[str, Any]) -> list[Any]:
+def meta_and_ctxs(state: State, body: dict[str, object]) -> list[Any]:
     """The universe of one dex, and the figures of each market in the same order."""
     dex = _dex(state, body)
     return [_meta(state, dex), [_ctx(state, m) for m in state.of_dex(dex.name)]]
 
 
-def all_metas(state: State, body: dict[str, Any]) -> list[Any]:
+def all_metas(state: State, body: dict[str, object]) -> list[Any]:
     """The universes of all dexes."""
     return [_meta(state, dex) for dex in state.listed.dexes]
 
 
-def perp_dexs(state: State, body: dict[str, Any]) -> list[Any]:
+def perp_dexs(state: State, body: dict[str, object]) -> list[Any]:
     """The dexes; the first is null."""
     rows: list[Any] = [None]
     for dex in state.listed.dexes[1:]:
@@ -115,7 +115,7 @@ def perp_dexs(state: State, body: dict[str, Any]) -> list[Any]:
     return rows
 
 
-def spot_meta(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def spot_meta(state: State, body: dict[str, object]) -> dict[str, object]:
     """Tokens and pairs; a token's index is not its place in the list."""
     return {
         "universe": [
@@ -144,7 +144,7 @@ def spot_meta(state: State, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def spot_meta_and_ctxs(state: State, body: dict[str, Any]) -> list[Any]:
+def spot_meta_and_ctxs(state: State, body: dict[str, object]) -> list[Any]:
     """The spot listing with figures."""
     ctxs = [
         {
@@ -162,7 +162,7 @@ def spot_meta_and_ctxs(state: State, body: dict[str, Any]) -> list[Any]:
     return [spot_meta(state, body), ctxs]
 
 
-def all_mids(state: State, body: dict[str, Any]) -> dict[str, str]:
+def all_mids(state: State, body: dict[str, object]) -> dict[str, str]:
     """Mids; the last trade (else the mark) where a side of the book is empty."""
     dex = _dex(state, body)
     mids = {}
@@ -174,7 +174,7 @@ def all_mids(state: State, body: dict[str, Any]) -> dict[str, str]:
     return mids
 
 
-def l2_book(state: State, body: dict[str, Any]) -> dict[str, Any] | None:
+def l2_book(state: State, body: dict[str, object]) -> dict[str, object] | None:
     """At most twenty levels a side, best first; null for a market that does not exist."""
     market = state.markets.get(str(body.get("coin")))
     figures, mantissa = body.get("nSigFigs"), body.get("mantissa")
@@ -187,14 +187,14 @@ def l2_book(state: State, body: dict[str, Any]) -> dict[str, Any] | None:
     at = state.now() if market.book_time is None else market.book_time
     levels = market.book.snapshot(figures, mantissa)
     shown = [[{"px": wire(px), "sz": wire(sz), "n": n} for px, sz, n in side] for side in levels]
-    answer: dict[str, Any] = {"coin": market.coin, "time": at, "levels": shown}
+    answer: dict[str, object] = {"coin": market.coin, "time": at, "levels": shown}
     bid, ask = (market.book.best(is_bid) for is_bid in (True, False))
     if figures is not None and bid is not None and ask is not None:
         answer["spread"] = wire(ask - bid)
     return answer
 
 
-def between(rows: Any, body: dict[str, Any], limit: int) -> list[Any]:
+def between(rows: Any, body: dict[str, object], limit: int) -> list[Any]:
     """Rows from `startTime` on, until `endTime`, both inclusive, oldest first."""
     start, end = body.get("startTime"), body.get("endTime")
     if type(start) is not int or type(end) not in (int, type(None)):
@@ -202,7 +202,7 @@ def between(rows: Any, body: dict[str, Any], limit: int) -> list[Any]:
     return [r for r in rows if start <= r["time"] and (end is None or r["time"] <= end)][:limit]
 
 
-def funding_history(state: State, body: dict[str, Any]) -> list[Any]:
+def funding_history(state: State, body: dict[str, object]) -> list[Any]:
     """Hourly rates; 500 an answer."""
     market = state.markets.get(str(body.get("coin")))
     if market is None:
@@ -213,7 +213,7 @@ def funding_history(state: State, body: dict[str, Any]) -> list[Any]:
     ]
 
 
-def predicted_fundings(state: State, body: dict[str, Any]) -> list[Any]:
+def predicted_fundings(state: State, body: dict[str, object]) -> list[Any]:
     """The coming hour, of the first dex only."""
     next_hour = state.now() // HOUR_MS * HOUR_MS + HOUR_MS
     return [
@@ -235,24 +235,24 @@ def predicted_fundings(state: State, body: dict[str, Any]) -> list[Any]:
     ]
 
 
-def categories(state: State, body: dict[str, Any]) -> list[Any]:
+def categories(state: State, body: dict[str, object]) -> list[Any]:
     """Categories; only of builder dexes."""
     return [[m.coin, m.category] for m in state.markets.values() if m.category]
 
 
-def concise_annotations(state: State, body: dict[str, Any]) -> list[Any]:
+def concise_annotations(state: State, body: dict[str, object]) -> list[Any]:
     """Categories with names to show."""
     return [[m.coin, _annotated(m)] for m in state.markets.values() if m.category]
 
 
-def _annotated(market: Market) -> dict[str, Any]:
-    row: dict[str, Any] = {"category": market.category}
+def _annotated(market: Market) -> dict[str, object]:
+    row: dict[str, object] = {"category": market.category}
     if market.display_name:
         row["displayName"] = market.display_name
     return row
 
 
-def annotation(state: State, body: dict[str, Any]) -> dict[str, Any] | None:
+def annotation(state: State, body: dict[str, object]) -> dict[str, object] | None:
     """One market's annotation, or null."""
     market = state.markets.get(str(body.get("coin")))
     if market is None or not market.category:
@@ -260,12 +260,12 @@ def annotation(state: State, body: dict[str, Any]) -> dict[str, Any] | None:
     return _annotated(market) | {"description": market.display_name or market.coin}
 
 
-def at_cap(state: State, body: dict[str, Any]) -> list[str]:
+def at_cap(state: State, body: dict[str, object]) -> list[str]:
     """Coins of a dex at their open-interest cap."""
     return [m.coin for m in state.of_dex(_dex(state, body).name) if m.at_oi_cap]
 
 
-def dex_limits(state: State, body: dict[str, Any]) -> dict[str, Any] | None:
+def dex_limits(state: State, body: dict[str, object]) -> dict[str, object] | None:
     """A builder dex's caps; null for the first."""
     dex = _dex(state, body)
     if not dex.name:
@@ -279,20 +279,20 @@ def dex_limits(state: State, body: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def dex_status(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def dex_status(state: State, body: dict[str, object]) -> dict[str, object]:
     """How much lies on a dex."""
     dex = _dex(state, body).name
     total = sum((a.perp.get(dex, ZERO) for a in state.accounts.values()), ZERO)
     return {"totalNetDeposit": wire(total)}
 
 
-def exchange_status(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def exchange_status(state: State, body: dict[str, object]) -> dict[str, object]:
     """The venue's clock, and whether something is out of the ordinary."""
     special = "postOnly" if state.rules.post_only_phase else None
     return {"time": state.now(), "specialStatuses": special}
 
 
-def recent_trades(state: State, body: dict[str, Any]) -> list[Any]:
+def recent_trades(state: State, body: dict[str, object]) -> list[Any]:
     """The latest trades of a market, newest first."""
     market = state.markets.get(str(body.get("coin")))
     if market is None:

@@ -30,19 +30,19 @@ _NOBODY: Final = Account(address="0x")
 _PERIODS: Final = {"Day": 1, "Week": 7, "Month": 30, "AllTime": 100_000}
 
 
-def whose(state: State, body: dict[str, Any]) -> Account:
+def whose(state: State, body: dict[str, object]) -> Account:
     """The account that is asked about; an empty one where there is none."""
     return state.accounts.get(str(body.get("user")).lower(), _NOBODY)
 
 
-def _dex_of(state: State, body: dict[str, Any]) -> str:
+def _dex_of(state: State, body: dict[str, object]) -> str:
     dex = body.get("dex") or ""
     if dex not in state.dexes:
         raise Malformed
     return str(dex)
 
 
-def clearinghouse(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def clearinghouse(state: State, body: dict[str, object]) -> dict[str, object]:
     """Positions and margin of one dex; of a pooled account the margin figures mean nothing."""
     account, dex = whose(state, body), _dex_of(state, body)
     shared = pool(state, account, dex)
@@ -74,10 +74,12 @@ def _summary(figures: Summary) -> dict[str, str]:
     }
 
 
-def _position(state: State, account: Account, market: Market, position: Position) -> dict[str, Any]:
+def _position(
+    state: State, account: Account, market: Market, position: Position
+) -> dict[str, object]:
     pnl = position.pnl(market.mark)
     margin = abs(position.entry) / position.leverage
-    leverage: dict[str, Any] = {"type": "cross", "value": position.leverage}
+    leverage: dict[str, object] = {"type": "cross", "value": position.leverage}
     if not position.is_cross:
         raw = wire(rounded(position.raw_usd, 6))
         leverage = {"type": "isolated", "value": position.leverage, "rawUsd": raw}
@@ -101,7 +103,7 @@ def _position(state: State, account: Account, market: Market, position: Position
     }
 
 
-def spot_state(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def spot_state(state: State, body: dict[str, object]) -> dict[str, object]:
     """Balances; of a pooled account the balance of record, held as far as positions bind it."""
     account = whose(state, body)
     rows = []
@@ -125,26 +127,26 @@ def spot_state(state: State, body: dict[str, Any]) -> dict[str, Any]:
     return {"balances": rows if account is not _NOBODY else []}
 
 
-def open_orders(state: State, body: dict[str, Any]) -> list[Any]:
+def open_orders(state: State, body: dict[str, object]) -> list[Any]:
     """Open orders of one dex, newest first."""
     account, dex = whose(state, body), _dex_of(state, body)
     mine = [o for o in account.orders.values() if state.markets[o.coin].dex == dex]
     return [o.short() for o in mine[::-1]]
 
 
-def frontend_orders(state: State, body: dict[str, Any]) -> list[Any]:
+def frontend_orders(state: State, body: dict[str, object]) -> list[Any]:
     """The same with all fields."""
     account, dex = whose(state, body), _dex_of(state, body)
     mine = [o for o in account.orders.values() if state.markets[o.coin].dex == dex]
     return [o.long() for o in mine[::-1]]
 
 
-def historical_orders(state: State, body: dict[str, Any]) -> list[Any]:
+def historical_orders(state: State, body: dict[str, object]) -> list[Any]:
     """The newest 2,000 orders with where they stand."""
     return [order.dated() for order in reversed(whose(state, body).history)]
 
 
-def order_status(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def order_status(state: State, body: dict[str, object]) -> dict[str, object]:
     """Where one order stands, by oid or cloid."""
     key = body.get("oid")
     if type(key) is not int:
@@ -153,8 +155,8 @@ def order_status(state: State, body: dict[str, Any]) -> dict[str, Any]:
     return {"status": "order", "order": order.dated()} if order else {"status": "unknownOid"}
 
 
-def _fills(fills: Iterable[Fill], body: dict[str, Any]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
+def _fills(fills: Iterable[Fill], body: dict[str, object]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
     for fill in fills:
         row = fill.row()
         if rows and body.get("aggregateByTime") and _same_order(rows[-1], row):
@@ -164,16 +166,20 @@ def _fills(fills: Iterable[Fill], body: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _same_order(first: dict[str, Any], second: dict[str, Any]) -> bool:
+def _same_order(first: dict[str, object], second: dict[str, object]) -> bool:
     """Whether two fills are parts of one order that took them at one time."""
     keys = ("oid", "time", "crossed")
     return bool(second["crossed"]) and all(first[key] == second[key] for key in keys)
 
 
-def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+def _figure(told: dict[str, object], name: str) -> Decimal:
+    return Decimal(str(told[name]))
+
+
+def _merged(first: dict[str, object], second: dict[str, object]) -> dict[str, object]:
     """Partial fills of one taker order at one time, as one."""
-    sizes = Decimal(first["sz"]), Decimal(second["sz"])
-    value = sizes[0] * Decimal(first["px"]) + sizes[1] * Decimal(second["px"])
+    sizes = _figure(first, "sz"), _figure(second, "sz")
+    value = sizes[0] * _figure(first, "px") + sizes[1] * _figure(second, "px")
     made = first | {
         "sz": wire(sum(sizes, ZERO)),
         "px": wire(rounded(value / sum(sizes, ZERO), 8)),
@@ -181,31 +187,31 @@ def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     }
     for key in ("fee", "closedPnl", "builderFee"):
         if key in first:
-            made[key] = wire(Decimal(first[key]) + Decimal(second[key]))
+            made[key] = wire(_figure(first, key) + _figure(second, key))
     return made
 
 
-def user_fills(state: State, body: dict[str, Any]) -> list[Any]:
+def user_fills(state: State, body: dict[str, object]) -> list[Any]:
     """The newest 2,000 fills, newest first."""
     return _fills(whose(state, body).fills, body)[::-1][:FILL_ROWS]
 
 
-def user_fills_by_time(state: State, body: dict[str, Any]) -> list[Any]:
+def user_fills_by_time(state: State, body: dict[str, object]) -> list[Any]:
     """2,000 fills of a time, oldest first; the last 10,000 are kept."""
     return between(_fills(whose(state, body).fills, body), body, FILL_ROWS)
 
 
-def user_funding(state: State, body: dict[str, Any]) -> list[Any]:
+def user_funding(state: State, body: dict[str, object]) -> list[Any]:
     """Funding paid and received."""
     return between(whose(state, body).fundings, body, 500)
 
 
-def ledger_updates(state: State, body: dict[str, Any]) -> list[Any]:
+def ledger_updates(state: State, body: dict[str, object]) -> list[Any]:
     """Deposits and liquidations."""
     return between(whose(state, body).ledger, body, 2_000)
 
 
-def user_fees(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def user_fees(state: State, body: dict[str, object]) -> dict[str, object]:
     """Rates of the first tier, and the volume of the last days."""
     account, rules = whose(state, body), state.rules
     today = datetime.fromtimestamp(state.now() // 1000, UTC).date()
@@ -242,7 +248,7 @@ def user_fees(state: State, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def portfolio(state: State, body: dict[str, Any]) -> list[Any]:
+def portfolio(state: State, body: dict[str, object]) -> list[Any]:
     """Value and profit over eight periods."""
     account, now = whose(state, body), state.now()
     points = [*account.values, (now, worth(state, account))]
@@ -265,17 +271,17 @@ def _volume_today(state: State, account: Account) -> Decimal:
     return sum(account.daily.get(day, (ZERO, ZERO)), ZERO)
 
 
-def max_builder_fee(state: State, body: dict[str, Any]) -> int:
+def max_builder_fee(state: State, body: dict[str, object]) -> int:
     """Tenths of a basis point approved for a builder; 0 for none."""
     return whose(state, body).builders.get(str(body.get("builder")).lower(), 0)
 
 
-def approved_builders(state: State, body: dict[str, Any]) -> list[str]:
+def approved_builders(state: State, body: dict[str, object]) -> list[str]:
     """Builders with an approval above nothing."""
     return [address for address, rate in whose(state, body).builders.items() if rate]
 
 
-def extra_agents(state: State, body: dict[str, Any]) -> list[Any]:
+def extra_agents(state: State, body: dict[str, object]) -> list[Any]:
     """Named agents, also those that are past their time but not pruned."""
     return [
         {"name": agent.name, "address": agent.address, "validUntil": agent.valid_until}
@@ -284,7 +290,7 @@ def extra_agents(state: State, body: dict[str, Any]) -> list[Any]:
     ]
 
 
-def user_role(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def user_role(state: State, body: dict[str, object]) -> dict[str, object]:
     """What an address is."""
     address = str(body.get("user")).lower()
     if address in state.agent_of:
@@ -297,18 +303,18 @@ def user_role(state: State, body: dict[str, Any]) -> dict[str, Any]:
     return {"role": account.role}
 
 
-def abstraction(state: State, body: dict[str, Any]) -> str:
+def abstraction(state: State, body: dict[str, object]) -> str:
     """The account's mode."""
     return whose(state, body).mode
 
 
-def dex_abstraction(state: State, body: dict[str, Any]) -> bool | None:
+def dex_abstraction(state: State, body: dict[str, object]) -> bool | None:
     """The older form of the same question."""
     mode = whose(state, body).mode
     return None if mode == STANDARD else mode != DISABLED
 
 
-def rate_limit(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def rate_limit(state: State, body: dict[str, object]) -> dict[str, object]:
     """The account's own budget of requests."""
     account = whose(state, body)
     return {
@@ -319,14 +325,14 @@ def rate_limit(state: State, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def active_asset(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def active_asset(state: State, body: dict[str, object]) -> dict[str, object]:
     """What an account could trade of one coin."""
     account = whose(state, body)
     market = state.markets.get(str(body.get("coin")))
     if market is None:
         raise Malformed
     cross, value = account.setting(market.coin, market.max_leverage, market.cross_allowed)
-    leverage: dict[str, Any] = {"type": "cross", "value": value}
+    leverage: dict[str, object] = {"type": "cross", "value": value}
     if not cross:
         leverage = {"type": "isolated", "value": value, "rawUsd": "0.0"}
     free = max(ZERO, pool(state, account, market.dex).available)
@@ -341,7 +347,7 @@ def active_asset(state: State, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def referral(state: State, body: dict[str, Any]) -> dict[str, Any]:
+def referral(state: State, body: dict[str, object]) -> dict[str, object]:
     """Rewards of a builder; nobody refers anybody here."""
     account = whose(state, body)
     return {

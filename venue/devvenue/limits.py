@@ -50,15 +50,16 @@ def answer_weight(kind: str, answer: Any) -> int:
     return len(answer) // PER_ITEMS if kind in GROWING and isinstance(answer, list) else 0
 
 
-def batch_of(action: dict[str, Any]) -> int:
+def batch_of(action: dict[str, object]) -> int:
     """How many orders or cancels an action holds; at least one."""
     for key in ("orders", "cancels", "modifies"):
-        if isinstance(action.get(key), list):
-            return max(1, len(action[key]))
+        batch = action.get(key)
+        if isinstance(batch, list):
+            return max(1, len(batch))
     return 1
 
 
-def exchange_weight(action: dict[str, Any]) -> int:
+def exchange_weight(action: dict[str, object]) -> int:
     """What an action weighs: one, and one more for each forty orders."""
     return 1 + batch_of(action) // PER_ORDERS
 
@@ -94,7 +95,7 @@ def request_cap(state: State, account: Account) -> int:
     return state.rules.request_buffer + int(account.volume)
 
 
-def count_requests(state: State, account: Account, action: dict[str, Any]) -> None:
+def count_requests(state: State, account: Account, action: dict[str, object]) -> None:
     """Count an action against the account's budget. Errors: `Refused` when it is spent."""
     count, cap = batch_of(action), request_cap(state, account)
     limit = cap

@@ -84,8 +84,8 @@ class Market:
     max_position_notional: Decimal | None = None
     book_time: int | None = None
     book: Book = field(default_factory=Book)
-    funding_rows: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=20_000))
-    trades: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=500))
+    funding_rows: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=20_000))
+    trades: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=500))
 
     @property
     def cross_allowed(self) -> bool:

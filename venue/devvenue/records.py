@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue.decimals import ZERO, rounded, wire
 
@@ -71,9 +71,9 @@ class Order:
         way = "Take Profit" if self.trigger.take_profit else "Stop"
         return f"{way} {'Market' if self.trigger.is_market else 'Limit'}"
 
-    def short(self) -> dict[str, Any]:
+    def short(self) -> dict[str, object]:
         """A row of `openOrders`."""
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "coin": self.coin,
             "side": self.side,
             "limitPx": wire(self.px),
@@ -88,7 +88,7 @@ class Order:
             row["reduceOnly"] = True
         return row
 
-    def long(self) -> dict[str, Any]:
+    def long(self) -> dict[str, object]:
         """A row of `frontendOpenOrders`, and the order inside of a status."""
         condition, trigger_px = "N/A", ZERO
         if self.trigger:
@@ -113,7 +113,7 @@ class Order:
             "cloid": self.cloid,
         }
 
-    def dated(self) -> dict[str, Any]:
+    def dated(self) -> dict[str, object]:
         """A row of `historicalOrders`, and the answer of `orderStatus`.
 
         Both are as of the last change of the status: while an order is open, `sz` is what was left
@@ -145,11 +145,11 @@ class Fill:
     tid: int
     builder_fee: Decimal | None = None
     cloid: str | None = None
-    liquidation: dict[str, Any] | None = None
+    liquidation: dict[str, object] | None = None
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """A row of `userFills`; `fee` includes `builderFee`."""
-        made: dict[str, Any] = {
+        made: dict[str, object] = {
             "coin": self.coin,
             "px": wire(self.px),
             "sz": wire(self.sz),

@@ -40,7 +40,7 @@ def _of_this_machine(text: str) -> bool:
         return False
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     """The venue's parser takes a key once."""
     made = dict(pairs)
     if len(made) != len(pairs):

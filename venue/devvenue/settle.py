@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue.accounts import SPOT, Account
 from venue.devvenue.decimals import ONE, ZERO, canonical, micros, wire
@@ -27,7 +27,7 @@ class Trade:
     sz: Decimal
     crossed: bool
     tid: int
-    liquidation: dict[str, Any] | None = None
+    liquidation: dict[str, object] | None = None
 
 
 def fee_rate(state: State, market: Market, crossed: bool) -> Decimal:

@@ -96,10 +96,10 @@ def many(reader: Reader) -> Reader:
 def record(fields: Fields) -> Reader:
     """An object: known keys in this order, null as absent, unknown keys dropped, as serde does."""
 
-    def read(value: Any) -> dict[str, Any]:
+    def read(value: Any) -> dict[str, object]:
         if not isinstance(value, dict):
             raise Malformed
-        made: dict[str, Any] = {}
+        made: dict[str, object] = {}
         for key, reader, required in fields:
             given = value.get(key)
             if given is not None:
@@ -131,7 +131,7 @@ def _only_true(value: Any) -> bool:
     return True
 
 
-def _kind(value: Any) -> dict[str, Any]:
+def _kind(value: Any) -> dict[str, object]:
     if not isinstance(value, dict) or len(value) != 1:
         raise Malformed
     return dict(_LIMIT(value) if "limit" in value else _TRIGGER(value))
@@ -273,15 +273,15 @@ USER_SIGNED: Final[dict[str, Signed]] = {
 _CHAIN_ID: Final = re.compile(r"0x[0-9a-fA-F]{1,16}")
 
 
-def l1_action(body: dict[str, Any]) -> dict[str, Any]:
+def l1_action(body: dict[str, object]) -> dict[str, object]:
     """An L1 action in its canonical form. Errors: `Malformed`."""
-    kind = body["type"]
+    kind = str(body["type"])
     return {"type": kind} | dict(record(L1[kind])(body))
 
 
-def user_signed_action(body: dict[str, Any]) -> dict[str, Any]:
+def user_signed_action(body: dict[str, object]) -> dict[str, object]:
     """A user-signed action with the fields of its message. Errors: `Malformed`."""
-    kind = body["type"]
+    kind = str(body["type"])
     chain_id = text(body.get("signatureChainId"))
     if not _CHAIN_ID.fullmatch(chain_id):
         raise Malformed

@@ -65,7 +65,30 @@ export async function ready(wallet, owner, chain, name) {
   if (Number(await ask(wallet, "eth_chainId")) !== chain) throw new Problem("other_chain", `${name} (${chain})`);
 }
 
-/** Show how it goes; a Problem leaves the button as it was. */
+/** Show how it goes. */
 export function tell(state, text, look = "") { state.className = "state note " + look; state.textContent = text; }
+
+/** Mark a check of the page as passed or not. */
+export function mark(name, ok) { document.querySelector(`[data-check=${name}]`).className = ok ? "ok" : "no"; return ok; }
+
+/** On a press: the wallet signs the typed data (JSON text), and the form takes the signature in. */
+export function signs(button, state, form, typed) {
+  const { owner, chain, chainName } = document.body.dataset;
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    tell(state, "Compare in your wallet, then confirm there. It must show the same values as this page.");
+    try {
+      const wallet = await remembered();
+      await ready(wallet, owner, Number(chain), chainName);
+      mark("wallet", true);
+      form.elements.signature.value = await ask(wallet, "eth_signTypedData_v4", [owner, typed]);
+      tell(state, "Signed. Handing it in.");
+      form.requestSubmit();
+    } catch (e) {
+      tell(state, e instanceof Problem ? e.message : String(e), "warn");
+      button.disabled = false;
+    }
+  });
+}
 
 export function hex(text) { return "0x" + [...new TextEncoder().encode(text)].map((b) => b.toString(16).padStart(2, "0")).join(""); }

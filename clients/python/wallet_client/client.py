@@ -1154,3 +1154,34 @@ class WalletClient(Transport):
             },
             idempotency_key=idempotency_key,
         )
+
+    async def owner_webhook_create(
+        self, *, url: str, events: list[str] | None = None
+    ) -> models.HookSecret:
+        """Notices of what asks for a look, POSTed as JSON and signed in the form of Standard Webhooks; the secret is shown once."""
+        return await self.ask(
+            "POST", "/wallet/webhooks", models.HookSecret, body={"url": url, "events": events}
+        )
+
+    async def owner_webhooks(self) -> models.HookList:
+        """Your webhooks, without their secrets."""
+        return await self.ask("GET", "/wallet/webhooks", models.HookList)
+
+    async def owner_webhook_remove(self, *, webhook_id: str) -> models.Removed:
+        """Remove a webhook with its deliveries; what waits is not sent."""
+        return await self.ask("DELETE", f"/wallet/webhooks/{webhook_id}", models.Removed)
+
+    async def owner_webhook_deliveries(
+        self, *, webhook_id: str, limit: int | None = None, cursor: str | None = None
+    ) -> models.DeliveryPage:
+        """What was and will be sent, newest first, with what became of it."""
+        return await self.ask(
+            "GET",
+            f"/wallet/webhooks/{webhook_id}/deliveries",
+            models.DeliveryPage,
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    async def owner_webhook_rotate(self, *, webhook_id: str) -> models.HookSecret:
+        """The next secret, shown once; the one before signs too for a day."""
+        return await self.ask("POST", f"/wallet/webhooks/{webhook_id}/rotate", models.HookSecret)

@@ -258,7 +258,7 @@ class ChainTold(BaseModel):
         extra="ignore",
     )
     chain_id: int
-    name: str
+    name: Annotated[str, Field(description="the service's own name for it")]
     usdc: Annotated[str | None, Field(description="address of USDC; null where none is set")]
     factory: Annotated[
         str | None,
@@ -391,6 +391,41 @@ class CutBytes(BaseModel):
     )
     from_: Annotated[int | None, Field(alias="from")] = None
     to: int | None = None
+
+
+class DeliveryTold(BaseModel):
+    """
+    One notice, and what became of it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    delivery_id: Annotated[str, Field(description="the `webhook-id` header, the same in every try")]
+    event: Literal[
+        "approval.asked",
+        "approval.decided",
+        "cap.reached",
+        "mandate.paused",
+        "mandate.resumed",
+        "mandate.stop_line",
+        "mandate.stopped",
+        "mandate.settled",
+        "deposit.seen",
+        "transfer.in",
+        "order.unknown",
+    ]
+    status: Literal["waiting", "delivered", "dead"]
+    made_at: AwareDatetime
+    attempts: int
+    last_at: AwareDatetime | None
+    next_at: Annotated[
+        AwareDatetime | None,
+        Field(description="of the next try; null where there is none"),
+    ]
+    answered: Annotated[int | None, Field(description="HTTP status of the last try's answer")]
+    fault: Annotated[str | None, Field(description="why the last try had no answer that counts")]
+    body: Annotated[str, Field(description="what is sent, byte for byte")]
 
 
 class DepositAsset(BaseModel):
@@ -639,6 +674,42 @@ class GapOut(BaseModel):
     )
     since: Annotated[str, Field(description="ISO 8601, UTC")]
     until: Annotated[str, Field(description="ISO 8601, UTC")]
+
+
+class HookTold(BaseModel):
+    """
+    A webhook; its secret is shown when it is made, and when it is rotated.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    webhook_id: str
+    url: str
+    events: Annotated[
+        list[
+            Literal[
+                "approval.asked",
+                "approval.decided",
+                "cap.reached",
+                "mandate.paused",
+                "mandate.resumed",
+                "mandate.stop_line",
+                "mandate.stopped",
+                "mandate.settled",
+                "deposit.seen",
+                "transfer.in",
+                "order.unknown",
+            ]
+        ],
+        Field(description="what is told; empty: everything"),
+    ]
+    created_at: AwareDatetime
+    rotated_at: Annotated[
+        AwareDatetime | None,
+        Field(description="when its secret was changed; the one before signs too for a day"),
+    ]
+    failing: Annotated[bool, Field(description="true after three failed deliveries in a row")]
 
 
 class HouseKeyOut(BaseModel):
@@ -1589,6 +1660,18 @@ class RelayedAgent(BaseModel):
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
+class Removed(BaseModel):
+    """
+    A webhook is gone, with its deliveries.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    webhook_id: str
+    removed: Literal[True]
+
+
 class Restated(BaseModel):
     """
     The row whose log this is, told anew at another place in the chain.
@@ -1765,6 +1848,19 @@ class StepTarget(BaseModel):
     market: str | None
     address: str | None
     selector: str | None
+
+
+class StreamStart(BaseModel):
+    """
+    Where the stream begins; over HTTP the answer is the stream itself.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    public_id: str
+    seq: Annotated[int, Field(description="the rows behind this one come")]
+    id: str
 
 
 class SwitchOut(BaseModel):
@@ -1978,6 +2074,35 @@ class UsedAmount(BaseModel):
     basis: str
 
 
+class UsedByOrders(BaseModel):
+    """
+    What orders at the venue count of the UTC day: what is open and what was traded, at limit
+    prices. Live ones share the cap with the vault's use; paper ones meet the same amount alone.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    live: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    paper: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    source: Literal["service"]
+    basis: str
+
+
 class UsedCredits(BaseModel):
     """
     Credits of paid reads on this UTC day.
@@ -2113,6 +2238,23 @@ class VaultTarget(BaseModel):
     kind: Literal["vault"]
 
 
+class VenueHolding(BaseModel):
+    """
+    What the mandate's own orders come to in one product; the account may hold more of it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    product: str
+    side: Literal["long", "short"]
+    size: str
+    entry_px: str
+    mark_px: Annotated[str | None, Field(description="null while the venue tells none")]
+    unrealized_usdc: Usdc | None
+    est: Literal[True]
+
+
 class VenueKeyOut(BaseModel):
     """
     An agent key, as the venue named it last.
@@ -2125,6 +2267,48 @@ class VenueKeyOut(BaseModel):
     name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+
+
+class VenueProgress(BaseModel):
+    """
+    What live orders that cite the mandate came to, from the venue's own fills; in no figure of
+    the vault. `result_est` is realized - fees + what is open at the venue's mark prices, and null
+    while one of them is missing; funding is the account's and not in it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    network: str
+    result_est: Usdc | None
+    realized_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    fees_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    volume_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    orders: int
+    fills: int
+    positions: list[VenueHolding]
+    source: Literal["venue"]
 
 
 class VenueSymbols(BaseModel):
@@ -2157,6 +2341,31 @@ class VenueTarget(BaseModel):
     market: str | None
 
 
+class VenueTrade(BaseModel):
+    """
+    A fill at the venue of a live order that cites the mandate; prices, sizes and fees to the
+    venue's own decimals, the fee with the builder's part in it.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    venue: str
+    network: str
+    order_id: str
+    product: str
+    side: Literal["buy", "sell"]
+    px: str
+    size: str
+    fee: str
+    builder_fee: str
+    first: Literal[True] | None = None
+    reduce_only: Literal[True] | None = None
+    tid: int | None = None
+    oid: int | None = None
+    at: AwareDatetime | None = None
+
+
 class VenueTypedData(BaseModel):
     """
     EIP-712 typed data, as a wallet takes it.
@@ -2169,6 +2378,81 @@ class VenueTypedData(BaseModel):
     types: dict[str, list[dict[str, str]]]
     primaryType: str
     message: dict[str, Any]
+
+
+class VenueWeek(BaseModel):
+    """
+    What live orders that cite the mandate filled in the week, on one network of the venue; in
+    no other figure. `net` is realized less fees, without what is open.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    network: str
+    realized: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    fees: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    net: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    volume: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    orders: int
+    fills: int
+    source: Literal["venue"]
+
+
+class VenueWindow(BaseModel):
+    """
+    What orders came to in a window: `net_usdc` is realized less fees, without what is open;
+    `orders` those whose first fill is in it; `volume_usdc` gross.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    net_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    orders: int
+    volume_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
 
 
 class VerifiedAgent(BaseModel):
@@ -3124,6 +3408,18 @@ class DecodedCall(BaseModel):
     ]
 
 
+class DeliveryPage(BaseModel):
+    """
+    A page of deliveries.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[DeliveryTold]
+    next_cursor: str | None
+
+
 class DraftAttributes(BaseModel):
     """
     A draft that may not be stored; `public_id` is null where it is not.
@@ -3459,6 +3755,30 @@ class HallMandate(BaseModel):
     stop_reason: str | None
     violations: int
     self_delegated: bool
+
+
+class HookList(BaseModel):
+    """
+    The webhooks of an owner.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[HookTold]
+    next_cursor: str | None
+
+
+class HookSecret(BaseModel):
+    """
+    A webhook with its secret, which is shown this once.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    webhook: HookTold
+    secret: Annotated[str, Field(description="`whsec_` and base64: the key of HMAC-SHA-256")]
 
 
 class HouseKeyPage(BaseModel):
@@ -4019,6 +4339,40 @@ class PageOrderOut(BaseModel):
     next_cursor: str | None
 
 
+class PaperBookResult(BaseModel):
+    """
+    One paper book, from its first fill to the newest entry at which its worth was known. Null
+    before the first fill. `twr_bps` is over what it started with: nothing is ever paid in or out.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    book: str
+    started_at: AwareDatetime | None
+    days: int
+    net_usdc: Usdc | None
+    twr_bps: int | None
+    max_drawdown_bps: int | None
+    trades: int
+    gaps: int
+    as_of: AwareDatetime | None
+
+
+class PaperResults(BaseModel):
+    """
+    Paper books that were opened for an agent. `books_opened` are all that its owner ever opened,
+    for whatever agent.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    books_opened: int
+    books: list[PaperBookResult]
+    est: Literal[True]
+
+
 class PaperUse(BaseModel):
     """
     What paper orders took of the same limits, on counters of their own.
@@ -4203,8 +4557,9 @@ class Progress(BaseModel):
     """
     How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
 
-    `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
-    value probe of the vault does not answer.
+    `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
+    stored value was unusable, a mark is too old to act on, or a value probe of the vault does not
+    answer.
     """
 
     model_config = ConfigDict(
@@ -4266,6 +4621,7 @@ class Progress(BaseModel):
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
     day: Annotated[int | None, Field(description="days since the signature, counted from 1")]
     horizon_days: int
+    venue: VenueProgress | None = None
     data_issue: Literal[True] | None = None
 
 
@@ -4803,6 +5159,7 @@ class Used(BaseModel):
     period: UsedPeriod
     pending_approvals: UsedItems
     paid_reads: UsedCredits
+    orders_per_day: UsedByOrders | None = None
 
 
 class VaultTxOut(BaseModel):
@@ -4819,6 +5176,23 @@ class VaultTxOut(BaseModel):
     recorded: bool
     depth: int
     confirmations: int
+
+
+class VenueResults(BaseModel):
+    """
+    Live orders on one network of the venue, by the last 7, 30 and 90 UTC days, today included,
+    and all days. The testnet's money is none.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    network: str
+    field_7d: Annotated[VenueWindow, Field(alias="7d")]
+    field_30d: Annotated[VenueWindow, Field(alias="30d")]
+    field_90d: Annotated[VenueWindow, Field(alias="90d")]
+    since: VenueWindow
+    source: Literal["venue"]
 
 
 class WithdrawOut(BaseModel):
@@ -4889,6 +5263,7 @@ class Allowed(BaseModel):
     period: AllowedPeriod
     pending_approvals: AllowedItems
     paid_reads: AllowedCredits
+    orders_per_day: AllowedAmount | None = None
 
 
 class AllowedVsUsed(BaseModel):
@@ -5291,15 +5666,20 @@ class HallAgentRead(BaseModel):
     operator_stake_usdc: Usdc | None
     operator_stake_reason: str
     self_reported: SelfReported
+    venue: list[VenueResults] | None = None
+    venue_self: list[VenueResults] | None = None
     mandates: list[HallMandate]
     chart: Chart
-    paper: Annotated[list[Any], Field(max_length=0, min_length=0)]
+    paper: PaperResults
     policy_changes: list[PolicyChange]
 
 
 class HallRow(BaseModel):
     """
     One agent of the Hall (spec 2.15).
+
+    `venue` and `venue_self` stand only where live orders that cite a mandate filled: of other
+    owners' mandates, and of its own owner's.
     """
 
     model_config = ConfigDict(
@@ -5325,6 +5705,8 @@ class HallRow(BaseModel):
     operator_stake_usdc: Usdc | None
     operator_stake_reason: str
     self_reported: SelfReported
+    venue: list[VenueResults] | None = None
+    venue_self: list[VenueResults] | None = None
 
 
 class HeldOut(BaseModel):
@@ -5585,6 +5967,7 @@ class StepParams(BaseModel):
     refusal: RefusedTry | None = None
     approval: ApprovalDecision | None = None
     claim: ClaimOutcome | None = None
+    venue: VenueTrade | None = None
     preview: Any | None = None
     reason: str | None = None
     approval_id: str | None = None
@@ -5632,6 +6015,7 @@ class ToldPayload(BaseModel):
     marked: WholeMark | None = None
     control: AgentControl | None = None
     claim: EndedClaim | None = None
+    venue: VenueTrade | None = None
     approval: ApprovalDecision | None = None
     refusal: RefusedTry | None = None
     from_: Annotated[str | None, Field(alias="from")] = None
@@ -5803,6 +6187,7 @@ class Payload(BaseModel):
     marked: WholeMark | None = None
     control: AgentControl | None = None
     claim: EndedClaim | None = None
+    venue: VenueTrade | None = None
     approval: ApprovalDecision | None = None
     refusal: RefusedTry | None = None
     from_: Annotated[str | None, Field(alias="from")] = None
@@ -5822,8 +6207,8 @@ class Statement(BaseModel):
     """
     One mandate and one ISO week (spec 2.16).
 
-    The figures are the whole week's; `breaches` and `steps` are those of a page of its ledger rows,
-    the newest first, and `next_cursor` leads to the rows before them.
+    The figures are the whole week's, `venue` only where live orders filled; `breaches` and `steps`
+    are those of a page of its ledger rows, the newest first; `next_cursor` leads to those before.
     """
 
     model_config = ConfigDict(
@@ -5836,6 +6221,7 @@ class Statement(BaseModel):
     public_id: str
     period: WeekPeriod
     allowed_vs_used: AllowedVsUsed
+    venue: list[VenueWeek] | None = None
     breaches: list[WeekBreach]
     steps: list[Step]
     disclosures: list[Disclosure]

@@ -1500,6 +1500,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/mandates/{public_id}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the ledger
+         * @description Server-sent events: each new ledger row as `row`, with an id; Last-Event-ID goes on behind it without a gap. A stream that falls behind ends with `behind`.
+         */
+        get: operations["mandate_stream"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/mandates/{public_id}/terms": {
         parameters: {
             query?: never;
@@ -2044,6 +2064,90 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your webhooks
+         * @description Your webhooks, without their secrets.
+         */
+        get: operations["owner_webhooks"];
+        put?: never;
+        /**
+         * Make a webhook
+         * @description Notices of what asks for a look, POSTed as JSON and signed in the form of Standard Webhooks; the secret is shown once.
+         */
+        post: operations["owner_webhook_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a webhook
+         * @description Remove a webhook with its deliveries; what waits is not sent.
+         */
+        delete: operations["owner_webhook_remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a webhook's deliveries
+         * @description What was and will be sent, newest first, with what became of it.
+         */
+        get: operations["owner_webhook_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/wallet/webhooks/{webhook_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate a webhook's secret
+         * @description The next secret, shown once; the one before signs too for a day.
+         */
+        post: operations["owner_webhook_rotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/": {
         parameters: {
             query?: never;
@@ -2307,6 +2411,7 @@ export interface components {
             period: components["schemas"]["AllowedPeriod"];
             pending_approvals: components["schemas"]["AllowedItems"];
             paid_reads: components["schemas"]["AllowedCredits"];
+            orders_per_day?: components["schemas"]["AllowedAmount"] | null;
         };
         /** @description An amount that the terms or the agent's policy allow; the stricter binds. */
         AllowedAmount: {
@@ -2737,6 +2842,7 @@ export interface components {
         /** @description One chain. */
         ChainTold: {
             chain_id: number;
+            /** @description the service's own name for it */
             name: string;
             /** @description address of USDC; null where none is set */
             usdc: string | null;
@@ -2943,6 +3049,32 @@ export interface components {
             net_7d_usdc: components["schemas"]["Usdc"] | null;
             net_30d_usdc: components["schemas"]["Usdc"] | null;
             self: components["schemas"]["SelfDelegation"];
+        };
+        /** @description A page of deliveries. */
+        DeliveryPage: {
+            items: components["schemas"]["DeliveryTold"][];
+            next_cursor: string | null;
+        };
+        /** @description One notice, and what became of it. */
+        DeliveryTold: {
+            /** @description the `webhook-id` header, the same in every try */
+            delivery_id: string;
+            /** @enum {string} */
+            event: "approval.asked" | "approval.decided" | "cap.reached" | "mandate.paused" | "mandate.resumed" | "mandate.stop_line" | "mandate.stopped" | "mandate.settled" | "deposit.seen" | "transfer.in" | "order.unknown";
+            /** @enum {string} */
+            status: "waiting" | "delivered" | "dead";
+            /** Format: date-time */
+            made_at: string;
+            attempts: number;
+            last_at: string | null;
+            /** @description of the next try; null where there is none */
+            next_at: string | null;
+            /** @description HTTP status of the last try's answer */
+            answered: number | null;
+            /** @description why the last try had no answer that counts */
+            fault: string | null;
+            /** @description what is sent, byte for byte */
+            body: string;
         };
         /** @description An asset that can be brought in; `source` is the page that names its address. */
         DepositAsset: {
@@ -3349,9 +3481,11 @@ export interface components {
             operator_stake_usdc: components["schemas"]["Usdc"] | null;
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
+            venue?: components["schemas"]["VenueResults"][] | null;
+            venue_self?: components["schemas"]["VenueResults"][] | null;
             mandates: components["schemas"]["HallMandate"][];
             chart: components["schemas"]["Chart"];
-            paper: unknown[];
+            paper: components["schemas"]["PaperResults"];
             policy_changes: components["schemas"]["PolicyChange"][];
         };
         /**
@@ -3381,7 +3515,12 @@ export interface components {
             items: components["schemas"]["HallRow"][];
             next_cursor: string | null;
         };
-        /** @description One agent of the Hall (spec 2.15). */
+        /**
+         * @description One agent of the Hall (spec 2.15).
+         *
+         *     `venue` and `venue_self` stand only where live orders that cite a mandate filled: of other
+         *     owners' mandates, and of its own owner's.
+         */
         HallRow: {
             agent_id: string;
             /** @description the owner's name for the agent */
@@ -3405,6 +3544,8 @@ export interface components {
             operator_stake_usdc: components["schemas"]["Usdc"] | null;
             operator_stake_reason: string;
             self_reported: components["schemas"]["SelfReported"];
+            venue?: components["schemas"]["VenueResults"][] | null;
+            venue_self?: components["schemas"]["VenueResults"][] | null;
         };
         /** @description The item, and its action as it would be judged now. */
         HeldOut: {
@@ -3415,6 +3556,30 @@ export interface components {
             simulation: components["schemas"]["Simulated"] | null;
             /** @description the largest single action that would still be possible after it; null where the item is no longer open */
             remaining_after: components["schemas"]["RemainingNow"] | null;
+        };
+        /** @description The webhooks of an owner. */
+        HookList: {
+            items: components["schemas"]["HookTold"][];
+            next_cursor: string | null;
+        };
+        /** @description A webhook with its secret, which is shown this once. */
+        HookSecret: {
+            webhook: components["schemas"]["HookTold"];
+            /** @description `whsec_` and base64: the key of HMAC-SHA-256 */
+            secret: string;
+        };
+        /** @description A webhook; its secret is shown when it is made, and when it is rotated. */
+        HookTold: {
+            webhook_id: string;
+            url: string;
+            /** @description what is told; empty: everything */
+            events: ("approval.asked" | "approval.decided" | "cap.reached" | "mandate.paused" | "mandate.resumed" | "mandate.stop_line" | "mandate.stopped" | "mandate.settled" | "deposit.seen" | "transfer.in" | "order.unknown")[];
+            /** Format: date-time */
+            created_at: string;
+            /** @description when its secret was changed; the one before signs too for a day */
+            rotated_at: string | null;
+            /** @description true after three failed deliveries in a row */
+            failing: boolean;
         };
         /** @description A house key; it is shown once. */
         HouseKeyOut: {
@@ -4172,6 +4337,31 @@ export interface components {
             fee_kind: string | null;
             tx_hash: string | null;
         };
+        /**
+         * @description One paper book, from its first fill to the newest entry at which its worth was known. Null
+         *     before the first fill. `twr_bps` is over what it started with: nothing is ever paid in or out.
+         */
+        PaperBookResult: {
+            book: string;
+            started_at: string | null;
+            days: number;
+            net_usdc: components["schemas"]["Usdc"] | null;
+            twr_bps: number | null;
+            max_drawdown_bps: number | null;
+            trades: number;
+            gaps: number;
+            as_of: string | null;
+        };
+        /**
+         * @description Paper books that were opened for an agent. `books_opened` are all that its owner ever opened,
+         *     for whatever agent.
+         */
+        PaperResults: {
+            books_opened: number;
+            books: components["schemas"]["PaperBookResult"][];
+            /** @constant */
+            est: true;
+        };
         /** @description What paper orders took of the same limits, on counters of their own. */
         PaperUse: {
             used: components["schemas"]["CountedAmount"];
@@ -4199,6 +4389,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             control?: components["schemas"]["AgentControl"] | null;
             claim?: components["schemas"]["EndedClaim"] | null;
+            venue?: components["schemas"]["VenueTrade"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             from?: string | null;
@@ -4451,8 +4642,9 @@ export interface components {
         /**
          * @description How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
          *
-         *     `data_issue` stands only where a stored value was unusable, a mark is too old to act on, or a
-         *     value probe of the vault does not answer.
+         *     `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
+         *     stored value was unusable, a mark is too old to act on, or a value probe of the vault does not
+         *     answer.
          */
         Progress: {
             worth_est: components["schemas"]["Usdc"] | null;
@@ -4480,6 +4672,7 @@ export interface components {
             /** @description days since the signature, counted from 1 */
             day: number | null;
             horizon_days: number;
+            venue?: components["schemas"]["VenueProgress"] | null;
             data_issue?: true | null;
         };
         /** @description The figures that tell mandates apart. */
@@ -4662,6 +4855,12 @@ export interface components {
             /** Format: date-time */
             as_of: string;
         };
+        /** @description A webhook is gone, with its deliveries. */
+        Removed: {
+            webhook_id: string;
+            /** @constant */
+            removed: true;
+        };
         /** @description The row whose log this is, told anew at another place in the chain. */
         Restated: {
             event_id: string;
@@ -4837,8 +5036,8 @@ export interface components {
         /**
          * @description One mandate and one ISO week (spec 2.16).
          *
-         *     The figures are the whole week's; `breaches` and `steps` are those of a page of its ledger rows,
-         *     the newest first, and `next_cursor` leads to the rows before them.
+         *     The figures are the whole week's, `venue` only where live orders filled; `breaches` and `steps`
+         *     are those of a page of its ledger rows, the newest first; `next_cursor` leads to those before.
          */
         Statement: {
             worth: components["schemas"]["WorthChange"];
@@ -4848,6 +5047,7 @@ export interface components {
             public_id: string;
             period: components["schemas"]["WeekPeriod"];
             allowed_vs_used: components["schemas"]["AllowedVsUsed"];
+            venue?: components["schemas"]["VenueWeek"][] | null;
             breaches: components["schemas"]["WeekBreach"][];
             steps: components["schemas"]["Step"][];
             disclosures: components["schemas"]["Disclosure"][];
@@ -4932,6 +5132,7 @@ export interface components {
             refusal?: components["schemas"]["RefusedTry"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
             claim?: components["schemas"]["ClaimOutcome"] | null;
+            venue?: components["schemas"]["VenueTrade"] | null;
             preview?: unknown;
             reason?: string | null;
             approval_id?: string | null;
@@ -4960,6 +5161,13 @@ export interface components {
             /** @description what the chain said of stop_call */
             simulation: components["schemas"]["Simulated"] | null;
             message: string;
+        };
+        /** @description Where the stream begins; over HTTP the answer is the stream itself. */
+        StreamStart: {
+            public_id: string;
+            /** @description the rows behind this one come */
+            seq: number;
+            id: string;
         };
         /** @description A switch; `source` says whether it was set, or is the setting's default. */
         SwitchOut: {
@@ -5051,6 +5259,7 @@ export interface components {
             marked?: components["schemas"]["WholeMark"] | null;
             control?: components["schemas"]["AgentControl"] | null;
             claim?: components["schemas"]["EndedClaim"] | null;
+            venue?: components["schemas"]["VenueTrade"] | null;
             approval?: components["schemas"]["ApprovalDecision"] | null;
             refusal?: components["schemas"]["RefusedTry"] | null;
             from?: string | null;
@@ -5203,12 +5412,24 @@ export interface components {
             period: components["schemas"]["UsedPeriod"];
             pending_approvals: components["schemas"]["UsedItems"];
             paid_reads: components["schemas"]["UsedCredits"];
+            orders_per_day?: components["schemas"]["UsedByOrders"] | null;
         };
         /** @description An amount that is used. */
         UsedAmount: {
             value: components["schemas"]["Usdc"];
             /** @enum {string} */
             source: "chain" | "agent";
+            basis: string;
+        };
+        /**
+         * @description What orders at the venue count of the UTC day: what is open and what was traded, at limit
+         *     prices. Live ones share the cap with the vault's use; paper ones meet the same amount alone.
+         */
+        UsedByOrders: {
+            live: components["schemas"]["Usdc"];
+            paper: components["schemas"]["Usdc"];
+            /** @constant */
+            source: "service";
             basis: string;
         };
         /** @description Credits of paid reads on this UTC day. */
@@ -5288,6 +5509,19 @@ export interface components {
             depth: number;
             confirmations: number;
         };
+        /** @description What the mandate's own orders come to in one product; the account may hold more of it. */
+        VenueHolding: {
+            product: string;
+            /** @enum {string} */
+            side: "long" | "short";
+            size: string;
+            entry_px: string;
+            /** @description null while the venue tells none */
+            mark_px: string | null;
+            unrealized_usdc: components["schemas"]["Usdc"] | null;
+            /** @constant */
+            est: true;
+        };
         /** @description An agent key, as the venue named it last. */
         VenueKeyOut: {
             address: string;
@@ -5297,6 +5531,36 @@ export interface components {
             valid_until: string;
             /** @description ISO 8601, UTC; null where it never was */
             checked_at: string | null;
+        };
+        /**
+         * @description What live orders that cite the mandate came to, from the venue's own fills; in no figure of
+         *     the vault. `result_est` is realized - fees + what is open at the venue's mark prices, and null
+         *     while one of them is missing; funding is the account's and not in it.
+         */
+        VenueProgress: {
+            network: string;
+            result_est: components["schemas"]["Usdc"] | null;
+            realized_usdc: components["schemas"]["Usdc"];
+            fees_usdc: components["schemas"]["Usdc"];
+            volume_usdc: components["schemas"]["Usdc"];
+            orders: number;
+            fills: number;
+            positions: components["schemas"]["VenueHolding"][];
+            /** @constant */
+            source: "venue";
+        };
+        /**
+         * @description Live orders on one network of the venue, by the last 7, 30 and 90 UTC days, today included,
+         *     and all days. The testnet's money is none.
+         */
+        VenueResults: {
+            network: string;
+            "7d": components["schemas"]["VenueWindow"];
+            "30d": components["schemas"]["VenueWindow"];
+            "90d": components["schemas"]["VenueWindow"];
+            since: components["schemas"]["VenueWindow"];
+            /** @constant */
+            source: "venue";
         };
         /** @description A venue and what may be traded there. */
         VenueSymbols: {
@@ -5313,6 +5577,27 @@ export interface components {
             label: string | null;
             market: string | null;
         };
+        /**
+         * @description A fill at the venue of a live order that cites the mandate; prices, sizes and fees to the
+         *     venue's own decimals, the fee with the builder's part in it.
+         */
+        VenueTrade: {
+            venue: string;
+            network: string;
+            order_id: string;
+            product: string;
+            /** @enum {string} */
+            side: "buy" | "sell";
+            px: string;
+            size: string;
+            fee: string;
+            builder_fee: string;
+            first?: true | null;
+            reduce_only?: true | null;
+            tid?: number | null;
+            oid?: number | null;
+            at?: string | null;
+        };
         /** @description EIP-712 typed data, as a wallet takes it. */
         VenueTypedData: {
             domain: {
@@ -5327,6 +5612,30 @@ export interface components {
             message: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * @description What live orders that cite the mandate filled in the week, on one network of the venue; in
+         *     no other figure. `net` is realized less fees, without what is open.
+         */
+        VenueWeek: {
+            network: string;
+            realized: components["schemas"]["Usdc"];
+            fees: components["schemas"]["Usdc"];
+            net: components["schemas"]["Usdc"];
+            volume: components["schemas"]["Usdc"];
+            orders: number;
+            fills: number;
+            /** @constant */
+            source: "venue";
+        };
+        /**
+         * @description What orders came to in a window: `net_usdc` is realized less fees, without what is open;
+         *     `orders` those whose first fill is in it; `volume_usdc` gross.
+         */
+        VenueWindow: {
+            net_usdc: components["schemas"]["Usdc"];
+            orders: number;
+            volume_usdc: components["schemas"]["Usdc"];
         };
         /** @description The key as the venue names it. */
         VerifiedAgent: {
@@ -5459,12 +5768,12 @@ export interface operations {
                      */
                     product: string;
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen: "paper" | "live";
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
                      * @description above 0, at most 1; the whole by default
@@ -5476,7 +5785,7 @@ export interface operations {
                      * @example 0.001
                      */
                     size?: string;
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
                     /** @description shown once when it was prepared or opened */
                     confirm_id?: string;
@@ -5902,23 +6211,23 @@ export interface operations {
                      * @enum {string}
                      */
                     tif?: "ioc" | "gtc" | "alo";
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
-                    /** @description true: it may only shrink a position */
+                    /** @description only shrink a position */
                     reduce_only?: boolean;
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen: "paper" | "live";
                     /** @description the mandate that it is for */
                     mandate_id?: string;
-                    /** @description an intent that the owner wrote down */
+                    /** @description an intent of the owner */
                     intent_id?: string;
-                    /** @description your reason, in at most 500 characters */
+                    /** @description your reason */
                     why?: string;
                     /** @description shown once when it was prepared or opened */
                     confirm_id?: string;
@@ -7545,7 +7854,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7793,7 +8102,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -7889,7 +8198,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8281,7 +8590,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -8377,7 +8686,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the agent's id; `me`, the default: the agent that calls */
+                /** @description an agent's id, or `me` */
                 agent_id: string;
             };
             cookie?: never;
@@ -14579,6 +14888,115 @@ export interface operations {
             };
         };
     };
+    mandate_stream: {
+        parameters: {
+            query?: {
+                /** @description the id of the last row that you have, as the header Last-Event-ID has it; without one the stream begins with the present */
+                last_event_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description the mandate's id */
+                public_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The stream */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: conflict */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     owner_terms: {
         parameters: {
             query?: never;
@@ -15398,11 +15816,11 @@ export interface operations {
                      * @enum {string}
                      */
                     tif?: "ioc" | "gtc" | "alo";
-                    /** @description basis points; market orders, default 50 */
+                    /** @description basis points, default 50 */
                     slippage_bps?: number;
-                    /** @description true: it may only shrink a position */
+                    /** @description only shrink a position */
                     reduce_only?: boolean;
-                    /** @description a paper book; makes the order paper */
+                    /** @description a paper book */
                     book?: string;
                     /**
                      * @description client: the owner's order key signs
@@ -15410,16 +15828,16 @@ export interface operations {
                      */
                     sign_mode?: "none" | "client";
                     /**
-                     * @description the mode that was shown; another one is refused
+                     * @description the mode that was shown
                      * @example paper
                      * @enum {string}
                      */
                     mode_seen?: "paper" | "live";
                     /** @description the mandate that it is for */
                     mandate_id?: string;
-                    /** @description an intent that the owner wrote down */
+                    /** @description an intent of the owner */
                     intent_id?: string;
-                    /** @description your reason, in at most 500 characters */
+                    /** @description your reason */
                     why?: string;
                 };
             };
@@ -17975,6 +18393,554 @@ export interface operations {
                 };
             };
             /** @description Refused: duplicate_transfer, idempotency_in_flight, idempotency_key_reused, insufficient_idle */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    owner_webhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookList"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    owner_webhook_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description https, port 443 or 8443, on the public internet; redirects are not followed
+                     * @example https://example.com/wallet-notices
+                     */
+                    url: string;
+                    /** @description what to tell; empty: everything */
+                    events?: ("approval.asked" | "approval.decided" | "cap.reached" | "mandate.paused" | "mandate.resumed" | "mandate.stop_line" | "mandate.stopped" | "mandate.settled" | "deposit.seen" | "transfer.in" | "order.unknown")[];
+                };
+            };
+        };
+        responses: {
+            /** @description The webhook and its secret */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookSecret"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    owner_webhook_remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Removed"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    owner_webhook_deliveries: {
+        parameters: {
+            query?: {
+                /** @description rows a page */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryPage"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    owner_webhook_rotate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookSecret"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -18,7 +18,7 @@ TARGET_MAX_BPS: Final = 1_000_000
 FEE_KIND: Final = "share_of_verified_gain"
 ALWAYS: Final = "0.000001"
 TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
-    "budget": v.BUDGET, "budget_bare": v.BUDGET, "budget_or": v.BUDGET, "tx_thing": v.TX,
+    "budget": v.BUDGET, "budget_bare": v.BUDGET, "budget_or": v.BUDGET,
     "budget_of": v.BUDGET, "budget_cap": v.BUDGET, "tx": v.TX, "tx_share": v.TX, "tx_or": v.TX,
     "day": v.DAY, "day_share": v.DAY, "day_or": v.DAY, "lost": v.FLOOR, "lost_all": v.FLOOR,
     "half_lost": v.FLOOR, "left": v.FLOOR, "line": v.FLOOR, "stop_at": v.FLOOR, "close_there":

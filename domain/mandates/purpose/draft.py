@@ -133,7 +133,7 @@ class _Settling:
     def measure(self) -> None:
         """Every statement's claim, on the budget as far as that is sure."""
         said = self.reading.statements
-        caps = any(s.action in ("tx", "tx_share", "tx_thing", "tx_or") for s in said)
+        caps = any(s.action in ("tx", "tx_share", "tx_or") for s in said)
         self.basis = Basis(_ASSUMED, False, caps, self.closed)
         budgets = {self.basis.claim(s).value for s in said if TERM_OF[s.action] == v.BUDGET}
         if v.BUDGET not in self.doubts and len(budgets) == 1 and None not in budgets:

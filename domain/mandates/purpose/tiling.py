@@ -77,7 +77,6 @@ _SAME: Final = {
     "budget_bare": "budget",
     "budget_of": "budget",
     "budget_cap": "budget",
-    "tx_thing": "tx",
 }
 _Price = tuple[int, int]
 
@@ -197,7 +196,6 @@ class Tiling:
             or (action == "budget_bare" and (way != OPEN or not _may_be_bare(paths[0])))
             or (action in SPENDS and any(_last(p) == "must" for p in paths))
             or (action not in WISHED and any(_last(p) == "wish" for p in paths))
-            or (action == "tx_thing" and any(t.kind in v.NO_ACTS for t in self.tokens[at:end]))
             or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
             or (action == "span_in" and not all(map(_aims, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
@@ -226,9 +224,7 @@ class Tiling:
         """True behind a cap that is said as what must not be: there "or" adds a second one."""
         last = path.pieces[-1]
         tokens = self.tokens[last.start : last.end]
-        return last.action in ("tx", "day", "tx_thing", "budget") and any(
-            t.kind in NEGATED for t in tokens
-        )
+        return last.action in ("tx", "day", "budget") and any(t.kind in NEGATED for t in tokens)
 
     def _caps_a_budget(self, way: str, at: int, paths: list[Path]) -> bool:
         """True for "up to 50 USDC" behind what the money is for; not behind what an agent does

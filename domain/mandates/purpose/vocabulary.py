@@ -25,13 +25,6 @@ def words(text: str) -> frozenset[str]:
 
 
 # "5 USDC per agent" caps no action; "5 USDC per article" does.
-NO_ACTS: Final = words(
-    "agent agents bot bots position positions market markets asset assets token tokens coin coins "
-    "share shares unit units user users person head account accounts wallet wallets chain "
-    "strategy strategies project projects team teams season contract contracts side leg pair "
-    "pairs symbol venue site country city point percent kilo km mile liter litre pound sell cycle "
-    "round period phase stage quarter half owner side lot tranche rata se capita annum diem mille"
-)
 # Nouns of other things that money may well be for: they may stand in a purpose.
 _BELONGINGS: Final = "laptop car house phone flight holiday wedding bill flat server hosting api"
 SOFT: Final = words(

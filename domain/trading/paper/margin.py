@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -18,11 +18,12 @@ from domain.trading.paper.amounts import (
     over,
     times,
 )
-from domain.trading.paper.entries import Funded, Liquidated
-from domain.trading.paper.replay import Account
+from domain.trading.paper.entries import Entry, Filled, Funded, Liquidated
+from domain.trading.paper.replay import Account, after
 from domain.trading.precision import lots
 
 HOUR: Final = timedelta(hours=1)
+_NEVER: Final = datetime.fromtimestamp(0, UTC)
 # An oracle price that is read later than this after the hour says nothing of the hour.
 FUNDING_LATE: Final = timedelta(minutes=5)
 
@@ -111,6 +112,16 @@ def liquidation_px(account: Account, coin: str, marks: Mapping[str, Decimal]) ->
     scale = 1 - side / held.maintenance_x
     px = marks[coin] - side * room / abs(held.size) / scale
     return lots(px, 6) if px > 0 else None
+
+
+def liquidation_after(
+    account: Account, fill: Filled, marks: Mapping[str, Decimal]
+) -> Decimal | None:
+    """Where a product's mark would end a book that an order had filled; None where nothing of it
+    would be open, where no price above zero would do it, or where a mark is missing.
+    """
+    entry = Entry(n=0, at=_NEVER, marks={}, what=fill)
+    return liquidation_px(after(account, entry), fill.coin, marks)
 
 
 def funding(coin: str, size: Decimal, hour: datetime, *, oracle: Decimal, rate: Decimal) -> Funded:

@@ -209,3 +209,26 @@ def _fills(
         )
         for n, take in enumerate(takes)
     )
+
+
+def whole_at_limit(asked: Asked, perp: Perp) -> Filled:
+    """What an order would be if it filled whole at its limit, with the taker's fee: an estimate, on
+    no snapshot.
+    """
+    tenths, px = fee_tenths_bps(perp, crossed=True), asked.limit_px
+    return Filled(
+        order_id=asked.order_id,
+        first=True,
+        coin=asked.coin,
+        is_buy=asked.is_buy,
+        px=px,
+        size=asked.size,
+        level=px,
+        snapshot="",
+        tenths_bps=tenths,
+        builder_tenths_bps=asked.builder_tenths_bps,
+        fee=fee_micros(px, asked.size, tenths),
+        builder_fee=fee_micros(px, asked.size, Decimal(asked.builder_tenths_bps)),
+        leverage=asked.leverage,
+        maintenance_x=2 * perp.max_leverage,
+    )

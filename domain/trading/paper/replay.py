@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
+from typing import Final
 
 from domain.money import BPS
 from domain.trading.paper.amounts import micros_down, micros_up, over, times
 from domain.trading.paper.entries import Entry, Filled, Funded, Gap, Liquidated
+
+GAPS_KEPT: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,8 @@ class Account:
 
     Units: micro-USDC. `realized` is before fees and funding; `fees` are all of them, `builder_fees`
     a part; `trades` orders that filled; `funding` was paid, negative where more was got. `peak` is
-    the highest equity that any entry saw.
+    the highest equity that any entry saw, `seen` the newest. `gaps` are the newest 100,
+    `gap_count` all of them.
     """
 
     start: int
@@ -70,6 +74,9 @@ class Account:
     first_fill_at: datetime | None = None
     liquidated_at: datetime | None = None
     gaps: tuple[Gap, ...] = ()
+    gap_count: int = 0
+    seen: int | None = None
+    seen_at: datetime | None = None
 
     @property
     def cash(self) -> int:
@@ -116,8 +123,9 @@ def after(account: Account, entry: Entry) -> Account:
     elif isinstance(what, Liquidated):
         account = _liquidated(account, what, entry.at)
     else:
-        account = replace(account, gaps=(*account.gaps, what))
-    return _seen(account, entry.marks)
+        gaps = (*account.gaps, what)[-GAPS_KEPT:]
+        account = replace(account, gaps=gaps, gap_count=account.gap_count + 1)
+    return _seen(account, entry)
 
 
 def closes(account: Account, fill: Filled) -> int | None:
@@ -201,9 +209,11 @@ def _liquidated(account: Account, what: Liquidated, at: datetime) -> Account:
     )
 
 
-def _seen(account: Account, marks: Mapping[str, Decimal]) -> Account:
-    equity = account.equity(marks)
-    return account if equity is None else at_equity(account, equity)
+def _seen(account: Account, entry: Entry) -> Account:
+    equity = account.equity(entry.marks)
+    if equity is None:
+        return account
+    return replace(at_equity(account, equity), seen=equity, seen_at=entry.at)
 
 
 def at_equity(account: Account, equity: int) -> Account:
@@ -213,9 +223,10 @@ def at_equity(account: Account, equity: int) -> Account:
     return replace(account, peak=peak, drawdown_bps=max(account.drawdown_bps, fall))
 
 
-def curve(start_micros: int, entries: Iterable[Entry]) -> list[tuple[datetime, int]]:
-    """The equity at each entry whose marks tell it, in the order of the entries."""
-    account, points = opened(start_micros), []
+def curve(account: Account, entries: Iterable[Entry]) -> list[tuple[datetime, int]]:
+    """The equity at each entry after an account whose marks tell it, in the order of the
+    entries."""
+    points = []
     for entry in entries:
         account = after(account, entry)
         equity = account.equity(entry.marks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 from dataclasses import fields
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from hypothesis import given, settings
@@ -24,7 +25,7 @@ JSON = st.recursive(
 KEYS = st.sampled_from(
     ["position", "mark", "target", "next_at", "text", "why", "fee_kind", "resource", "preview", "direction", "executed", "unwound",
      "settled", "marked", "control", "reverses", "restates", "claim", "refusal", "approval", "violation", "log_index", "from", "agent",
-     "reason", "by", "record_only", "spent", "received", "payload", "kind", "amount_usdc", "codes", "detail", "what", "block"]
+     "reason", "by", "record_only", "spent", "received", "payload", "kind", "amount_usdc", "codes", "detail", "what", "block", "venue"]
 )  # fmt: skip
 STORED = st.recursive(JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=5), max_leaves=10)
 TEXT = st.none() | st.text(max_size=20)
@@ -32,7 +33,7 @@ MONEY = st.integers(0, 10**15).map(Usdc)
 KIND_OF: dict[type, list[Kind]] = {
     p.Deposited: [Kind.DEPOSIT], p.Withdrawn: [Kind.WITHDRAW], p.AgentPaid: [Kind.PAYOUT], p.Stopped: [Kind.STOP],
     p.Signed: [Kind.SIGNED], p.PaidFee: [Kind.FEE], p.Settled: [Kind.RESOLVE], p.Executed: [Kind.MOVE], p.Unwound: [Kind.MOVE],
-    p.Reported: [Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE],
+    p.VenueFilled: [Kind.BUY, Kind.SELL], p.Reported: [Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE],
 }  # fmt: skip
 PLACES = st.builds(p.Place, market=TEXT, address=TEXT, selector=TEXT, label=TEXT)
 
@@ -44,6 +45,7 @@ BY_HINT: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (p.Place, PLACES),
     (p.Part | None, st.none() | st.builds(p.Part, id=TEXT, market=TEXT, side=TEXT, label=TEXT)),
     (bool, st.booleans()),
+    (Decimal, st.decimals(-(10**9), 10**9, places=6)),
     (int | None, st.none() | st.integers(0, 10**9)),
     (datetime | None, st.none() | DATES),
     (str, st.text(min_size=1, max_size=12)),

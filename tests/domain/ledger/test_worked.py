@@ -84,7 +84,8 @@ def test_a_funded_mandate_is_worth_its_deposit() -> None:
         "500.000000", "0.000000", "500.000000", "cash", "0.000000", "0.000000", "0.000000", "500.000000"
     ]  # fmt: skip
     assert mandate_read(at)["limits"]["remaining"] == {
-        "value": "50.000000", "binding": {"clause": 2, "key": "per_action"}, "retry_at": None
+        "value": "50.000000", "binding": {"clause": 2, "key": "per_action"}, "blocked_by": None,
+        "retry_at": None,
     }  # fmt: skip
 
 
@@ -289,7 +290,8 @@ def test_the_day_cap_binds_and_lifts_at_midnight() -> None:
     )
     limits = mandate_read(made.case())["limits"]
     assert limits["remaining"] == {
-        "value": "20.000000", "binding": {"clause": 3, "key": "per_day"}, "retry_at": "2026-11-03T00:00:00.000Z"
+        "value": "20.000000", "binding": {"clause": 3, "key": "per_day"}, "blocked_by": None,
+        "retry_at": "2026-11-03T00:00:00.000Z",
     }  # fmt: skip
     assert limits["used"]["per_day"]["value"] == "130.000000"
     assert limits["rolling_24h"]["value"] == "130.000000"
@@ -351,6 +353,7 @@ def test_a_mandate_past_its_end_says_ended_until_it_is_settled() -> None:
     assert told["limits.remaining"] == {
         "value": "0.000000",
         "binding": {"clause": 8, "key": "period"},
+        "blocked_by": "mandate_ended",
         "retry_at": None,
     }
     settled = replace(after, mandate=mandate(status=Status.SETTLED))

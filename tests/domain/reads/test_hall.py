@@ -13,7 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from domain.ledger.books import EMPTY as NO_BOOKS
+from domain.ledger.books import after as fold
 from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.payloads import Reverses
 from domain.ledger.record import EMPTY, SCALE, Day, Record, after, roll
 from domain.money import Usdc
 from domain.reads.windows import Total, chart, days_live, joint, since_of, together, window
@@ -75,6 +78,15 @@ class Story:
 
     def claim(self, kind: Kind, amount: float, **payload: Any) -> Story:
         return self.row(kind, Reporter.AGENT, amount, **payload)
+
+    def gone(self) -> Story:
+        """A reorganisation takes the newest row away, once."""
+        last = self.rows[-1]
+        if isinstance(last.told.what, Reverses):
+            return self
+        told = {"event_id": last.event_id, "kind": last.kind.value, "payload": dict(last.payload)}
+        amount = {"amount_usdc": str(last.amount_usdc)} if last.amount_usdc else {}
+        return self.row(Kind.NOTE, Reporter.CHAIN, reverses=told | amount)
 
     def next_day(self, days: int = 1) -> Story:
         self.at = (self.at + timedelta(days=days)).replace(hour=9, minute=0, second=0)
@@ -216,6 +228,27 @@ def test_what_a_reorganisation_takes_back_is_no_result() -> None:
     )
     assert story.record().worth == 0
     assert story.since()["net_usdc"] == "0.000000"
+
+
+@given(
+    moves=st.lists(
+        st.tuples(st.sampled_from(["deposit", "buy", "sell", "back"]), st.integers(1, 90)),
+        max_size=12,
+    )
+)
+def test_the_record_counts_cash_as_the_measured_book_does(moves: list[tuple[str, int]]) -> None:
+    s = Story().deposit(1_000)
+    for what, amount in moves:
+        if what == "back":
+            s.gone()
+        elif what == "deposit":
+            s.deposit(amount)
+        else:
+            s.trade(**{"spent" if what == "buy" else "received": amount})
+    record, books = EMPTY, NO_BOOKS
+    for event in s.rows:
+        record, books = after(record, event), fold(books, event)
+    assert record.cash == (books.measured.cash or 0)
 
 
 def test_a_mandate_without_a_chain_row_has_no_figures() -> None:

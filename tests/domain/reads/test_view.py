@@ -160,7 +160,13 @@ def test_the_read_has_every_part_and_is_json() -> None:
     assert set(limits["allowed"]) == set(limits["used"]) == keys
     assert all({"value", "source", "basis"} <= set(u) for u in limits["used"].values())
     assert [e["event_id"] for e in view["events"]] == [e.event_id for e in reversed(made.events)]
-    assert set(on_the_wire(summary(made.case()))) == {"public_id", "status", "mandate", "progress"}
+    assert set(on_the_wire(summary(made.case()))) == {
+        "public_id",
+        "status",
+        "mandate",
+        "progress",
+        "pending_approvals",
+    }
 
 
 def test_the_ten_clauses_stand_in_their_order_with_who_enforces_them() -> None:

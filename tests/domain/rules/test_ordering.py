@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,14 +12,27 @@ import pytest
 from domain.agents.policy import Policy
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
+from domain.rules.case import OrdersToday
+from domain.rules.checks import day_used, remaining
 from domain.rules.ordering import (
     OrderWanted,
     mandate_refuses,
-    may_trade,
     policy_refuses,
     venues_of,
 )
-from tests.domain.material import START, case, deposit, executed, ledger, mandate, usdc
+from domain.rules.venue_side import may_trade
+from domain.settings import Switches
+from tests.domain.material import (
+    START,
+    case,
+    deposit,
+    executed,
+    ledger,
+    mandate,
+    mandate_read,
+    usdc,
+    venue_fill,
+)
 
 VENUE = Target("venue", venue="hyperliquid", symbols=("BTC", "xyz:XYZ100"))
 
@@ -29,7 +43,7 @@ def of_venue(**more: Any) -> Mandate:
 
 def an_order(amount: str = "20", **more: Any) -> OrderWanted:
     plain: dict[str, Any] = {
-        "product": "BTC", "mode": "live", "amount": usdc(amount), "reduce_only": False, "counted": usdc(0),
+        "product": "BTC", "mode": "live", "amount": usdc(amount), "reduce_only": False,
     }  # fmt: skip
     return OrderWanted(**(plain | more))
 
@@ -78,23 +92,48 @@ def test_the_caps_of_the_mandate_bind_and_the_stricter_policy_before_them() -> N
 def test_live_orders_share_the_day_with_the_vault_and_paper_only_with_paper() -> None:
     rows = ledger(deposit(500), executed(100, 100, tx="0xe1")).state
     assert code(of_venue(), an_order("50"), state=rows) is None
-    assert code(of_venue(), an_order("50", counted=usdc(1)), state=rows) == "over_daily_cap"
-    assert code(of_venue(), an_order("50", mode="paper", counted=usdc(100)), state=rows) is None
-    assert (
-        code(of_venue(), an_order("50", mode="paper", counted=usdc(101)), state=rows)
-        == "over_daily_cap"
-    )
+    one = OrdersToday(live=usdc(1))
+    assert code(of_venue(), an_order("50"), state=rows, orders=one) == "over_daily_cap"
+    paper, on_paper = OrdersToday(paper=usdc(100)), an_order("50", mode="paper")
+    assert code(of_venue(), on_paper, state=rows, orders=paper) is None
+    paper = OrdersToday(paper=usdc("100.000001"))
+    assert code(of_venue(), on_paper, state=rows, orders=paper) == "over_daily_cap"
+    assert code(of_venue(), an_order("50"), state=rows, orders=paper) is None
+
+
+def test_an_order_that_is_priced_anew_counts_itself_once() -> None:
+    mine = OrdersToday(live=usdc(120))
+    assert code(of_venue(), an_order("50"), orders=mine) == "over_daily_cap"
+    assert code(of_venue(), an_order("50", own=usdc(20)), orders=mine) is None
+
+
+def test_a_call_of_the_vault_has_the_day_less_live_orders() -> None:
+    at = case(of_venue(), ledger(deposit(500)).state, orders=OrdersToday(live=usdc(110)))
+    assert day_used(at) == usdc(110)
+    assert (remaining(at).amount, remaining(at).binding.key) == (usdc(40), "per_day")
+    told = mandate_read(at)["limits"]
+    assert told["used"]["per_day"]["value"] == "0.000000", "the vault's book stays the vault's"
+    assert told["used"]["orders_per_day"]["live"] == "110.000000"
+    assert told["allowed"]["orders_per_day"]["value"] == "150.000000"
+    assert "orders_per_day" not in mandate_read(case())["limits"]["used"]
 
 
 def test_what_only_shrinks_a_position_meets_no_cap() -> None:
-    assert code(of_venue(), an_order("400", reduce_only=True, counted=usdc(150))) is None
+    full = OrdersToday(live=usdc(150))
+    assert code(of_venue(), an_order("400", reduce_only=True), orders=full) is None
 
 
 def test_the_stop_line_counts_what_venue_fills_came_to() -> None:
-    rows = ledger(deposit(500)).state
-    assert code(of_venue(), an_order(result=usdc(-100)), state=rows) is None
-    assert code(of_venue(), an_order(result=usdc("-100.000001")), state=rows) == "below_stop_line"
-    assert code(of_venue(), an_order(mode="paper", result=usdc(-300)), state=rows) is None
+    rows = ledger(deposit(500), venue_fill("0.002", "64000")).state
+    on = {"testnet": {"BTC": Decimal(14_000)}}  # 128 became 28: just at the line of 400
+    assert code(of_venue(), an_order(), state=rows, marks=on) is None
+    below = {"testnet": {"BTC": Decimal("13999.5")}}
+    assert code(of_venue(), an_order(), state=rows, marks=below) == "below_stop_line"
+    assert code(of_venue(), an_order(mode="paper"), state=rows, marks=below) is None
+    # What is not known says nothing, and the other network's result is not this one's.
+    assert code(of_venue(), an_order(), state=rows) is None
+    mainnet = Switches(venue_mainnet=True)
+    assert code(of_venue(), an_order(), state=rows, marks=below, switches=mainnet) is None
 
 
 @pytest.mark.parametrize(

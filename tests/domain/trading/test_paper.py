@@ -195,7 +195,7 @@ def test_the_fall_from_the_peak_is_rounded_up() -> None:
     told = entries(fill("1", "60000"), marks={"BTC": "60000"})
     told += [replace(told[0], n=2, marks={"BTC": Decimal(59_999)}, what=Gap(since=NOW, until=NOW))]
     assert replayed(100_000_000_000, told).drawdown_bps == 1
-    assert [e for _, e in curve(100_000_000_000, told)] == [100_000_000_000, 99_999_000_000]
+    assert [e for _, e in curve(opened(100_000_000_000), told)] == [100_000_000_000, 99_999_000_000]
 
 
 prices = st.integers(50_000_000, 70_000_000).map(lambda n: Decimal(n).scaleb(-3))

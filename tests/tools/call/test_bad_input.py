@@ -123,6 +123,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "owner_vault_attach": {"tx_hash": "0x" + "00" * 32},
     "owner_vault_tx": {"tx_hash": "0x" + "00" * 32},
     "owner_approval_decide": {"approval_id": "ap_x", "decision": "approve"},
+    "mandate_approval": {"approval_id": "ap_aaaaaaaaaa"},
     "mandate_report_event": {"kind": "note"},
     "mandate_report_refusal": {"reason": "server_guard"},
     "mandate_execute_call": {"target": "0x" + "11" * 20, "data": "0x12345678"},

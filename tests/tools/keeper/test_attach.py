@@ -175,6 +175,30 @@ async def test_a_claim_waits_again_when_its_row_is_reorganised_away(world: World
     assert (seen["pending_claims"]["count"], seen["cash"]) == (1, "500.000000")
 
 
+async def test_a_claim_waits_that_names_a_transaction_whose_row_is_gone_already(
+    world: World,
+) -> None:
+    """The agent tells of its call after a reorganisation took it away."""
+    m, reads = await working(world), reading(world)
+    told = dict((await m.execute("30")).body)
+    ok, tx = await world.mined(m.agent_wallet, told, gas=900_000)
+    assert ok
+    raw = world.evm.chain.head.txs[0].raw
+    await reads.on()
+    world.evm.chain.reorg(1, keep=False)
+    world.evm.chain.mine()
+    await reads.on()
+    reply = await m.as_agent("mandate_report_event", kind="buy", amount_usdc="30", tx_hash=tx)
+    assert reply.status == 201, reply.body
+    assert (await m.read())["progress"]["pending_claims"]["count"] == 1
+    world.evm.chain.send_raw(raw)
+    await reads.on()
+    seen = await m.read()
+    assert seen["progress"]["pending_claims"]["count"] == 0
+    assert seen["limits"]["used"]["per_day"]["value"] == "30.000000"
+    assert (await verify(world.store)).ok
+
+
 async def test_a_receipt_of_a_block_that_is_gone_is_not_believed(world: World) -> None:
     """A node behind still tells of the branch that the reader left."""
     m, reads = await working(world), reading(world)

@@ -61,6 +61,7 @@ class Desk:
     people: int = 0
     # What the market does while a paper order waits for its second snapshot.
     meanwhile: list[Callable[[], object]] = field(default_factory=list)
+    urls: tuple[str, str] = ("", "")
 
     async def do(
         self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
@@ -170,9 +171,15 @@ def order_key(n: int) -> str:
 
 @asynccontextmanager
 async def a_desk(
-    url: str, *, rules: Rules | None = None, timeout_s: int = 5, down: bool = False, **trading: Any
+    url: str,
+    *,
+    rules: Rules | None = None,
+    timeout_s: int = 5,
+    down: bool = False,
+    clock: Clock | None = None,
+    **trading: Any,
 ) -> AsyncIterator[Desk]:
-    store, clock = await open_store(url), Clock()
+    store, clock = await open_store(url), clock or Clock()
 
     def now() -> int:
         return milliseconds(clock.now())
@@ -206,7 +213,7 @@ async def a_desk(
         Switches(door=True),
         venues=networks,
     )
-    desk = Desk(store, deps, clock, networks, main, test)
+    desk = Desk(store, deps, clock, networks, main, test, urls=(main_url, test_url))
 
     async def wait(span: timedelta) -> None:
         clock.at += span

@@ -96,7 +96,11 @@ async def allow(desk: Desk, *items: str) -> None:
 
 async def trader(desk: Desk, *, listed: bool = True, **more: Any) -> Trader:
     """A person who may trade live on the terminal."""
-    p = await desk.linked(**more)
+    return await trading(desk, await desk.linked(**more), listed=listed)
+
+
+async def trading(desk: Desk, p: Person, *, listed: bool = True) -> Trader:
+    """The same of somebody who has linked a wallet."""
     key = desk.next_nonce()
     await desk.enabled(p, order_key(key))
     if listed:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from domain.trading.paper.entries import Filled, Funded, Gap, Liquidated
+from domain.trading.paper.entries import Entry, Filled, Funded, Gap, Liquidated
 from domain.trading.paper.meeting import Sight
 from storage.verify import verify
 from tests.storage import material as m
@@ -55,7 +55,14 @@ async def watch(desk: Desk) -> int:
 
 
 async def kinds(desk: Desk, book: str) -> list[Any]:
-    return [e.what for e in await desk.store.read(lambda uow: uow.paper.entries(book))]
+    return [e.what for e in await entries_of(desk, book)]
+
+
+async def entries_of(desk: Desk, book: str) -> list[Entry]:
+    """The whole of a book."""
+    found = await desk.store.read(lambda uow: uow.paper.get(book))
+    assert found is not None
+    return (await desk.store.read(lambda uow: uow.paper.recent(found, 10**9)))[1]
 
 
 async def proves(desk: Desk) -> None:

@@ -20,7 +20,7 @@ from domain.rules.standing import standing
 from domain.trading.orders import Envelope
 from domain.trading.own import milliseconds
 from domain.trading.stop_line import cloid_of
-from storage.tables import metadata
+from storage.schema import metadata
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.orders import allow
 from tests.tools.trading.stop_line import Lines, lines_of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 from domain.agents.policy import Policy
@@ -30,6 +31,7 @@ from domain.trading.venue import Perp
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Reply
 from tools.call.paper import PaperDesk
+from tools.call.venue_marks import venue_marks
 from tools.trading.fields import venue_of
 from tools.trading.orders.confirming import new_cloid, signable
 from tools.trading.orders.market import Account, Market, account, market, meant
@@ -63,6 +65,7 @@ class Known:
     account: Account
     desk: PaperDesk | None
     venue: Venue | None
+    marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
 
 async def find_out(deps: Deps, wanted: Wanted | Fault, stand: Standing) -> Known:
@@ -85,7 +88,18 @@ async def find_out(deps: Deps, wanted: Wanted | Fault, stand: Standing) -> Known
         account=held,
         desk=deps.paper,
         venue=venue if mode == "live" else None,
+        marks=await marks_of_mandate(deps, wanted.mandate_id) if mode == "live" else {},
     )
+
+
+async def marks_of_mandate(
+    deps: Deps, mandate_id: str | None
+) -> Mapping[str, Mapping[str, Decimal]]:
+    """The venue's prices of what a mandate holds there; nothing of one that there is not."""
+    if mandate_id is None:
+        return {}
+    m = await deps.store.read(lambda uow: uow.mandates.get(mandate_id))
+    return {} if m is None else await venue_marks(deps, m)
 
 
 async def known(deps: Deps, caller: Caller, wanted: Wanted | Fault, source: Source) -> Known:
@@ -142,7 +156,7 @@ def decide(
         raise Refused(refusal("wallet_mode_changed", seen=facts.mode, mode=mode))
     if not isinstance(figures, Priced) or facts.market.perp is None:
         raise Refused(invalid_order(Fault(field="product", rule="it has no price")))
-    policy_allows(uow, ask, stand, wanted, mode, figures.notional, own)
+    policy_allows(uow, ask, stand, wanted, mode, figures.notional, own, facts.marks)
     return Decided(mode=mode, figures=figures, perp=facts.market.perp, counters=counters)
 
 
@@ -316,6 +330,11 @@ def _reserved(
     return reserve(uow, stand, order, order.created_at)
 
 
+def wants_less(order: Order) -> bool:
+    """An order that may only shrink a position."""
+    return order.action.reduce_only or order.closing
+
+
 def stored(
     uow: UnitOfWork,
     ask: Ask[Any, Any],
@@ -333,6 +352,9 @@ def stored(
         uow.orders.add(order)
     else:
         order = uow.orders.save(order, was)
-    checks = checks_told(order, decided.figures, decided.perp, cap_told(order, decided.counters))
+    on_paper = order.mode == "paper" and not wants_less(order)
+    end = facts.desk.liquidation_est(uow, order, decided.perp) if on_paper and facts.desk else None
+    cap = cap_told(order, decided.counters)
+    checks = checks_told(order, decided.figures, decided.perp, cap, end)
     status = 201 if was is None else 200
     return told(order, ask.now, facts.venue, stand, confirm, checks, status)

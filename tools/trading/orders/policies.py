@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from domain.money import Usdc
@@ -14,9 +16,11 @@ from domain.trading.modes import Mode
 from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, seen_mandate
-from tools.call.case import load_case
+from tools.call.case import Facts, load_case
 from tools.call.operation import Ask
 from tools.trading.orders.standing import Standing
+
+Marks = Mapping[str, Mapping[str, Decimal]]
 
 
 def policy_allows(
@@ -27,11 +31,12 @@ def policy_allows(
     mode: Mode,
     amount: Usdc,
     own: Usdc,
+    marks: Marks,
 ) -> None:
     """Refuse what the owner's policy for the agent, or the cited mandate, does not allow.
 
     Agent and mandate are locked, so that parallel orders see each other. `own` is what an earlier
-    pricing of the same order counts.
+    pricing of the same order counts, `marks` the venue's prices of what the mandate holds there.
     """
     if wanted.intent_id is not None and not uow.orders.has_intent(wanted.intent_id, stand.owner_id):
         rule = "an intent of the owner's own"
@@ -44,18 +49,17 @@ def policy_allows(
     if wanted.mandate_id is not None:
         find = own_agent_mandate if ask.caller.role == "agent" else seen_mandate
         m = find(uow, ask.caller, wanted.mandate_id, lock=True)
-        counted = uow.orders.counted_of_mandate(m.public_id, day_of(ask.now), mode) - own
         told = OrderWanted(
             product=wanted.product,
             mode=mode,
             amount=amount,
             reduce_only=wanted.reduce_only,
-            counted=counted,
+            own=own,
         )
-        _raise(mandate_refuses(load_case(uow, ask, m, events=0), told))
+        _raise(mandate_refuses(load_case(uow, ask, m, Facts(marks=marks), events=0), told))
 
 
-def still_allowed(uow: UnitOfWork, ask: Ask[Any, Any], order: Order) -> None:
+def still_allowed(uow: UnitOfWork, ask: Ask[Any, Any], order: Order, marks: Marks) -> None:
     """The mandate's word once more, when the bytes are given out or leave; the order's own part of
     the day is not counted twice.
     """
@@ -64,17 +68,16 @@ def still_allowed(uow: UnitOfWork, ask: Ask[Any, Any], order: Order) -> None:
     m = uow.mandates.get(order.mandate_id, lock=True)
     if m is None:
         raise Refused(refusal("not_found", what="mandate"))
-    counted = uow.orders.counted_of_mandate(m.public_id, day_of(ask.now), order.mode)
     own = order.counted if order.counted_day == day_of(ask.now) else Usdc(0)
     _raise(
         mandate_refuses(
-            load_case(uow, ask, m, events=0),
+            load_case(uow, ask, m, Facts(marks=marks), events=0),
             OrderWanted(
                 product=order.product,
                 mode=order.mode,
                 amount=order.notional,
                 reduce_only=order.action.reduce_only,
-                counted=counted - own,
+                own=own,
             ),
         )
     )

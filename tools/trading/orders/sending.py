@@ -5,8 +5,9 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 import anyio
@@ -32,6 +33,7 @@ from tools.call.operation import Caller, Deps
 from tools.call.paper import PaperOutcome
 from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.confirming import confirm_hash
+from tools.trading.orders.making import marks_of_mandate
 from tools.trading.orders.market import agents_of, product, why_silent
 from tools.trading.orders.policies import still_allowed
 from tools.trading.orders.positions import Place, place_of, shrinks
@@ -74,6 +76,7 @@ class Checked:
     position: PositionSeen = "unasked"
     position_now: Mapping[str, object] | None = None
     silent: str | None = None
+    marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
 
 def fits(order: Order, told: str) -> bool:
@@ -146,7 +149,8 @@ async def _checked(deps: Deps, venue: Venue, order: Order, signed: Signed) -> Ch
         fault = Fault(field="limit_px", rule="the market moved away; prepare it again")
     if seen.perp is not None and seen.perp.delisted:
         fault = Fault(field="product", rule="it is delisted; the venue has settled its positions")
-    return replace(found, fault=fault, silent=seen.silent)
+    marks = await marks_of_mandate(deps, order.mandate_id)
+    return replace(found, fault=fault, silent=seen.silent, marks=marks)
 
 
 async def _position(deps: Deps, venue: Venue, order: Order, link: Link, found: Checked) -> Checked:
@@ -189,7 +193,7 @@ def _marked(
     passed(_attempt(uow, stand, order, checked, link, key, now))
     if not order.closing and order.network != stand.network:
         raise Refused(refusal("wallet_mode_changed", seen="live", mode=f"live on {stand.network}"))
-    still_allowed(uow, ask, order)
+    still_allowed(uow, ask, order, checked.marks)
     after = _today(uow, stand, order, now)
     after = replace(
         after,
@@ -381,7 +385,7 @@ def _marked_paper(uow: UnitOfWork, deps: Deps, caller: Caller, read: Order) -> O
             position="open" if order.closing else "unasked",
         )
     )
-    still_allowed(uow, ask, order)
+    still_allowed(uow, ask, order, {})
     after = replace(
         _today(uow, stand, order, now),
         status=becomes(order.status, "execute"),

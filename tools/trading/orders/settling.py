@@ -17,7 +17,7 @@ from typing import Final
 from domain.money import ZERO, Usdc
 from domain.ports import Venue
 from domain.refusals import Refusal, Refused, refusal
-from domain.trading.gate import Missing, Step, VenueSaid, not_ready, rejected
+from domain.trading.gate import VenueSaid, rejected
 from domain.trading.orders import (
     DONE,
     UNSEEN_RECORD_HOLDS,
@@ -34,9 +34,12 @@ from domain.trading.own import milliseconds
 from domain.trading.precision import notional
 from domain.trading.venue import Lane, OrderSeen, Placed, VenueFill
 from storage.unit_of_work import UnitOfWork
+from tools.call.notices import order_unknown
 from tools.call.operation import Deps
 from tools.trading.fields import desk_of, venue_of
+from tools.trading.orders.filling import filled_size, keep_fills
 from tools.trading.orders.reserving import release
+from tools.trading.orders.wording import in_our_words, kind_of
 
 log = logging.getLogger("wallet.orders")
 
@@ -46,7 +49,6 @@ RESTING_S: Final = 30
 # The browser may post its bytes in the last moment; the venue is asked before they are given up.
 GRACE: Final = timedelta(seconds=60)
 _BEFORE: Final = timedelta(seconds=60)  # the venue's clock may be behind ours
-_STEPS: Final[dict[str, Step]] = {"builder": "builder_fee", "signer": "enable", "unfunded": "fund"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +69,16 @@ class End:
 def end_order(uow: UnitOfWork, order: Order, end: End, now: datetime) -> Order:
     """Write down what happened. Errors: `conflict` where it has changed since it was read."""
     status = becomes(order.status, end.happening)
-    if end.fills:
-        uow.orders.add_fills(order.order_id, end.fills)
+    seen = _seen(order, end, now)
+    # Before the counters: who appends to a ledger holds none of them yet, so that none waits in a
+    # ring.
+    keep_fills(uow, replace(order, seen=seen), end.fills, now)
     after = replace(
         order,
         status=status,
         filled_size=_size(order, end, status in DONE),
         avg_px=average(end.fills) or end.avg_px or order.avg_px,
-        seen=_seen(order, end, now),
+        seen=seen,
         verified=order.verified or (end.verified and status in DONE | {"resting"}),
         refusal=_told(end.refusal) if end.refusal is not None else order.refusal,
         fills_whole=order.fills_whole or end.whole,
@@ -90,6 +94,8 @@ def end_order(uow: UnitOfWork, order: Order, end: End, now: datetime) -> Order:
         )
     else:
         after = replace(after, next_check_at=_next(after, now))
+    if status == "unknown" != order.status:
+        order_unknown(uow, after, now)
     return uow.orders.save(after, order)
 
 
@@ -105,7 +111,7 @@ def traded(order: Order) -> Usdc:
 
 def _size(order: Order, end: End, done: bool) -> Decimal | None:
     if end.fills:
-        return sum((f.size for f in end.fills), Decimal(0))
+        return filled_size(end.fills)
     if end.size is not None:
         return end.size
     return Decimal(0) if done and order.filled_size is None else order.filled_size
@@ -113,7 +119,7 @@ def _size(order: Order, end: End, done: bool) -> Decimal | None:
 
 def average(fills: Sequence[OrderFill]) -> Decimal | None:
     """The average price of fills, to eight decimals; None without any."""
-    size = sum((f.size for f in fills), Decimal(0))
+    size = filled_size(fills)
     if not size:
         return None
     paid = sum((f.size * f.px for f in fills), Decimal(0))
@@ -139,18 +145,6 @@ def _told(refused: Refusal) -> dict[str, str]:
     return told | ({"venue_kind": str(kind)} if kind else {})
 
 
-def in_our_words(placed: Placed) -> Refusal:
-    """The refusal for what the venue refused. Some of its words say what the account lacks."""
-    kind, words = placed.kind or "other", placed.words or "it gave no words"
-    if kind in _STEPS:
-        return not_ready(Missing(step=_STEPS[kind], detail={"venue": words}))
-    if kind == "reduce_only":
-        return refusal("wallet_no_position", detail={"venue": words}, product="that product")
-    if kind in ("nonce", "expired"):
-        return refusal("wallet_signature_invalid", detail={"venue": words}, why=words)
-    return rejected(VenueSaid(words=words, kind=kind))
-
-
 def end_of(placed: Placed) -> End:
     """What the venue's answer to a sent order says."""
     if placed.outcome == "filled":
@@ -164,10 +158,6 @@ def end_of(placed: Placed) -> End:
     return End(happening="lose", verified=False)
 
 
-# -- asking the venue
-# ------------------------------------------------------------------------------------------------
-
-
 async def look(deps: Deps, order: Order, lane: Lane | None = None) -> Order:
     """Ask the venue about an order once, and write down what it says.
 
@@ -176,10 +166,22 @@ async def look(deps: Deps, order: Order, lane: Lane | None = None) -> Order:
     """
     venue = venue_of(deps, order.network)
     wallet = order.wallet or ""
-    seen = await venue.order_seen(wallet, order.action.cloid, lane=lane or _lane(order))
-    end = None if seen is None else await _end_seen(venue, order, seen, lane or _lane(order))
+    lane = lane or _lane(order)
+    seen = await venue.order_seen(wallet, order.action.cloid, lane=lane)
+    end = None if seen is None else await _end_seen(venue, order, seen, lane)
+    more = () if end is not None or seen is None else await _filled_more(venue, order, seen, lane)
     now = deps.clock.now()
-    return await deps.store.write(lambda uow: _learned(uow, order, seen, end, now))
+    return await deps.store.write(lambda uow: _learned(uow, order, seen, end, now, more))
+
+
+async def _filled_more(
+    venue: Venue, order: Order, seen: OrderSeen, lane: Lane
+) -> tuple[OrderFill, ...]:
+    """The fills of an order that rests, where there are more than are known."""
+    known = order.filled_size or Decimal(0)
+    if seen.seen_as != "open" or seen.left is None or order.action.size - seen.left <= known:
+        return ()
+    return await _fills(venue, order, seen.oid, lane)
 
 
 def _lane(order: Order) -> Lane:
@@ -199,10 +201,9 @@ async def _end_seen(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> 
     refused = None
     if seen.seen_as == "refused":
         happening = "refuse"
-        refused = rejected(VenueSaid(words=seen.status, kind=_kind(seen.status)))
+        refused = rejected(VenueSaid(words=seen.status, kind=kind_of(seen.status)))
         filled = Decimal(0)
-    asks = filled is None or filled > 0
-    fills = await _fills(venue, order, seen.oid, lane) if asks else ()
+    fills = () if filled == 0 else await _fills(venue, order, seen.oid, lane)
     if fills:
         filled = None
     whole = bool(fills) or filled == 0
@@ -215,20 +216,6 @@ async def _end_seen(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> 
         fills=fills,
         whole=whole,
     )
-
-
-def _kind(status: str) -> str:
-    """Our class of a status that is a refusal."""
-    known = {
-        "iocCancelRejected": "no_liquidity",
-        "marketOrderNoLiquidityRejected": "no_liquidity",
-        "perpMarginRejected": "margin",
-        "oracleRejected": "price_band",
-        "badAloPxRejected": "post_only",
-        "minTradeNtlRejected": "min_notional",
-        "tickRejected": "tick",
-    }
-    return known.get(status, "oi_cap" if "OpenInterest" in status else "other")
 
 
 async def _fills(venue: Venue, order: Order, oid: int, lane: Lane) -> tuple[OrderFill, ...]:
@@ -254,7 +241,12 @@ def _fill(row: VenueFill) -> OrderFill:
 
 
 def _learned(
-    uow: UnitOfWork, read: Order, seen: OrderSeen | None, end: End | None, now: datetime
+    uow: UnitOfWork,
+    read: Order,
+    seen: OrderSeen | None,
+    end: End | None,
+    now: datetime,
+    more: tuple[OrderFill, ...] = (),
 ) -> Order:
     """Write down what the venue said, if nobody else has done so meanwhile."""
     order = uow.orders.get(read.order_id, lock=True)
@@ -278,11 +270,20 @@ def _learned(
             return end_order(uow, order, End(happening="void", refusal=lost, whole=True), now)
         if order.status == "executing":
             return end_order(uow, order, End(happening="lose", verified=False), now)
-    return _ask_later(uow, order, seen, now)
+    return _ask_later(uow, order, seen, now, more)
 
 
-def _ask_later(uow: UnitOfWork, order: Order, seen: OrderSeen | None, now: datetime) -> Order:
+def _ask_later(
+    uow: UnitOfWork,
+    order: Order,
+    seen: OrderSeen | None,
+    now: datetime,
+    more: tuple[OrderFill, ...],
+) -> Order:
     after = replace(order, tries=order.tries + 1)
+    if more:
+        keep_fills(uow, order, more, now)
+        after = replace(after, filled_size=filled_size(more), avg_px=average(more))
     if seen is not None:
         word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now)
         after = replace(after, seen=word)
@@ -318,10 +319,9 @@ async def fees_of(deps: Deps, order: Order) -> Order:
         was = uow.orders.get(order.order_id, lock=True)
         if was is None or was.version != order.version:
             return was or order
-        told = sum((f.size for f in fills), Decimal(0))
+        told = filled_size(fills)
         whole = bool(fills) and (was.filled_size is None or told >= was.filled_size)
-        if fills:
-            uow.orders.add_fills(order.order_id, fills)
+        keep_fills(uow, was, fills, now)
         later = None if whole or was.tries >= FILLS_TRIES else asks_again(was.tries, now)
         size = told if whole else was.filled_size
         after = replace(
@@ -335,10 +335,6 @@ async def fees_of(deps: Deps, order: Order) -> Order:
         return uow.orders.save(after, was)
 
     return await deps.store.write(work)
-
-
-# -- by itself
-# ------------------------------------------------------------------------------------------------
 
 
 async def settle_due(deps: Deps) -> int:

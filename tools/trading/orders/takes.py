@@ -33,21 +33,19 @@ LimitPx = Annotated[Any, _any("string", "limit orders: on the tick", "64000")]
 TifIn = Annotated[
     Any, _any("string", "ioc where nothing is said; market is ioc", enum=["ioc", "gtc", "alo"])
 ]
-Slippage = Annotated[Any, _any("integer", "basis points; market orders, default 50")]
-ReduceOnly = Annotated[Any, _any("boolean", "true: it may only shrink a position")]
-BookIn = Annotated[Any, _any("string", "a paper book; makes the order paper")]
+Slippage = Annotated[Any, _any("integer", "basis points, default 50")]
+ReduceOnly = Annotated[Any, _any("boolean", "only shrink a position")]
+BookIn = Annotated[Any, _any("string", "a paper book")]
 SignModeIn = Annotated[
     Any, _any("string", "client: the owner's order key signs", enum=["none", "client"])
 ]
 SeenIn = Annotated[
     Any,
-    _any(
-        "string", "the mode that was shown; another one is refused", "paper", enum=["paper", "live"]
-    ),
+    _any("string", "the mode that was shown", "paper", enum=["paper", "live"]),
 ]
 MandateIdIn = Annotated[Any, _any("string", "the mandate that it is for")]
-IntentIdIn = Annotated[Any, _any("string", "an intent that the owner wrote down")]
-WhyIn = Annotated[Any, _any("string", "your reason, in at most 500 characters", maxLength=500)]
+IntentIdIn = Annotated[Any, _any("string", "an intent of the owner")]
+WhyIn = Annotated[Any, _any("string", "your reason", maxLength=500)]
 ConfirmIn = Annotated[
     Any, _any("string", "shown once when it was prepared or opened", maxLength=64)
 ]

@@ -34,9 +34,15 @@ def cap_told(order: Order, counters: Mapping[Counter, DayUse]) -> dict[str, obje
 
 
 def checks_told(
-    order: Order, figures: Priced, perp: Perp | None, cap: dict[str, object] | None
+    order: Order,
+    figures: Priced,
+    perp: Perp | None,
+    cap: dict[str, object] | None,
+    liquidation: Decimal | None = None,
 ) -> dict[str, object]:
-    """What was looked at, as it is shown."""
+    """What was looked at, as it is shown. `liquidation` is told of paper: the end of a live account
+    rests on all that it holds, and the venue shows it.
+    """
     paid = order.action.builder
     rate = taker_tenths_bps(perp) if perp else None
     return {
@@ -49,7 +55,7 @@ def checks_told(
         },
         "fee_est": fee_est(order.notional, rate) if rate is not None else ZERO,
         "builder_fee_est": fee_est(order.notional, Decimal(paid.fee_tenths_bps)) if paid else ZERO,
-        "liquidation_px_est": None,
+        "liquidation_px_est": None if liquidation is None else format(liquidation, "f"),
     }
 
 

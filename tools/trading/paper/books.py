@@ -20,13 +20,12 @@ from domain.trading.paper.entries import (
     MOST_BOOKS,
     MOST_START_MICROS,
     USUAL_START_MICROS,
-    Entry,
     Model,
     PaperBook,
 )
 from domain.trading.paper.margin import liquidation_px
 from domain.trading.paper.meeting import marks_of
-from domain.trading.paper.replay import Account, Holding, at_equity, curve, replayed
+from domain.trading.paper.replay import Account, Holding, at_equity, curve, opened
 from storage.paging import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
@@ -39,7 +38,6 @@ from tools.trading.paper.market import FIRST_DEX, figures
 
 ORDERS_A_PAGE: Final = 100
 MOST_POINTS: Final = 500
-MOST_GAPS: Final = 100
 BookId = Annotated[
     str, Field(max_length=64, description="the book's id", examples=["b_abcdefgh23"])
 ]
@@ -170,7 +168,7 @@ def open_book(uow: UnitOfWork, ask: Ask[BookIn, None]) -> Reply:
     )
     if not uow.paper.open(book):
         raise Refused(refusal("conflict", why="Another paper book of yours has this name."))
-    account = replayed(start, ())
+    account = opened(start)
     return Reply(201, _shown(Seen(book=book, account=account, marks={}, now=ask.now)))
 
 
@@ -179,7 +177,8 @@ async def list_books(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
     owner_id, marks, now = signed_in(caller), await _marks(deps), deps.clock.now()
 
     def read(uow: UnitOfWork) -> list[dict[str, object]]:
-        return [_shown(_seen(uow, book, marks, now)[0]) for book in uow.paper.of_owner(owner_id)]
+        books = uow.paper.of_owner(owner_id)
+        return [_shown(_seen(uow, book, marks, now)) for book in books]
 
     books = await deps.store.read(read)
     return Reply(200, {"books": books, "opened_total": len(books)})
@@ -193,8 +192,8 @@ async def get_book(deps: Deps, caller: Caller, asked: BookRef) -> Reply:
         book = uow.paper.get(asked.book)
         if book is None or book.owner_id != owner_id:
             raise not_found("paper book")
-        seen, entries = _seen(uow, book, marks, now)
-        points = curve(book.start_micros, entries)[-MOST_POINTS:]
+        seen = _seen(uow, book, marks, now)
+        points = curve(*uow.paper.recent(book, MOST_POINTS))[-MOST_POINTS:]
         return _shown(seen) | {
             "positions": [_position(seen, coin) for coin in sorted(seen.account.holdings)],
             "orders": _orders(uow, book, asked.cursor, now),
@@ -216,12 +215,8 @@ async def _marks(deps: Deps) -> Mapping[str, Decimal]:
         return {}
 
 
-def _seen(
-    uow: UnitOfWork, book: PaperBook, marks: Mapping[str, Decimal], now: datetime
-) -> tuple[Seen, list[Entry]]:
-    entries = uow.paper.entries(book.book)
-    account = replayed(book.start_micros, entries)
-    return Seen(book=book, account=account, marks=marks, now=now), entries
+def _seen(uow: UnitOfWork, book: PaperBook, marks: Mapping[str, Decimal], now: datetime) -> Seen:
+    return Seen(book=book, account=uow.paper.account(book), marks=marks, now=now)
 
 
 def _orders(
@@ -241,7 +236,6 @@ def _shown(seen: Seen) -> dict[str, object]:
     book, account = seen.book, seen.account
     equity, open_result = account.equity(seen.marks), account.unrealized(seen.marks)
     fallen = account if equity is None else at_equity(account, equity)
-    gaps = account.gaps[-MOST_GAPS:]
     return {
         "book": book.book,
         "name": book.name,
@@ -259,7 +253,7 @@ def _shown(seen: Seen) -> dict[str, object]:
         "max_drawdown_bps": fallen.drawdown_bps,
         "created_at": timestamp(book.created_at),
         "first_fill_at": _maybe(account.first_fill_at),
-        "gaps": [{"since": timestamp(g.since), "until": timestamp(g.until)} for g in gaps],
+        "gaps": [{"since": timestamp(g.since), "until": timestamp(g.until)} for g in account.gaps],
         "model": {
             "depth_share": format(book.model.depth_share, "f"),
             "latency_ms": book.model.latency_ms,

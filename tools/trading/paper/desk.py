@@ -21,13 +21,21 @@ from domain.trading.paper.entries import (
     PaperBook,
 )
 from domain.trading.paper.filling import Taken
-from domain.trading.paper.margin import Waiting
-from domain.trading.paper.meeting import Asked, Met, Sight, arrived, came_through
-from domain.trading.paper.replay import Account, after, closes, replayed
+from domain.trading.paper.margin import Waiting, liquidation_after
+from domain.trading.paper.meeting import (
+    Asked,
+    Met,
+    Sight,
+    arrived,
+    came_through,
+    whole_at_limit,
+)
+from domain.trading.paper.replay import Account, after, closes
 from domain.trading.venue import Book, Lane, Perp, Position
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.call.paper import PaperOutcome, PaperPosition
+from tools.trading.orders.filling import filled_size, keep_fills
 from tools.trading.orders.settling import RESTING_S, End, average, end_order
 from tools.trading.paper.market import (
     Pause,
@@ -98,7 +106,7 @@ class Desk:
         """The open positions of a person's books; no figure of the market stands in them."""
         found = []
         for book in uow.paper.of_owner(owner_id):
-            account = replayed(book.start_micros, uow.paper.entries(book.book))
+            account = uow.paper.account(book)
             for coin, held in sorted(account.holdings.items()):
                 position = Position(
                     coin=coin,
@@ -156,8 +164,16 @@ class Desk:
         book = uow.paper.get(order.book or "", lock=True)
         if book is None:
             raise LookupError(order.book)
-        account = replayed(book.start_micros, uow.paper.entries(book.book))
+        account = uow.paper.account(book)
         return book, account, self._asked(order, perp)
+
+    def liquidation_est(self, uow: UnitOfWork, order: Order, perp: Perp) -> Decimal | None:
+        """Where the product's mark would end the order's book if it filled whole at its limit."""
+        book = uow.paper.get(order.book or "")
+        if book is None or perp.mark_px is None:
+            return None
+        fill = whole_at_limit(self._asked(order, perp), perp)
+        return liquidation_after(uow.paper.account(book), fill, {perp.coin: perp.mark_px})
 
     def _asked(self, order: Order, perp: Perp) -> Asked:
         action, trading = order.action, self._trading
@@ -219,9 +235,8 @@ class Desk:
         if not met.rests:
             end_order(uow, order, End(happening="fill", fills=all_fills, whole=True), now)
             return
-        if fills:
-            uow.orders.add_fills(order.order_id, fills)
-        size = sum((f.size for f in all_fills), Decimal(0))
+        keep_fills(uow, order, fills, now)
+        size = filled_size(all_fills)
         still = replace(
             order,
             filled_size=size if fills else order.filled_size,

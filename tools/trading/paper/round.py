@@ -14,10 +14,10 @@ from domain.ports import Clock, Venue
 from domain.settings import Trading
 from domain.times import timestamp
 from domain.trading.paper.amounts import fee_tenths_bps
-from domain.trading.paper.entries import Entry, Gap, PaperBook, What
+from domain.trading.paper.entries import Gap, PaperBook, What
 from domain.trading.paper.margin import FUNDING_LATE, funding, hours, liquidation
 from domain.trading.paper.meeting import marks_of
-from domain.trading.paper.replay import Account, replayed
+from domain.trading.paper.replay import Account
 from domain.trading.venue import Perp
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
@@ -68,7 +68,7 @@ def _due(uow: UnitOfWork, now: datetime) -> list[tuple[PaperBook, datetime, Sequ
     for name, seen in uow.paper.due(now, A_ROUND):
         book = uow.paper.get(name)
         if book is not None:
-            held = replayed(book.start_micros, uow.paper.entries(name)).holdings
+            held = uow.paper.account(book).holdings
             found.append((book, seen, list(held)))
     return found
 
@@ -82,9 +82,8 @@ def _looked_at(
     book: PaperBook, seen: datetime, found: Found, now: datetime, uow: UnitOfWork
 ) -> None:
     uow.paper.get(book.book, lock=True)
-    entries = uow.paper.entries(book.book)
     waits = any(o.book == book.book for o in uow.orders.waiting_on_paper(book.owner_id))
-    account, owed = replayed(book.start_micros, entries), _owed(seen, now)
+    account, owed = uow.paper.account(book), _owed(seen, now)
     late = [(c, h) for c in account.holdings for h in owed if (c, h) not in found.rates]
     if late and now - owed[-1] < FUNDING_LATE - timedelta(seconds=LOOK_S):
         # An hour's rate is not published yet; the next round finds the book due again.
@@ -97,20 +96,19 @@ def _looked_at(
     if now - seen > GAP and open_still:
         _append(uow, book, timestamp(seen), now, found, account, Gap(since=seen, until=now))
     for hour in owed:
-        _fund(uow, book, entries, hour, found, now)
+        _fund(uow, book, hour, found, now)
     _end(uow, book, found, now)
 
 
 def _fund(
     uow: UnitOfWork,
     book: PaperBook,
-    entries: Sequence[Entry],
     hour: datetime,
     found: Found,
     now: datetime,
 ) -> None:
     """One hour of every position that the book had at the hour."""
-    then = replayed(book.start_micros, [e for e in entries if e.at <= hour])
+    then = uow.paper.account_at(book, hour)
     for coin, held in sorted(then.holdings.items()):
         perp, rate = found.perps.get(coin), found.rates.get((coin, hour))
         if perp is None or perp.oracle_px is None or rate is None:
@@ -124,7 +122,7 @@ def _fund(
 
 def _end(uow: UnitOfWork, book: PaperBook, found: Found, now: datetime) -> None:
     """Liquidate a book that stands below its maintenance margin."""
-    account = replayed(book.start_micros, uow.paper.entries(book.book))
+    account = uow.paper.account(book)
     tenths = {coin: fee_tenths_bps(perp, crossed=True) for coin, perp in found.perps.items()}
     what = liquidation(account, marks_of(found.perps), tenths)
     if what is not None:

@@ -95,6 +95,9 @@ PHRASES: Final[Mapping[str, str]] = {
         without ( a | any | an )? ( agent | performance )? ( fee | fees | commission )
         ( you | the agent ) ( get | gets | take | takes | charge | charges | earn | earns | receive
             | receives ) no ( fee | fees | share | commission | cut )
+        ( you | the agent | it | you'll | you will | the agent will | it will ) ( get | gets |
+            take | takes | charge | charges | earn | earns | receive | receives ) no ( agent |
+            performance )? ( fee | fees | share | commission | cut )
     """,
     "ask": """
         ( <ask> | always <ask> | please <ask> ) ( <objw> ){0,7} <over> <amt> ( <per_act> | each |
@@ -327,6 +330,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( everything | all of it | all <acts> | all trades ) ( is | are | can be | may be | goes ) (
             pre approved | done without asking | done without approval | done without my approval |
             made without asking | made without approval )
+        ( there is | there's | there will be ) no need to ( ask | ask me | ask first | check with
+            me | get my approval | consult me | wait for me )
     """,
     "ask_always": """
         ( please )? ( always )? ( <ask> ) ( every time | each time | always | for everything |

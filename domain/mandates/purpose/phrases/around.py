@@ -174,6 +174,17 @@ PHRASES: Final[Mapping[str, str]] = {
             investment | mandate )
         ( be | stay ) ( aggressive | careful | bold | cautious | conservative | frugal | patient |
             quick ) :
+        ( a )? ( note | message | word | instruction | reminder ) ( for | to ) ( the | my | our )?
+            ( agent | bot | assistant ) :
+        ( small | slow | simple | cheap | quick | short | easy | safe | steady | modest | careful
+            ) ( and ( small | slow | simple | cheap | quick | short | easy | safe | steady |
+            modest | careful ) )? :
+        ( here's | here is | this is ) the ( deal | plan | idea | setup | arrangement ) :
+        ( we're | we are | i'm | i am ) ( just | only )? ( testing | experimenting | trying this
+            out | starting small | new to this ) :
+        ( i'd like | i would like | i want | i prefer | we want | we'd like ) a ( W ){1,2} (
+            approach | strategy | style | setup ) :
+        the ( rule | limit | deal | plan | task ) :
     """,
     "must": """
         ( you must | you have to | the agent must | the agent has to | it must | it has to | you
@@ -247,5 +258,7 @@ PHRASES: Final[Mapping[str, str]] = {
         , ( but | and )? ( no more | not more | nothing more | not a dollar more | no higher | no
             more than that | that's the limit | that's the max | hard limit | hard cap | strictly |
             strict | period | full stop )
+        , ( no exceptions | without exception | no exceptions please | without exceptions | ever |
+            please | at all times )
     """,
 }

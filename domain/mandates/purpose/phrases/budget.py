@@ -304,6 +304,35 @@ PHRASES: Final[Mapping[str, str]] = {
             permitted | welcome | entitled ) to ( use | invest | spend | trade with | trade | manage
             | work with ) ( up to | the whole | all of the | the full | a total of )? MONEY ( in
             total | overall | altogether )? <for_what>?
+        ( my | the | your | our ) ( limit | cap | maximum | max ) is <amt> ( <ofall> )
+        ( max | maximum ) total ( outlay | expense | expenses | expenditure ) ( is | : | of )? <amt>
+        ( the )? ( sum | total ) of all ( <acts> ) <bound> <amt>
+        ( everything | all of it | it all | all of this ) ( together | combined | in total )? ( :
+            | is | <bound> ) <amt> ( tops | at most | max | maximum )?
+        ( i'm | i am | we're | we are ) ( giving | lending | handing | granting | trusting |
+            loaning ) ( <you> | this agent ) ( with )? ( up to | a total of | exactly )? MONEY
+            <for_what>?
+        ( our team | the team | our company | my company | our dao | the dao | our club | my wife
+            and i ) ( gives | give | lends | lend | grants | grant | trusts | trust ) <you> ( with
+            )? ( up to )? MONEY <for_what>?
+        ( i | we ) allow MONEY ( in total | overall | altogether | in all )?
+        ( trade | invest | work | play | deal ) ( carefully | wisely | safely | cautiously |
+            conservatively | sensibly | slowly | patiently | responsibly ) with ( my | the | these
+            | up to )? MONEY
+        the ( most | maximum ) ( i'm | i am | we're | we are ) ( willing | prepared | ready |
+            happy | able ) to ( spend | invest | put in | commit | pay ) ( in total | overall |
+            altogether )? is <amt>
+        ( i | we ) ( only | just ) have MONEY ( to spend | to invest | to use | for this | to work
+            with )?
+        ( i set | set | we set | i fix ) the ( total | limit in total | overall limit | total
+            limit ) ( at | to ) <amt>
+        ( <not> ) put ( more than | over ) MONEY ( in | in total | in altogether | in overall )
+        ( <you> )? <may>? ( use | spend | invest ) ( up to )? MONEY of ( it | that | them )
+        ( the )? mandate ( covers | is for | has ) ( up to )? MONEY
+        MONEY from ( the | my | our ) ( treasury | savings | company | fund | team | club | family
+            | dao | account | wallet )
+        ( <you> | i | we ) ( have | has ) MONEY from ( the | my | our ) ( treasury | savings |
+            company | fund | team | club | family | dao | account | wallet )
     """,
     "budget_bare": """
         MONEY ( only | total )? <for_what>?

@@ -7,7 +7,7 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "tx": """
-        ( and | with | <you> | you <may> | <you> <may> )? ( <spendv> | risk )? <max>? <amt>
+        ( and | with | at | <you> | you <may> | <you> <may> )? ( <spendv> | risk )? <max>? <amt>
             <maxtail>? ,? <per_act> <maxtail>?
         ( <you> | <you> <may> | you )? ( <not> ) ( ( <spendv> | risk ) ( more than | over | above )
             | go over | exceed | go above ) <amt> ( ( in | on | for | with ) )? <per_act>
@@ -255,6 +255,14 @@ PHRASES: Final[Mapping[str, str]] = {
             absolute maximum | upper limit )
         ( the | my | your )? ( max | maximum | largest | biggest | highest ) ( single | individual |
             one time | one off ) ( spend | expense | outlay | cost ) <is>? <amt>
+        <not> ( <spendv> ( more than | over ) | exceed ) <amt> of ( it | that | them ) <per_act>
+        <max> <amt> ( may | can | must | should | is to ) ( ever )? be ( spent | used | paid |
+            invested | traded ) ( in | on | for )? <per_act>
+        <per_act> ,? <you>? <may> ( <spendv> ) ( up to | at most | no more than | only )? <amt>
+        <you> ( is | are | am ) allowed <max>? <amt> <per_act>
+        ( your | my | the | our | its )? ( max | maximum | largest ) <act> ( size | amount | value
+            )? ( is | : | stays ) <amt>
+        ( the )? ( most | maximum ) <per_act> ( is | at | : ) <amt>
     """,
     "tx_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
@@ -284,13 +292,6 @@ PHRASES: Final[Mapping[str, str]] = {
         ( or | nor ) ( more than | over )? <amt> ( in total )? ( <per_act> )
         ( or | nor ) ( more than | over )? <amt> ( on | for | in ) ( one | a | any | a single )
             <act>
-    """,
-    "tx_thing": """
-        ( and | with | at | for | <you> | <you> <may> )? ( <spendv> )? <max>? <amt> <maxtail>? per
-            W <maxtail>?
-        ( each | every | any | one | a ) W ( may | can | should | must ) cost ( <max> )? <amt>
-            <maxtail>?
-        per W ( <max> | : | cap | limit )? <amt> <maxtail>?
     """,
     "budget_or": """
         ( or | nor ) ( more than | over )? <amt> ( in total | altogether | overall | in all )

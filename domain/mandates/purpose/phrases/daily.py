@@ -177,6 +177,14 @@ PHRASES: Final[Mapping[str, str]] = {
         <amt> ( a day | per day | each day | every day | daily ) ( is | should be | will be )? ( the
             | my )? ( max | maximum | limit | cap | ceiling | most | absolute max | absolute maximum
             | upper limit )
+        <max> <amt> ( may | can | must | should | is to ) ( ever )? be ( spent | used | paid |
+            invested | traded ) ( in | on )? <per_day>
+        <per_day> ,? <you>? <may> ( <spendv> ) ( up to | at most | no more than | only )? <amt>
+        ( your | my | the | our | its )? ( max | maximum | highest )? daily ( outlay | spend |
+            spending | expense | expenses | ceiling ) ( is | of | : | at | stays under |
+            <bound> )? <amt>
+        ( a | the | with a | at a | under a )? <amt> daily ( cap | limit | maximum | max | ceiling )
+        ( <spendv> | buy | purchase ) <max> <amt> worth of W{1,3} <per_day>
     """,
     "day_share": """
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_day>

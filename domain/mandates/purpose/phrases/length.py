@@ -88,6 +88,8 @@ PHRASES: Final[Mapping[str, str]] = {
             working | stay in | go ) ( for | over ) ( the | a )? ( next | coming | following | full
             | total of )? SPAN ( only | in total | from now | from today | starting now | starting
             today )?
+        ( the | this | your | my ) ( mandate | agreement | job | task ) ( runs | lasts | goes | is
+            valid | is ) for SPAN
     """,
     "week": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the

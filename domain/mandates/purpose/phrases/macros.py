@@ -20,20 +20,19 @@ MACROS: Final[Mapping[str, str]] = {
         must be | is at | shall be
     """,
     "act": """
-        trade | trades | action | actions | transaction | transactions | tx | txs | txn | purchase |
-        purchases | order | orders | payment | payments | buy | move | call | swap | swaps | deposit
-        | request | query | read | transfer | bet | bets | operation | invoice | item | article |
-        paper | report | dataset | lookup | search | sale | file | picture | image | book | ticket |
-        flight | domain | subscription | click | credit | delivery | product | licence | license |
-        photo | page | result | document | placement | rebalance | video | song | map | chart | clip
-        | lead | session | podcast | room | seat | service | template | study | survey | stock photo
-        | booking | feed | alert | recipe | download | email | message | contact | ad | placement |
-        trip | visit | thing | one thing | data call | api call | api request | paid call | paid
-        request | paid read | data request | data purchase | data read | web search | trading order
-        | market order | limit order | paid api call | paid search | search query | api query |
-        stock image | press photo | test | try | job run | chat | prompt | token swap | sms | ride |
-        chapter | class | course | lesson | voucher | gift | print | copy | scan | backup | crawl |
-        render | clip | quote | forecast | update
+        trade | trades | action | actions | transaction | transactions | tx | txs | txn | purchase
+        | purchases | order | orders | payment | payments | buy | move | call | swap | swaps |
+        deposit | request | query | read | transfer | bet | bets | operation | invoice | item |
+        article | paper | report | dataset | lookup | search | sale | file | picture | image | book
+        | ticket | flight | domain | subscription | delivery | product | licence | license | photo
+        | result | document | placement | rebalance | video | song | map | chart | clip | session |
+        podcast | service | template | study | survey | stock photo | booking | feed | alert |
+        recipe | download | email | message | ad | trip | visit | thing | one thing | data call |
+        api call | api request | paid call | paid request | paid read | data request | data
+        purchase | data read | web search | trading order | market order | limit order | paid api
+        call | paid search | search query | api query | stock image | press photo | test | try |
+        job run | chat | prompt | token swap | ride | course | voucher | gift | scan | backup |
+        crawl | render | quote | forecast | update
     """,
     "per_act": """
         ( per | a | an | each | every | any | / | for each | on each | for every | on every | for
@@ -366,15 +365,16 @@ MACROS: Final[Mapping[str, str]] = {
         tickets
     """,
     "askend": """
-        <ask> | ( i'd | i would ) like to ( approve it | be asked | approve that | see it first | ok
-        it | confirm it | decide | be consulted | approve | sign off ) ( first )? | ( i | we ) (
-        want | need | have | must | wish ) ( to )? ( approve it | be asked | approve that | see it
-        first | ok it | confirm it | decide | be consulted | approve | sign off | say yes | agree )
-        ( first )? | you need <approval> ( first )? | you must have <approval> | get <approval> (
-        first )? | it needs <approval> ( first )? | that needs <approval> ( first )? | i decide |
-        i'll decide | i will decide | let me decide | it's my call | that's my call | come to me
-        first | it goes through me | i have the final say | i have to say yes | check first | i'll
-        have to approve it | i will have to approve it | i get to decide
+        <ask> ( about it | about that | for it )? | ( i'd | i would ) like to ( approve it | be
+        asked | approve that | see it first | ok it | confirm it | decide | be consulted | approve
+        | sign off ) ( first )? | ( i | we ) ( want | need | have | must | wish ) ( to )? (
+        approve it | be asked | approve that | see it first | ok it | confirm it | decide | be
+        consulted | approve | sign off | say yes | agree ) ( first )? | you need <approval> (
+        first )? | you must have <approval> | get <approval> ( first )? | it needs <approval> (
+        first )? | that needs <approval> ( first )? | i decide | i'll decide | i will decide | let
+        me decide | it's my call | that's my call | come to me first | it goes through me | i have
+        the final say | i have to say yes | check first | i'll have to approve it | i will have to
+        approve it | i get to decide
     """,
     "ofall": """
         in total | overall | altogether | in all | total | all told | all together | for everything

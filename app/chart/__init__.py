@@ -1,0 +1,1 @@
+"""Charts as figures on a plane; the template draws them."""

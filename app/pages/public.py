@@ -1,0 +1,68 @@
+"""What needs no session: the Hall, the markets, ways in, and what holds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import web
+
+from app.answer import Visit
+from app.ask import NotDone
+from app.page import Page
+from app.replies import Json
+from app.views import deposit, documents, hall, markets
+from domain.refusals import Refused, refusal
+
+
+async def all_agents(visit: Visit) -> web.Response:
+    """The Hall, sorted by one fact."""
+    sort, accepting = visit.query("sort") or "days_live", visit.query("accepting") == "1"
+    page = await visit.ask(
+        "hall_list", sort=sort, accepting=accepting, cursor=visit.query("cursor")
+    )
+    return visit.show("hall.html", hall.view(page, sort, accepting=accepting))
+
+
+async def one_agent(visit: Visit) -> web.Response:
+    """One agent's record."""
+    told = await visit.ask("hall_agent", agent_id=visit.named("agent"))
+    return visit.show("hall_agent.html", hall.one(told))
+
+
+async def all_markets(visit: Visit) -> web.Response:
+    """The markets."""
+    return visit.show(
+        "markets.html", markets.view(await visit.ask("markets_list"), visit.chain_names())
+    )
+
+
+async def ways_in(visit: Visit) -> web.Response:
+    """Ways to bring USDC in, as estimates."""
+    amount, owner = visit.query("amount"), visit.caller.address
+    assets = await visit.ask("deposit_assets")
+    routes: Json | None = None
+    block: Json | None = None
+    try:
+        routes = await visit.ask("deposit_routes", amount=amount, recipient=owner)
+    except NotDone as refused:
+        block = refused.block
+    shown = deposit.view(routes, assets, owner, amount or "", block, visit.chain_names())
+    return visit.show("deposit.html", shown, status=200 if block is None else 400)
+
+
+async def document(visit: Visit) -> web.Response:
+    """A page of help."""
+    name = visit.request.match_info.get("page", "holds")
+    if name not in documents.TITLES:
+        raise Refused(refusal("not_found", what="page"))
+    return visit.show("document.html", documents.view(name))
+
+
+PAGES: Final = (
+    Page(method="GET", path="/app/hall", show=all_agents, owner=False),
+    Page(method="GET", path="/app/hall/{agent}", show=one_agent, owner=False),
+    Page(method="GET", path="/app/markets", show=all_markets, owner=False),
+    Page(method="GET", path="/app/deposit", show=ways_in, owner=False),
+    Page(method="GET", path="/app/docs", show=document, owner=False),
+    Page(method="GET", path="/app/docs/{page}", show=document, owner=False),
+)

@@ -1,0 +1,146 @@
+"""What the owner's wallet sends: the vault, the money, each action, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+from urllib.parse import quote
+
+from aiohttp import web
+
+from app.answer import Visit
+from app.ask import NotDone
+from app.page import Page
+from app.replies import Json
+from app.views import act, create, fund, leave, tx
+
+KINDS: Final[Mapping[str, str]] = {
+    "fund": "deposit",
+    "pause": "pause",
+    "resume": "resume",
+    "stop": "stop",
+    "withdraw": "withdraw",
+    "unwind": "unwind",
+}
+
+
+async def _or_refusal(visit: Visit, name: str, **arguments: str | None) -> tuple[Json, Json]:
+    """(reply, {}) or ({}, the block of the refusal)."""
+    try:
+        told = await visit.ask(name, public_id=visit.named("id"), **arguments)
+    except NotDone as refused:
+        if refused.code == "not_found":
+            raise
+        return {}, refused.block
+    return told, {}
+
+
+async def _read(visit: Visit) -> Json:
+    return await visit.ask("mandate_get", public_id=visit.named("id"))
+
+
+async def creating(visit: Visit) -> web.Response:
+    """The factory call; a mandate that has its vault, or no signature, is shown where it stands."""
+    public_id, read = visit.named("id"), await _read(visit)
+    m = read["mandate"]
+    if m["status"] == "draft":
+        return visit.go(f"/app/mandates/{public_id}/review")
+    if m["status"] != "signed" or m["vault_address"] is not None:
+        return visit.go(f"/app/mandates/{public_id}")
+    terms = await visit.ask("owner_terms", public_id=public_id)
+    call, refused = await _or_refusal(visit, "owner_create_call")
+    shown = create.view(read, terms, call or None, refused or None)
+    return visit.show("create.html", shown, chain_id=m["chain_id"])
+
+
+async def funding(visit: Visit) -> web.Response:
+    """Both calls for an amount; the whole room in the budget where none is named."""
+    public_id, asked = visit.named("id"), visit.query("amount")
+    told = await visit.ask("owner_fund", public_id=public_id)
+    amount = asked or (told["room"] if _positive(told["room"]) else None)
+    priced: Json = {}
+    refused: Json = {}
+    if amount is not None:
+        priced, refused = await _or_refusal(visit, "owner_fund", amount=amount)
+    read = await _read(visit)
+    shown = fund.view(read, priced or told, refused or None)
+    return visit.show("fund.html", shown, chain_id=read["mandate"]["chain_id"])
+
+
+def _positive(amount: str) -> bool:
+    return any(c in "123456789" for c in amount)
+
+
+def _acting(kind: str) -> Callable[[Visit], Awaitable[web.Response]]:
+    async def show(visit: Visit) -> web.Response:
+        read = await _read(visit)
+        told, refused = await _or_refusal(visit, f"owner_{kind}_call")
+        named = None
+        if kind == "resume" and told:
+            terms = await visit.ask("owner_terms", public_id=visit.named("id"))
+            named = str(terms["typed_data"]["message"]["agent"])
+        shown = act.view(kind, read, told or None, refused or None, named=named)
+        return visit.show("act.html", shown, chain_id=read["mandate"]["chain_id"])
+
+    return show
+
+
+async def leaving(visit: Visit) -> web.Response:
+    """The steps out of everything, each on its own page."""
+    read = await _read(visit)
+    plan = await visit.ask("owner_close_all_plan", public_id=visit.named("id"))
+    return visit.show("leave.html", leave.view(read, plan))
+
+
+async def unwinding(visit: Visit) -> web.Response:
+    """One position's exit; without its call the page asks for it."""
+    target, data = visit.query("target") or "", visit.query("data")
+    if data is None:
+        return visit.show("unwind.html", leave.Unwind(public_id=visit.named("id"), target=target))
+    read = await _read(visit)
+    data = data.strip()
+    told, refused = await _or_refusal(visit, "mandate_unwind_call", target=target, data=data)
+    way_out = act.Exit(target=str(told["decoded"]["args"][0]), data=data) if told else None
+    shown = act.view("unwind", read, told or None, refused or None, exit=way_out)
+    return visit.show("act.html", shown, chain_id=read["mandate"]["chain_id"])
+
+
+async def sent(visit: Visit) -> web.Response:
+    """The wallet has sent it: follow it. The hash alone is taken, whatever else there is."""
+    tx_hash, what = visit.field("tx_hash") or "", visit.field("for") or ""
+    await visit.ask("mandate_reconcile", public_id=visit.named("id"), tx_hash=tx_hash)
+    at = f"/app/mandates/{visit.named('id')}/tx/{quote(tx_hash, safe='')}"
+    return visit.go(f"{at}?for={quote(what, safe='')}")
+
+
+async def following(visit: Visit) -> web.Response:
+    """What is known of a transaction; where it landed, on to what it made."""
+    public_id, tx_hash = visit.named("id"), visit.named("hash")
+    what = visit.query("for") or ""
+    told = await visit.ask("mandate_reconcile", public_id=public_id, tx_hash=tx_hash)
+    refused: Json = {}
+    # Somebody else's transaction may have made the vault, which only the attaching can tell.
+    if told["outcome"] == "landed" or (what == "create" and told["outcome"] == "unknown"):
+        if what == "create":
+            done, refused = await _or_refusal(visit, "owner_vault_attach", tx_hash=tx_hash)
+        else:
+            kind = KINDS.get(what)
+            done, refused = await _or_refusal(visit, "owner_vault_tx", tx_hash=tx_hash, kind=kind)
+        if done:
+            return visit.go(f"/app/mandates/{public_id}" + ("/fund" if what == "create" else ""))
+    shown = tx.view(public_id, tx_hash, what, told, refused or None)
+    return visit.show("tx.html", shown)
+
+
+PAGES: Final = (
+    Page(method="GET", path="/app/mandates/{id}/create", show=creating),
+    Page(method="GET", path="/app/mandates/{id}/fund", show=funding),
+    *(
+        Page(method="GET", path=f"/app/mandates/{{id}}/{kind}", show=_acting(kind))
+        for kind in ("pause", "resume", "stop", "withdraw")
+    ),
+    Page(method="GET", path="/app/mandates/{id}/leave", show=leaving),
+    Page(method="GET", path="/app/mandates/{id}/unwind", show=unwinding),
+    Page(method="POST", path="/app/mandates/{id}/sent", show=sent),
+    Page(method="GET", path="/app/mandates/{id}/tx/{hash}", show=following),
+)

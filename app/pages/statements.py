@@ -1,0 +1,38 @@
+"""Weekly statements."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import web
+
+from app.answer import Visit
+from app.page import Page
+from app.views import statement
+
+
+async def one(visit: Visit) -> web.Response:
+    """One mandate's week; the last full one where none is named."""
+    public_id = visit.named("id")
+    told = await visit.ask(
+        "owner_statement",
+        public_id=public_id,
+        week=visit.query("week"),
+        cursor=visit.query("cursor"),
+    )
+    head = await visit.ask("mandate_get", public_id=public_id, parts="mandate")
+    return visit.show("statement.html", statement.one(told, head, visit.now))
+
+
+async def of_all(visit: Visit) -> web.Response:
+    """The week across all mandates."""
+    told = await visit.ask(
+        "owner_statement_all", week=visit.query("week"), cursor=visit.query("cursor")
+    )
+    return visit.show("statements.html", statement.of_all(told, visit.now))
+
+
+PAGES: Final = (
+    Page(method="GET", path="/app/mandates/{id}/statement", show=one),
+    Page(method="GET", path="/app/statement", show=of_all),
+)

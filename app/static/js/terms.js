@@ -1,0 +1,68 @@
+// Whether what is on the screen is what will be signed: pure functions, which Python's words and hashes are held against.
+import { encodeAbiParameters, hashStruct, hashTypedData, keccak256 } from "../vendor/eth.js";
+import { DOMAIN, LISTS, TERMS } from "./abi.js";
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+export function plain(base) {
+  const t = BigInt(base).toString().padStart(7, "0"), frac = t.slice(-6);
+  return t.slice(0, -6) + "." + frac.slice(0, 2) + frac.slice(2).replace(/0+$/, "");
+}
+const percent = (bps) => Number(bps) / 100 + "%";
+
+function until(seconds) {
+  const at = new Date(Number(seconds) * 1000), day = { timeZone: "UTC", day: "numeric", month: "long", year: "numeric" };
+  return `until ${at.toLocaleDateString("en-GB", day)}, ${at.toISOString().slice(11, 16)} UTC`;
+}
+
+function place(i) {
+  if (i.kind === "vault") return "the vault itself";
+  if (i.kind === "x402") return "paid reads (x402)" + (i.hosts.length ? " at " + i.hosts.join(", ") : "");
+  return i.label || (i.kind === "venue" ? `${i.venue}: ${i.symbols.join(", ") || "every market"}` : `${i.address} ${i.selector} (a call that this service does not know)`);
+}
+
+/** The sentences that these values allow, by clause; each may be the one on the screen. */
+export function sentences(m, items) {
+  const above = `Above ${plain(m.approvalAbove)} USDC the `, lasts = `The mandate lasts ${m.horizonDays} days, `;
+  return {
+    1: [`At most ${plain(m.budgetUsdc)} USDC of yours is ever in the vault.`],
+    2: [`No single action takes more than ${plain(m.perTxCap)} USDC out of the vault.`],
+    3: [`All actions of a UTC day together take at most ${plain(m.dailyCap)} USDC out; it resets at 00:00 UTC, so that two days' amounts can meet at midnight.`],
+    4: [`The agent's calls may not bring the vault below ${plain(m.stopFloor)} USDC, a loss of ${percent(m.stopFloorBps)} of the budget.`],
+    5: [`The agent may only deal with: ${[...new Set(items.map(place))].join(", ") || "nothing at all"}.`],
+    6: BigInt(m.approvalAbove) ? [above + "vault takes an action only with your signature over that very action, once.", above + "service hands out no calldata before you approve; an action sent past the service is flagged."] : ["The agent acts on its own inside these limits."],
+    7: ["At the stop line the mandate stops and " + (Number(m.onFloor) ? "the keeper closes open positions." : "open positions are kept for you to decide.")],
+    8: Number(m.issuedAt) + m.horizonDays * 86400 === Number(m.endsAt) ? [lasts + "from your signature.", lasts + until(m.endsAt) + "."] : [],
+    9: [Number(m.agentFeeBps) ? `The agent earns ${percent(m.agentFeeBps)} of the gain that the vault measured, once, at settlement, rounded down.` : "The agent earns no fee."],
+    10: ["You can pause, stop and withdraw at any time; open positions can hold a withdrawal back for at most 3 days after the mandate is closed. Only the agent of these terms acts."],
+  };
+}
+
+/** The clauses whose sentence on the screen does not follow from the values. */
+export function wrongWords(m, items, sentence) {
+  return Object.entries(sentences(m, items)).filter(([n, allowed]) => !allowed.includes(sentence(n))).map(([n]) => n);
+}
+
+export const listHash = (calls, probes) => keccak256(encodeAbiParameters(LISTS, [calls, probes]));
+
+/** True where both lists of clause 5 hash to what is signed (docs/canonical-encodings.md). */
+export function targetsMatch(m, items) {
+  const contract = items.filter((i) => i.kind === "contract"), probes = new Map();
+  const calls = contract.map((i) => ({ target: i.address, selector: i.selector, selfArgs: i.self_args.reduce((bits, n) => bits | (1 << n), 0) >>> 0 }));
+  for (const i of contract) if (i.probe && !probes.has(i.address)) probes.set(i.address, { target: i.address, selector: i.probe });
+  const guard = items.filter((i) => i.kind === "x402" || i.kind === "venue").map(({ enforced_by, ...rest }) => Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1))));
+  return listHash(calls, [...probes.values()]) === m.allowedTargetsHash && keccak256(new TextEncoder().encode(JSON.stringify(guard))) === m.guardTargetsHash;
+}
+
+/** The hashes that a device may show. */
+export function hashes(data) {
+  const { domain, types, message, primaryType } = data;
+  return { domain: hashStruct({ data: domain, primaryType: "EIP712Domain", types }), message: hashStruct({ data: message, primaryType, types }), digest: hashTypedData(data) };
+}
+
+/** True where the data are terms of the known shape, every value as its line shows it, and hash to the digest. */
+export function fits({ types, primaryType, domain, message }, digest, line) {
+  return primaryType === "MandateTerms" && same(types, { EIP712Domain: DOMAIN, MandateTerms: TERMS }) && domain.name === "MandateVault" && domain.version === "2"
+    && same(Object.keys(message).sort(), TERMS.map((f) => f.name).sort()) && TERMS.every(({ name }) => line(name) === String(message[name]))
+    && hashTypedData({ types, primaryType, domain, message }) === digest;
+}

@@ -1,0 +1,149 @@
+"""One action of the owner on a vault, on a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.replies import Json
+from app.views.pieces import refusal, sending
+from app.views.pieces.refusal import RefusalView
+from app.views.pieces.sending import Sending
+from app.words.status import Pill, pill
+from app.words.text import _
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What a page of an action says."""
+
+    title: str
+    text: str
+    points: tuple[str, ...]
+    button: str
+    look: str = "go"
+
+
+ACTS: Final[Mapping[str, Words]] = {
+    "pause": Words(
+        title=_("Pause"),
+        text=_(
+            "The agent can no longer act until you resume. Money and positions stay as they are."
+        ),
+        points=(_("You can resume at any time, with one more transaction."),),
+        button=_("Pause with my wallet"),
+    ),
+    "resume": Words(
+        title=_("Resume"),
+        text=_("The agent of the signed terms may act again, inside the same limits."),
+        points=(),
+        button=_("Resume with my wallet"),
+    ),
+    "stop": Words(
+        title=_("Stop for good"),
+        text=_(
+            "The agent’s authority ends and does not come back. This does not sell open positions."
+        ),
+        points=(
+            _("If you only want a break, pause instead."),
+            _("A new start needs new terms, a new signature and a new vault."),
+        ),
+        button=_("Stop for good with my wallet"),
+        look="danger",
+    ),
+    "withdraw": Words(
+        title=_("Withdraw everything"),
+        text=_(
+            "One transaction: stops and settles first where that has not happened, then pays "
+            "everything but the agent’s earned share to you."
+        ),
+        points=(_("The mandate is over after this."),),
+        button=_("Withdraw with my wallet"),
+    ),
+    "unwind": Words(
+        title=_("Close a position"),
+        text=_(
+            "Your vault calls the market’s exit. What comes back stays in the vault until you "
+            "withdraw."
+        ),
+        points=(_("No USDC may leave the vault in this transaction; the vault sees to that."),),
+        button=_("Close it with my wallet"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """The call of an unwind: where the vault calls, and with what."""
+
+    target: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """The page; `sending` is None where the service refuses to prepare the call."""
+
+    public_id: str
+    kind: str
+    words: Words
+    who: str | None
+    pill: Pill
+    vault: str | None
+    agent: str | None
+    before_pause: str | None
+    pays: str | None
+    agent_fee: str | None
+    worth: str | None
+    cash: str | None
+    positions: str | None
+    exit: Exit | None
+    sending: Sending | None
+    closes: bool
+    problem: RefusalView | None
+
+
+def _resumed(named: str | None, told: Json | None) -> str | None:
+    """The agent of the terms; where they name nobody, the one that accepted them."""
+    if named is None or told is None or named.strip("0x"):
+        return named
+    return str(told["decoded"]["args"][0])
+
+
+def view(
+    kind: str,
+    read: Json,
+    told: Json | None,
+    refused: Json | None = None,
+    *,
+    named: str | None = None,
+    exit: Exit | None = None,
+) -> Act:
+    """`told` of the action's call operation, or the block of its refusal; `named` is the agent of
+    the signed terms, for its resumption.
+    """
+    m, p, words = read["mandate"], read["progress"], ACTS[kind]
+    public_id = m["public_id"]
+    pays = (told or {}).get("pays") or {}
+    return Act(
+        public_id=public_id,
+        kind=kind,
+        words=words,
+        who=m["agent_name"],
+        pill=pill(m, p),
+        vault=m["vault_address"],
+        agent=_resumed(named, told),
+        before_pause=read["exposure"]["before_pause"] if kind == "pause" else None,
+        pays=pays.get("owner"),
+        agent_fee=pays.get("agent_fee"),
+        worth=p["worth_est"],
+        cash=p["cash"],
+        positions=p["positions_est"],
+        exit=exit,
+        sending=None
+        if told is None
+        else sending.view(kind, public_id, [told], button=words.button, look=words.look),
+        closes=refused is not None and refused["error"] == "withdraw_locked",
+        problem=None if refused is None else refusal.view(refused, public_id),
+    )

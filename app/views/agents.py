@@ -1,0 +1,269 @@
+"""The agent console: an owner's agents, and one of them with its keys, policy and balances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from app.replies import Json
+from app.views.pieces import refusal
+from app.views.pieces.policy_log import FIELDS, Change, changes
+from app.views.pieces.refusal import RefusalView
+from app.words.status import PLAIN, Pill
+from app.words.steps import SOURCES, TITLES
+from app.words.text import _
+
+NUMBERS: Final = (
+    "per_tx_cap_usdc",
+    "total_cap_usdc",
+    "credit_budget_daily",
+    "min_net_bps",
+    "max_cost_bps",
+    "slippage_bps",
+)
+JSON_FIELDS: Final = (
+    "assets",
+    "venues",
+    "networks",
+    "stop_conditions",
+    "hold_ratio",
+    "auto_vs_approval",
+)
+HINTS: Final[Mapping[str, str]] = {
+    "per_tx_cap_usdc": _("binds where it is stricter than a mandate"),
+    "total_cap_usdc": _("of all its money at once"),
+    "credit_budget_daily": _("empty: no budget of its own"),
+    "auto_vs_approval": _("allow_overdraft: true lets a report go below what is idle"),
+}
+SAID: Final[Mapping[str, str]] = {
+    "move": _("Moved"),
+    "resolve": _("Result"),
+    "withdraw": _("Taken out"),
+    "deposit": _("Put in"),
+    "signed": _("Terms signed"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key without its secret."""
+
+    key_id: str
+    created_at: str
+    revoked_at: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRow:
+    """An agent; the name is its owner's."""
+
+    agent_id: str
+    name: str
+    address: str | None
+    created_at: str
+    accepts: bool
+    keys: tuple[Key, ...]
+    live_keys: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A key, shown this once."""
+
+    agent_id: str
+    name: str
+    key: str
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agents:
+    """The list, and the form of a new one; `name` and `address` are what was typed."""
+
+    agents: tuple[AgentRow, ...]
+    older: str | None
+    new: NewKey | None = None
+    problem: RefusalView | None = None
+    name: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A field of the policy's form, as it is or as it was typed."""
+
+    name: str
+    label: str
+    hint: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """What an agent has of an asset on a chain."""
+
+    chain_id: int
+    asset: str
+    idle: str
+    reserved: str
+    in_transit: str
+    delivered: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A mandate that waits for the agent."""
+
+    public_id: str
+    purpose: str
+    budget: str
+    ever: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """A line of the feed."""
+
+    at: str
+    what: str
+    text: str
+    amount: str | None
+    href: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneAgent:
+    """One agent's console."""
+
+    agent: AgentRow
+    accepts: bool
+    exists: bool
+    numbers: tuple[Setting, ...]
+    texts: tuple[Setting, ...]
+    changes: tuple[Change, ...]
+    balances: tuple[Balance, ...]
+    offers: tuple[Offer, ...]
+    feed: tuple[Happened, ...]
+    older: str | None
+    status: Pill
+    new: NewKey | None = None
+    problem: RefusalView | None = None
+
+
+def _row(told: Json) -> AgentRow:
+    keys = tuple(
+        Key(**{n: k[n] for n in ("key_id", "created_at", "revoked_at")}) for k in told["keys"]
+    )
+    return AgentRow(
+        agent_id=told["agent_id"],
+        name=told["name"],
+        address=told["address"],
+        created_at=told["created_at"],
+        accepts=told["accepts_mandates"],
+        keys=keys,
+        live_keys=sum(k.revoked_at is None for k in keys),
+    )
+
+
+def listed(page: Json) -> Agents:
+    """`page` of owner_agents."""
+    rows = tuple(_row(a) for a in page["items"])
+    return Agents(agents=rows, older=page["next_cursor"])
+
+
+def not_registered(shown: Agents, block: Json, name: str, address: str) -> Agents:
+    """The list after a name or an address was refused."""
+    return replace(shown, problem=refusal.view(block, None), name=name, address=address)
+
+
+def new_key(agent_id: str, name: str, key: str, base_url: str) -> NewKey:
+    """A key as it is shown once, with how an agent's host takes it."""
+    server = {"url": f"{base_url}/mcp", "headers": {"X-Service-User-Key": key}}
+    snippet = json.dumps({"mcpServers": {"wallet": server}}, indent=2)
+    return NewKey(agent_id=agent_id, name=name, key=key, snippet=snippet)
+
+
+def _as_typed(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, (str, int)) else json.dumps(value, ensure_ascii=False)
+
+
+def _setting(name: str, value: str) -> Setting:
+    return Setting(name=name, label=FIELDS[name], hint=HINTS.get(name, ""), value=value)
+
+
+def _happened(item: Json) -> Happened:
+    if item["type"] == "balance":
+        text = _("{asset} on chain {chain}: {state}, {cause}")
+        return Happened(
+            at=item["at"],
+            what=_("Balance"),
+            text=text.format(
+                asset=item["asset"],
+                chain=item["chain_id"],
+                state=item["state"].replace("_", " "),
+                cause=item["ref_kind"].replace("_", " "),
+            ),
+            amount=item["delta"],
+            href=None,
+        )
+    row = item["event"]
+    kind, by = row["kind"], row["reported_by"]
+    paid = item["type"] == "paid_read"
+    return Happened(
+        at=item["at"],
+        what=TITLES["paid_read"] if paid else SAID.get(kind) or TITLES.get(kind, kind),
+        text=_("reported by the agent") if by == "agent" else SOURCES[by],
+        amount=row["amount_usdc"],
+        href=f"/app/mandates/{item['public_id']}",
+    )
+
+
+def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> OneAgent:
+    """`agent` a row of owner_agents, and the replies of the agent's own reads."""
+    row = _row(agent)
+    takes = Pill(tone="good", text=_("Takes mandates"))
+    return OneAgent(
+        agent=row,
+        accepts=policy["accepts_mandates"],
+        exists=policy["exists"],
+        numbers=tuple(_setting(n, _as_typed(policy[n])) for n in NUMBERS),
+        texts=tuple(
+            _setting(n, "" if policy[n] is None else json.dumps(policy[n], ensure_ascii=False))
+            for n in JSON_FIELDS
+        ),
+        changes=changes(policy["changes"]),
+        balances=tuple(
+            Balance(**{n: b[n] for n in Balance.__dataclass_fields__}) for b in balances["balances"]
+        ),
+        offers=tuple(
+            Offer(
+                public_id=o["mandate"]["public_id"],
+                purpose=o["mandate"]["purpose"],
+                budget=o["mandate"]["budget_usdc"],
+                ever=o["exposure"]["ever"],
+            )
+            for o in offers["items"]
+        ),
+        feed=tuple(_happened(i) for i in feed["items"]),
+        older=feed["next_cursor"],
+        status=takes if row.accepts else replace(PLAIN["draft"], text=_("Takes no mandates")),
+    )
+
+
+def typed(shown: OneAgent, form: Mapping[str, str], block: Json) -> OneAgent:
+    """The console after a policy was refused: what was typed stays."""
+
+    def again(settings: tuple[Setting, ...]) -> tuple[Setting, ...]:
+        return tuple(replace(s, value=form.get(s.name, "")) for s in settings)
+
+    return replace(
+        shown,
+        numbers=again(shown.numbers),
+        texts=again(shown.texts),
+        accepts="accepts_mandates" in form,
+        problem=refusal.view(block, None),
+    )

@@ -1,0 +1,136 @@
+"""One held action: what it would do, what the limits and the chain say of it now, the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from app.replies import Json
+from app.views.pieces import asks, meters, refusal
+from app.views.pieces.asks import AskView, Check
+from app.views.pieces.meters import Meter
+from app.views.pieces.refusal import RefusalView
+from app.words.text import _
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """The page; `sign` is what the wallet is to sign, where the vault keeps approvals."""
+
+    public_id: str
+    ask: AskView
+    function: str
+    args: tuple[str, ...]
+    tried: Check
+    today: Meter
+    action: Meter
+    after: str | None
+    problem: RefusalView | None = None
+    note: str = ""
+    sign: str = ""
+    digest: str = ""
+
+
+def _tried(simulation: Json | None) -> Check:
+    if simulation is None:
+        return Check(ok=None, text=_("It could not be tried out just now."))
+    if simulation["ok"]:
+        gas = f"{simulation['gas']:,}" if simulation["gas"] else _("some")
+        text = _("Tried out just now: it works, about {gas} gas, which the agent pays.")
+        return Check(ok=True, text=text.format(gas=gas))
+    revert = simulation["revert"]
+    text = _("This would fail now: the contract answers {name}.")
+    named = revert["name"] if revert and revert.get("name") else _("with a refusal")
+    return Check(ok=False, text=text.format(name=named))
+
+
+def _fresh(checks: Iterable[Json]) -> tuple[Check, ...]:
+    """The checks as they stand now; the owner's own answer is not one of them."""
+    return tuple(
+        Check(ok=c["ok"], text=_CHECKS[c["code"]][0 if c["ok"] else 1])
+        for c in checks
+        if c["code"] in _CHECKS and not (c["ok"] and c["code"] in _QUIET)
+    )
+
+
+# What each check says where it holds, and where it does not.
+_CHECKS: Final[Mapping[str, tuple[str, str]]] = {
+    "over_per_tx_cap": (
+        _("Within the per-action limit (clause 2)"),
+        _("Above the per-action limit (clause 2): the vault would refuse it"),
+    ),
+    "over_daily_cap": (
+        _("Within what is left today (clause 3)"),
+        _("More than is left today (clause 3): the vault would refuse it before 00:00 UTC"),
+    ),
+    "over_budget": (
+        _("The vault has the cash for it"),
+        _("The vault has not the cash for it"),
+    ),
+    "below_stop_line": (
+        _("The mandate stands above its stop line (clause 4)"),
+        _("The mandate stands below its stop line (clause 4)"),
+    ),
+    "target_not_allowed": (
+        _("The call is on your list (clause 5)"),
+        _("The call is not on your list (clause 5): the vault would refuse it"),
+    ),
+    "mandate_paused": (_("The agent is not paused"), _("The agent is paused")),
+    "mandate_stopped": (_("The mandate is not stopped"), _("The mandate is stopped")),
+    "mandate_ended": (_("Before the end date (clause 8)"), _("Past the end date (clause 8)")),
+    "mandate_not_accepted": (
+        _("The agent has accepted the mandate"),
+        _("The agent has not accepted the mandate"),
+    ),
+}
+# These are told apart only where they fail: nobody asks whether a working mandate works.
+_QUIET: Final = frozenset(
+    {"mandate_paused", "mandate_stopped", "mandate_ended", "mandate_not_accepted"}
+)
+
+
+def view(fresh: Json, read: Json, now: datetime) -> Held:
+    """`fresh` of mandate_approval; `read`: mandate, limits and clauses of its mandate."""
+    item, limits = fresh["approval"], read["limits"]
+    ask, call = asks.view(item, read, now), fresh["decoded"]["call"]
+    allowed, used, amount = limits["allowed"], limits["used"], item["approve_amount_usdc"]
+    after = fresh["remaining_after"]
+    checks = _fresh(fresh["checks"])
+    return Held(
+        public_id=read["mandate"]["public_id"],
+        ask=replace(ask, checks=checks or ask.checks),
+        function=call["function"] or call["selector"] or "",
+        args=tuple(_argument(a) for a in call["args"] or ()),
+        tried=_tried(fresh["simulation"]),
+        today=meters.view(
+            _("Used today"),
+            used["per_day"]["value"],
+            allowed["per_day"]["value"],
+            _("resets at 00:00 UTC"),
+            reserved=used["per_day"]["reserved"],
+        ),
+        action=meters.view(
+            _("This action, of the per-action limit"),
+            amount,
+            allowed["per_action"]["value"],
+            _("clause 2, held by the vault"),
+            warns=False,
+        ),
+        after=None if after is None else after["value"],
+    )
+
+
+def _argument(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def answered(held: Held, block: Json, *, note: str) -> Held:
+    """The page after a decision that was not taken: what was refused, or what is to be signed."""
+    if block["error"] == "signature_needed":
+        detail = block["detail"]
+        data = json.dumps(detail["typed_data"])
+        return replace(held, sign=data, digest=detail["digest"], note=note)
+    return replace(held, problem=refusal.view(block, held.public_id), note=note)

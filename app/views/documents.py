@@ -1,0 +1,31 @@
+"""Help: what holds and what does not, wallets, and what an agent is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.words.text import _
+
+TITLES: Final[Mapping[str, str]] = {
+    "holds": _("What holds, and what does not"),
+    "start": _("How a mandate goes"),
+    "wallets": _("Wallets and signatures"),
+    "agents": _("What an agent is told"),
+    "words": _("Words"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One page of help, among its neighbours."""
+
+    name: str
+    title: str
+    others: tuple[tuple[str, str], ...]
+
+
+def view(name: str) -> Document:
+    """A page by its name. Errors: KeyError for one that there is not."""
+    return Document(name=name, title=TITLES[name], others=tuple(TITLES.items()))

@@ -1,0 +1,117 @@
+"""The four figures at the top of a mandate, by how it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from markupsafe import escape
+
+from app.replies import Json
+from app.views.days import Row
+from app.views.pieces.numbers import Number
+from app.words import money
+from app.words.text import _
+from domain.money import Usdc
+
+SOURCES: Final[Mapping[str, str]] = {
+    "chain_mark": _("estimate, marked by the keeper from the chain"),
+    "cash": _("measured on chain: all of it is cash"),
+    "agent_mark": _("estimate, as the agent marks it"),
+    "cost": _("estimate, at what it cost"),
+}
+FROM_CHAIN: Final = _("read from the chain")
+
+
+def _tone(value: str | None) -> str:
+    micros = money.micros_of(value)
+    return "up" if micros > 0 else "down" if micros < 0 else ""
+
+
+def _agreed(m: Json, p: Json) -> tuple[Number, ...]:
+    """What the terms say, while no money is in."""
+    return (
+        Number(
+            label=_("Budget"),
+            shown=money.exact(m["budget_usdc"]),
+            unit=True,
+            source=_("the most that you put in"),
+        ),
+        Number(
+            label=_("Per action"), shown=money.exact(m["per_tx_cap_usdc"]), source=_("clause 2")
+        ),
+        Number(label=_("Per day"), shown=money.exact(m["daily_cap_usdc"]), source=_("clause 3")),
+        Number(label=_("Stop line"), shown=money.exact(p["floor"]), source=_("clause 4")),
+    )
+
+
+def _sum(rows: Sequence[Row], name: str) -> str:
+    amounts = (getattr(r, name) for r in rows)
+    return str(Usdc(sum(money.micros_of(a) for a in amounts)))
+
+
+def _final(read: Json, rows: Sequence[Row]) -> tuple[Number, ...]:
+    p, fee = read["progress"], read["fees"]["agent_fee"]["paid"]
+    put_in, took = _sum(rows, "deposits"), _sum(rows, "withdrawals")
+    return (
+        Number(label=_("You put in"), shown=money.exact(put_in), unit=True, source=FROM_CHAIN),
+        Number(label=_("You took out"), shown=money.exact(took), source=FROM_CHAIN),
+        Number(
+            label=_("Result, final"),
+            shown=money.gain(p["realized"]),
+            source=_("measured by the vault, after the agent’s share"),
+            tone=_tone(p["realized"]),
+        ),
+        Number(
+            label=_("Agent’s share"),
+            shown=money.exact(fee),
+            source=_("paid once, at settlement"),
+        ),
+    )
+
+
+def _live(p: Json) -> tuple[Number, ...]:
+    worth, put_in = p["worth_est"], p["committed"]
+    result, floor = money.less(worth, put_in), p["floor_now"]
+    away = money.less(worth, floor)
+    below = away is not None and money.micros_of(away) < 0
+    return (
+        Number(
+            label=_("Worth now"),
+            shown=money.est(worth),
+            unit=True,
+            source=SOURCES.get(p["worth_source"], _("estimate")),
+        ),
+        Number(
+            label=_("Result so far"),
+            shown=money.gain(result),
+            aside=money.share(result, put_in) or "",
+            source=escape(_("estimate; on {} put in")).format(money.exact(put_in)),
+            tone=_tone(result),
+        ),
+        Number(
+            label=_("Stop line"),
+            shown=money.exact(floor),
+            source=escape(_("{} below it") if below else _("{} away")).format(
+                money.est(away.lstrip("-") if away else None)
+            ),
+            tone="down" if below else "",
+        ),
+        Number(
+            label=_("If you left now"),
+            shown=money.est(p["leave_now_est"]),
+            source=escape(_("estimate, after exit cost {} and agent’s share {}")).format(
+                money.worst(p["exit_cost_est"]), money.worst(p["agent_fee_reserved"])
+            ),
+        ),
+    )
+
+
+def figures(read: Json, rows: Sequence[Row]) -> tuple[Number, ...]:
+    """Four figures, each with its source."""
+    m, p = read["mandate"], read["progress"]
+    if p["status"] == "settled":
+        return _final(read, rows)
+    if p["status"] in ("draft", "cancelled") or p["cash"] is None:
+        return _agreed(m, p)
+    return _live(p)

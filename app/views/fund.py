@@ -1,0 +1,66 @@
+"""Putting money in: an approval of exactly the amount, and the deposit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.replies import Json
+from app.views.pieces import refusal, sending, worst
+from app.views.pieces.refusal import RefusalView
+from app.views.pieces.sending import Sending, Tried
+from app.views.pieces.worst import Worst
+from app.words.text import _
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fund:
+    """The page; `approved`: an approval of an earlier try stands, and only the deposit is left."""
+
+    public_id: str
+    first: bool
+    vault: str
+    usdc: str
+    room: str
+    in_wallet: str | None
+    provisional: bool
+    amount: str | None
+    approved: bool
+    sending: Sending | None
+    worst: Worst
+    problem: RefusalView | None
+
+
+def _outcome(approved: bool, simulation: Json | None) -> Tried:
+    found = sending.tried(simulation)
+    if approved or not found.ok:
+        return found
+    text = _("The approval was tried out just now: it works. The deposit waits for it.")
+    return Tried(ok=True, text=text)
+
+
+def view(read: Json, told: Json, refused: Json | None = None) -> Fund:
+    """`told` of owner_fund, for an amount or without one; `refused` what was said to an amount."""
+    m, calls = read["mandate"], told["calls"]
+    public_id = m["public_id"]
+    approved = bool(calls) and bool((calls[-1]["simulation"] or {}).get("ok"))
+    kept = calls[-1:] if approved else calls
+    send = None
+    if kept:
+        button = _("Deposit") if approved else _("Approve and deposit")
+        named = [{"call": c, "decoded": c["decoded"], "simulation": c["simulation"]} for c in kept]
+        outcome = _outcome(approved, kept[0]["simulation"])
+        send = sending.view("fund", public_id, named, button=button, outcome=outcome)
+    return Fund(
+        public_id=public_id,
+        first=m["status"] == "signed",
+        vault=told["vault_address"],
+        usdc=told["usdc"],
+        room=told["room"],
+        in_wallet=told["in_wallet"],
+        provisional=told["provisional"],
+        amount=told["amount"],
+        approved=approved,
+        sending=send,
+        worst=worst.view(read["exposure"], live=True),
+        problem=None if refused is None else refusal.view(refused, public_id),
+    )

@@ -1,0 +1,202 @@
+"""The Hall: agents by what was measured of them, and one agent's record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.replies import Json
+from app.views.pieces.policy_log import Change, changes
+from app.words import money
+from app.words.text import _
+
+SORTS: Final = (
+    ("days_live", _("Days live")),
+    ("trades_total", _("Measured actions")),
+    ("net_30d", _("30 days, USDC")),
+    ("twr_30d", _("30 days, return")),
+    ("drawdown_30d", _("Deepest fall")),
+    ("working", _("Working now")),
+)
+WINDOWS: Final = (
+    ("7d", _("7 days")),
+    ("30d", _("30 days")),
+    ("90d", _("90 days")),
+    ("since", _("Since the start")),
+)
+NEEDS: Final[Mapping[str, str]] = {
+    "days_live": _("days live"),
+    "trades_measured": _("measured actions"),
+    "funded_mandates": _("funded mandates"),
+    "foreign_capital_usdc": _("USDC of other people"),
+}
+STATUS: Final[Mapping[str, str]] = {
+    "signed": _("signed"),
+    "working": _("working"),
+    "stopped": _("stopped"),
+    "settled": _("settled"),
+    "cancelled": _("cancelled"),
+    "draft": _("draft"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What was measured in a window; None where no money was there."""
+
+    name: str
+    net: str | None
+    returned: str | None
+    fall: str | None
+    trades: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A row."""
+
+    agent_id: str
+    name: str
+    days_live: int
+    trades: int
+    month: Window
+    ranked: bool
+    unranked: str
+    accepts: bool
+    working: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hall:
+    """A page of the Hall, sorted by one fact."""
+
+    sort: str
+    accepting: bool
+    agents: tuple[Agent, ...]
+    older: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Under:
+    """A mandate that the agent works or worked under."""
+
+    status: str
+    budget: str
+    worth: str | None
+    net: str | None
+    trades: int
+    violations: int
+    signed_at: str | None
+    own: bool
+    stop: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What the agent says of itself."""
+
+    trades: int
+    month: str
+    since: str
+    fees: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneAgent:
+    """One agent's record."""
+
+    agent: Agent
+    as_of: str
+    address_ready: bool
+    windows: tuple[Window, ...]
+    windows_self: tuple[Window, ...]
+    needs: tuple[tuple[str, int, int], ...]
+    delegators: int
+    mandates_total: int
+    floor_stops: int
+    self_stops: int
+    violations: int
+    claims: Claims
+    mandates: tuple[Under, ...]
+    changes: tuple[Change, ...]
+    stake: str
+
+
+def _window(name: str, told: Json) -> Window:
+    return Window(
+        name=name,
+        net=told["net_usdc"],
+        returned=money.percent(told["twr_bps"]),
+        fall=money.percent(told["max_drawdown_bps"]),
+        trades=told["trades"],
+    )
+
+
+def _agent(row: Json) -> Agent:
+    return Agent(
+        agent_id=row["agent_id"],
+        name=row["name"],
+        days_live=row["days_live"],
+        trades=row["trades_total"],
+        month=_window("", row["windows"]["30d"]),
+        ranked=row["ranked"],
+        unranked=row["unranked_reason"] or "",
+        accepts=row["accepts_mandates"],
+        working=row["delegators"]["working"],
+    )
+
+
+def view(page: Json, sort: str, *, accepting: bool) -> Hall:
+    """`page` of hall_list."""
+    return Hall(
+        sort=sort,
+        accepting=accepting,
+        agents=tuple(_agent(row) for row in page["items"]),
+        older=page["next_cursor"],
+    )
+
+
+def _under(m: Json) -> Under:
+    return Under(
+        status=STATUS.get(m["status"], m["status"]),
+        budget=m["budget_usdc"],
+        worth=m["worth_usdc"],
+        net=m["net_usdc"],
+        trades=m["trades"],
+        violations=m["violations"],
+        signed_at=m["signed_at"],
+        own=m["self_delegated"],
+        stop=m["stop_reason"] or "",
+    )
+
+
+def one(told: Json) -> OneAgent:
+    """`told` of hall_agent."""
+    claims, apart = told["self_reported"], told["windows_self"]
+    self_windows = tuple(_window(name, apart[key]) for key, name in WINDOWS)
+    needs = (
+        (NEEDS.get(r["code"], r["code"]), r["have"], r["need"]) for r in told["rank_requirements"]
+    )
+    return OneAgent(
+        agent=_agent(told),
+        as_of=told["as_of"],
+        address_ready=told["address_ready"],
+        windows=tuple(_window(name, told["windows"][key]) for key, name in WINDOWS),
+        windows_self=self_windows if told["delegators"]["self"]["mandates"] else (),
+        needs=tuple(needs),
+        delegators=told["delegators"]["total"],
+        mandates_total=told["mandates_total"],
+        floor_stops=told["floor_stops"],
+        self_stops=told["self_stops"],
+        violations=told["violations"],
+        claims=Claims(
+            trades=claims["trades_total"],
+            month=claims["net_30d_usdc"],
+            since=claims["net_since_usdc"],
+            fees=claims["fees_usdc"],
+        ),
+        mandates=tuple(_under(m) for m in told["mandates"]),
+        changes=changes(told["policy_changes"]),
+        stake=told["operator_stake_reason"],
+    )

@@ -1,0 +1,85 @@
+"""The way out of a mandate, step by step, with what it is estimated to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.replies import Json
+from app.words.status import Pill, pill
+from app.words.text import _
+
+SAYS: Final[Mapping[str, str]] = {
+    "stop": _("Stop for good: the agent’s authority ends. Nothing is sold by it."),
+    "unwind": _("Close this position: what comes back stays in your vault."),
+    "settle": _("The result is fixed, once. The withdrawal does it where nobody did before."),
+    "withdraw": _("Withdraw: everything but the agent’s earned share is paid to you."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step; `href` is the page that takes it, None where it takes none of its own."""
+
+    n: int
+    says: str
+    href: str | None
+    market: str | None
+    target: str | None
+    worth: str | None
+    cost: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """The page; `locked` is what holds the withdrawal back, `until` the latest end of it."""
+
+    public_id: str
+    who: str | None
+    pill: Pill
+    steps: tuple[Step, ...]
+    cost: str | None
+    gives: str | None
+    locked: bool
+    until: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwind:
+    """Which exit is called: what is asked before there is a call to show."""
+
+    public_id: str
+    target: str
+
+
+def view(read: Json, plan: Json) -> Leave:
+    """`read` of mandate_get, `plan` of owner_close_all_plan."""
+    m, held = read["mandate"], read["lock"]
+    base = f"/app/mandates/{m['public_id']}/"
+    hrefs = {"stop": base + "stop", "withdraw": base + "withdraw"}
+    steps = []
+    for step in plan["steps"]:
+        href = hrefs.get(step["step"])
+        if step["step"] == "unwind" and step.get("target"):
+            href = f"{base}unwind?target={step['target']}"
+        made = Step(
+            n=step["n"],
+            says=SAYS[step["step"]],
+            href=href,
+            market=step.get("market"),
+            target=step.get("target"),
+            worth=step.get("value_est"),
+            cost=step.get("exit_cost_est"),
+        )
+        steps.append(made)
+    return Leave(
+        public_id=m["public_id"],
+        who=m["agent_name"],
+        pill=pill(m, read["progress"]),
+        steps=tuple(steps),
+        cost=plan["exit_cost_est"],
+        gives=plan["leave_now_est"],
+        locked=held["withdrawable"] is False,
+        until=held["until"],
+    )

@@ -1,0 +1,205 @@
+"""One mandate: how it stands, what is used, what could be lost, what happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.chart.worth import Drawing
+from app.replies import Json
+from app.views.days import Row, days
+from app.views.figures import figures
+from app.views.pieces import asks, clauses, meters, worst
+from app.views.pieces.asks import AskView
+from app.views.pieces.clauses import ClauseView
+from app.views.pieces.meters import Meter
+from app.views.pieces.numbers import Number
+from app.views.pieces.worst import Worst
+from app.words import money
+from app.words.status import Pill, pill
+from app.words.steps import Line, lines
+from app.words.text import _
+
+LINES_SHOWN = 10
+CLAUSE_NAMES = {
+    1: _("the budget"),
+    2: _("the per-action limit"),
+    3: _("the day limit"),
+    4: _("the stop line"),
+    6: _("the approval amount"),
+    8: _("the period"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """A button: a page of its own, or a form where nothing is left to look at."""
+
+    href: str
+    text: str
+    look: str = ""
+    post: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Whether the signature still fits; `fits` is None where there is none."""
+
+    fits: bool | None
+    signed_at: str | None
+    clauses: tuple[ClauseView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MandateView:
+    """The whole page."""
+
+    public_id: str
+    agent: str | None
+    agent_id: str | None
+    purpose: str
+    pill: Pill
+    acts: tuple[Act, ...]
+    asks: tuple[AskView, ...]
+    data_issue: bool
+    pending_claims: int
+    numbers: tuple[Number, ...]
+    drawings: tuple[Drawing, ...]
+    chart_text: str
+    chart_comes: bool
+    rows: tuple[Row, ...]
+    meters: tuple[Meter, ...]
+    possible: str | None
+    binds: str
+    possible_again: str | None
+    can_fund: bool
+    worst: Worst | None
+    terms: Terms
+    record: tuple[Line, ...]
+    ends_at: str | None
+    vault: str | None
+    block: int | None
+
+
+def acts(read: Json) -> tuple[Act, ...]:
+    """The buttons that its status has (`docs/screens.md`), the likeliest first."""
+    m, p = read["mandate"], read["progress"]
+    status, base = p["status"], f"/app/mandates/{m['public_id']}/"
+    withdraw = Act(href=base + "withdraw", text=_("Withdraw all"))
+    stop = Act(href=base + "stop", text=_("Stop for good"), look="danger")
+    if status == "signed":
+        bare = m["vault_address"] is None
+        first = (
+            Act(href=base + "create", text=_("Create the vault"), look="go")
+            if bare
+            else Act(href=base + "fund", text=_("Put money in"), look="go")
+        )
+        cancel = Act(href=base + "cancel", text=_("Cancel"), post=True)
+        return (first, cancel) if bare else (first, withdraw)
+    if status == "working":
+        if m["paused"]:
+            return (Act(href=base + "resume", text=_("Resume"), look="go"), withdraw, stop)
+        return (Act(href=base + "pause", text=_("Pause")), withdraw, stop)
+    if status in ("ended", "stopped"):
+        return (Act(href=base + "leave", text=_("Close positions"), look="go"), withdraw)
+    statement = Act(href=base + "statement", text=_("Statement"))
+    if status == "settled":
+        left = money.micros_of(p["cash"]) > 0
+        return (Act(href=base + "withdraw", text=_("Withdraw"), look="go"), statement)[not left :]
+    return ()
+
+
+def _meters(limits: Json, *, open_: bool) -> tuple[Meter, ...]:
+    """What is used; nothing is used today of a mandate that is closed."""
+    return _all_meters(limits)[0 if open_ else 1 :]
+
+
+def _all_meters(limits: Json) -> tuple[Meter, ...]:
+    allowed, used = limits["allowed"], limits["used"]
+    day, action = used["per_day"], used["per_action"]
+    note = _("clause 2")
+    if allowed["per_action"]["set_by"] == "policy":
+        note = _("clause 2, held tighter by the agent’s policy")
+    return (
+        meters.view(
+            _("Today"),
+            day["value"],
+            allowed["per_day"]["value"],
+            _("clause 3 · resets at 00:00 UTC"),
+            reserved=day["reserved"],
+        ),
+        meters.view(
+            _("Largest action so far"),
+            action["value"],
+            allowed["per_action"]["value"],
+            note,
+            warns=False,
+        ),
+        meters.view(
+            _("Budget put in"),
+            used["budget"]["value"],
+            allowed["budget"]["value"],
+            _("clause 1"),
+            warns=False,
+        ),
+    )
+
+
+def _terms(read: Json) -> Terms:
+    told = read["terms_status"]
+    return Terms(
+        fits=None if told is None else told["digest_matches"] and told["signer_matches"],
+        signed_at=read["mandate"]["signed_at"],
+        clauses=clauses.view(read["clauses"]),
+    )
+
+
+def _said(drawn: tuple[Row, ...]) -> str:
+    first, last = drawn[0], drawn[-1]
+    text = _(
+        "From {first} USDC on {start} to {last} USDC on {end}; stop line {floor} USDC. Arrow keys "
+        "read single days. All numbers are in the table below."
+    )
+    worth = tuple("0.00" if r.worth is None else money.about(r.worth) for r in (first, last))
+    return text.format(
+        first=worth[0], start=first.day, last=worth[1], end=last.day, floor=money.said(last.floor)
+    )
+
+
+def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateView:
+    """`read` of mandate_get, `series` of mandate_series, `approvals` the pending ones."""
+    m, p, limits = read["mandate"], read["progress"], read["limits"]
+    rows, drawings = days(series)
+    open_ = p["status"] == "working"
+    left, state = limits["remaining"], read["chain_state"]
+    return MandateView(
+        public_id=m["public_id"],
+        agent=m["agent_name"],
+        agent_id=m["agent_id"],
+        purpose=m["purpose"],
+        pill=pill(m, p),
+        acts=acts(read),
+        asks=tuple(asks.view(item, read, now) for item in approvals["items"]),
+        data_issue=bool(p.get("data_issue")),
+        pending_claims=p["pending_claims"]["count"],
+        numbers=figures(read, rows),
+        drawings=drawings,
+        chart_text=_said(rows) if drawings else "",
+        chart_comes=open_,
+        rows=rows,
+        meters=_meters(limits, open_=p["status"] in ("signed", "working")),
+        possible=left["value"] if open_ and not m["paused"] else None,
+        binds=CLAUSE_NAMES.get(left["binding"]["clause"], ""),
+        possible_again=left["retry_at"],
+        can_fund=open_
+        and money.micros_of(limits["used"]["budget"]["value"])
+        < money.micros_of(limits["allowed"]["budget"]["value"]),
+        worst=worst.view(read["exposure"], live=m["vault_address"] is not None)
+        if p["status"] in ("signed", "working", "ended", "stopped")
+        else None,
+        terms=_terms(read),
+        record=lines(read["steps"])[:LINES_SHOWN],
+        ends_at=m["ends_at"],
+        vault=m["vault_address"],
+        block=state["as_of_block"],
+    )

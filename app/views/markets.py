@@ -1,0 +1,69 @@
+"""The markets that an owner can allow, and who holds the agent to the limit there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.replies import Json
+from app.words.chains import chain_name
+from app.words.status import Pill
+from app.words.text import _
+
+STATUS: Final[Mapping[str, Pill]] = {
+    "live": Pill(tone="good", text=_("Live")),
+    "paper": Pill(tone="warn", text=_("Paper only")),
+    "planned": Pill(tone="calm", text=_("Planned")),
+}
+KINDS: Final[Mapping[str, str]] = {
+    "erc4626": _("a lending or savings vault (ERC-4626)"),
+    "venue": _("a trading venue"),
+    "x402": _("paid reads over HTTP (x402)"),
+}
+HOLDERS: Final[Mapping[str, str]] = {
+    "contract": _("Vault contract"),
+    "venue": _("Venue"),
+    "guard": _("This service"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Market:
+    """A row; `where` is an address, `named` what is listed there."""
+
+    id: str
+    name: str
+    pill: Pill
+    kind: str
+    by: str
+    chain: str
+    address: str | None
+    named: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Markets:
+    """All of them."""
+
+    markets: tuple[Market, ...]
+
+
+def _market(row: Json, names: Mapping[int, str]) -> Market:
+    place, by = row["target"], row["enforced_by"]
+    named = place.get("symbols") or place.get("hosts") or ()
+    return Market(
+        id=row["id"],
+        name=row["name"],
+        pill=STATUS[row["status"]],
+        kind=KINDS.get(row["kind"], row["kind"]),
+        by=HOLDERS.get(by, by),
+        chain="" if row["chain_id"] is None else chain_name(names, row["chain_id"]),
+        address=place.get("address"),
+        named=", ".join(named),
+    )
+
+
+def view(told: Json, names: Mapping[int, str]) -> Markets:
+    """`told` of markets_list; `names` of the networks."""
+    return Markets(markets=tuple(_market(row, names) for row in told["items"]))

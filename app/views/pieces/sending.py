@@ -1,0 +1,90 @@
+"""A transaction that the owner's wallet is asked for; drawn by `macros/sending.html`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.replies import Json
+from app.words.text import _
+
+CALL_FIELDS: Final = ("chain_id", "to", "data", "value", "from", "step")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What the chain says of a call; `ok` is None where it could not be asked."""
+
+    ok: bool | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallView:
+    """One call as the service decodes it; the browser decodes it once more."""
+
+    to: str
+    function: str
+    args: tuple[str, ...]
+    data: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """What is sent, whether it works, and where its hash goes."""
+
+    kind: str
+    post: str
+    button: str
+    look: str
+    calls: tuple[CallView, ...]
+    block: tuple[dict[str, object], ...]
+    tried: Tried
+
+
+def tried(simulation: Json | None) -> Tried:
+    """The outcome of trying a call at the newest block, in a sentence."""
+    if simulation is None:
+        text = _("It could not be tried out just now. Wait a moment and open this page again.")
+        return Tried(ok=None, text=text)
+    if simulation["ok"]:
+        if simulation["gas"] is None:
+            return Tried(ok=True, text=_("Tried out just now: it works."))
+        text = _("Tried out just now: it works, about {gas} gas.")
+        return Tried(ok=True, text=text.format(gas=f"{simulation['gas']:,}"))
+    revert = simulation["revert"]
+    name = (revert or {}).get("name") or _("nothing that can be read")
+    text = _("This would fail now: the contract answers {name}. Sending it would only cost gas.")
+    return Tried(ok=False, text=text.format(name=name))
+
+
+def _call(told: Json) -> CallView:
+    decoded, call = told["decoded"] or {}, told["call"]
+    return CallView(
+        to=call["to"],
+        function=decoded.get("function") or decoded.get("selector") or "",
+        args=tuple(str(a) for a in decoded.get("args") or ()),
+        data=call["data"],
+    )
+
+
+def view(
+    kind: str,
+    public_id: str,
+    told: Sequence[Json],
+    *,
+    button: str,
+    look: str = "go",
+    outcome: Tried | None = None,
+) -> Sending:
+    """`told`: one `{call, decoded, simulation}` a call, in the order in which they are sent."""
+    return Sending(
+        kind=kind,
+        post=f"/app/mandates/{public_id}/sent",
+        button=button,
+        look=look,
+        calls=tuple(_call(t) for t in told),
+        block=tuple({n: t["call"][n] for n in CALL_FIELDS if n in t["call"]} for t in told),
+        tried=outcome or tried(told[0]["simulation"]),
+    )

@@ -1,0 +1,58 @@
+"""The whole record of a mandate, a page at a time; the rows as they are stored beside it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from app.replies import Json
+from app.words.status import Pill, pill
+from app.words.steps import Line, lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A ledger row, as it was written."""
+
+    event_id: str
+    kind: str
+    at: str
+    reported_by: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A page of lines, or of rows; `older` is the cursor of the next."""
+
+    public_id: str
+    agent: str | None
+    pill: Pill
+    lines: tuple[Line, ...]
+    rows: tuple[Stored, ...]
+    stored: bool
+    older: str | None
+
+
+def _stored(row: Json) -> Stored:
+    return Stored(
+        event_id=row["event_id"],
+        kind=row["kind"],
+        at=row["created_at"],
+        reported_by=row["reported_by"],
+        text=json.dumps(row, indent=1, ensure_ascii=True),
+    )
+
+
+def view(head: Json, page: Json, *, stored: bool) -> Record:
+    """`head`: mandate and progress; `page`: of mandate_steps, or of mandate_events if `stored`."""
+    m = head["mandate"]
+    return Record(
+        public_id=m["public_id"],
+        agent=m["agent_name"],
+        pill=pill(m, head["progress"]),
+        lines=() if stored else lines(page["items"]),
+        rows=tuple(_stored(r) for r in page["items"]) if stored else (),
+        stored=stored,
+        older=page["next_cursor"],
+    )

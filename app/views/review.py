@@ -1,0 +1,110 @@
+"""The terms to sign: the clauses, what could be lost, what nobody promises, each signed value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.replies import Json
+from app.views.pieces import clauses, worst
+from app.views.pieces import refusal as refusals
+from app.views.pieces.clauses import ClauseView
+from app.views.pieces.refusal import RefusalView
+from app.views.pieces.worst import Worst
+from app.words.fields import FIELDS, in_plain
+from app.words.text import _
+
+ASKING, AT_STOP = 6, 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """One signed value: as the wallet shows it, and what it means."""
+
+    name: str
+    raw: str
+    kind: str
+    meaning: str
+    words: str
+    clause: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """The page; `block` is what the browser checks and the wallet signs."""
+
+    public_id: str
+    budget: str
+    agent: str | None
+    open_board: bool
+    purpose: str
+    signed: bool
+    clauses: tuple[ClauseView, ...]
+    worst: Worst
+    unpromised: tuple[str, ...]
+    lines: tuple[Signed, ...]
+    domain: Mapping[str, object]
+    digest: str
+    block: Mapping[str, object]
+    problem: RefusalView | None
+
+
+def _unpromised(shown: tuple[ClauseView, ...]) -> tuple[str, ...]:
+    told = [
+        _("That the agent earns anything."),
+        _("That the stop line holds when a market falls in one step, or cannot pay out."),
+    ]
+    if any(c.n == ASKING and c.by != "Contract" for c in shown):
+        told.append(
+            _("Clause 6 against an agent that goes around this service: it is flagged, not held.")
+        )
+    later = _("Clause {n} for now: it is stored, and not active on this service.")
+    return (*told, *(later.format(n=c.n) for c in shown if c.inactive))
+
+
+def lines(typed: Json, told: list[Json]) -> tuple[Signed, ...]:
+    """The signed values in their order."""
+    found = []
+    for field in typed["types"]["MandateTerms"]:
+        name, raw = field["name"], str(typed["message"][field["name"]])
+        meaning, kind = FIELDS.get(name, ("", "text"))
+        clause = next((c["n"] for c in told if name in c["signed_fields"]), None)
+        line = Signed(
+            name=name,
+            raw=raw,
+            kind=kind,
+            meaning=meaning,
+            words=in_plain(kind, raw),
+            clause=clause,
+        )
+        found.append(line)
+    return tuple(found)
+
+
+def view(terms: Json, read: Json, refused: Json | None = None) -> Review:
+    """`terms` of owner_terms, `read` of mandate_get, `refused` the block of a failed signing."""
+    m, typed = read["mandate"], terms["typed_data"]
+    shown = clauses.view(terms["clauses"])
+    listed = next(c for c in terms["clauses"] if c["key"] == "markets")
+    public_id = m["public_id"]
+    return Review(
+        public_id=public_id,
+        budget=m["budget_usdc"],
+        agent=m["agent_name"],
+        open_board=m["open_board"],
+        purpose=m["purpose"],
+        signed=m["status"] != "draft",
+        clauses=shown,
+        worst=worst.view(terms["exposure"], live=False),
+        unpromised=_unpromised(shown),
+        lines=lines(typed, terms["clauses"]),
+        domain=typed["domain"],
+        digest=terms["digest"],
+        block={
+            "typed_data": typed,
+            "digest": terms["digest"],
+            "items": listed["params"]["items"],
+            "public_id": public_id,
+        },
+        problem=None if refused is None else refusals.view(refused, public_id),
+    )

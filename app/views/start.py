@@ -1,0 +1,190 @@
+"""From a sentence to terms: what was understood, what was assumed, the fields, who is to act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.replies import Json
+from app.views.pieces import clauses, refusal, worst
+from app.views.pieces.clauses import ClauseView
+from app.views.pieces.refusal import RefusalView
+from app.views.pieces.worst import Worst
+from app.words.money import percent
+from app.words.text import _
+
+TERMS: Final[Mapping[str, str]] = {
+    "budget_usdc": _("Budget"),
+    "per_tx_cap_usdc": _("Most in one action"),
+    "daily_cap_usdc": _("Most in a UTC day"),
+    "stop_floor_bps": _("Loss at which it stops"),
+    "horizon_days": _("How long"),
+    "payout_rule": _("The agent’s share of the gain"),
+    "approval_above_usdc": _("Asks you above"),
+    "on_floor": _("At the stop line"),
+    "target_bps": _("Gain hoped for"),
+    "markets": _("Where it may act"),
+    "allowed_targets": _("Where it may act"),
+}
+BPS: Final = frozenset({"stop_floor_bps", "target_bps"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A term out of the sentence; `theirs` are the writer's words, `why` ours."""
+
+    name: str
+    value: str
+    theirs: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Something to choose; `theirs` is what a person named it."""
+
+    value: str
+    theirs: str
+    note: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """The page; without a draft only the sentence is asked for."""
+
+    note: str
+    public_id: str | None
+    understood: tuple[Read, ...]
+    assumed: tuple[Read, ...]
+    unclear: tuple[Read, ...]
+    unrelated: tuple[str, ...]
+    fields: Mapping[str, str]
+    on_floor: str
+    markets: tuple[Choice, ...]
+    other_calls: int
+    agents: tuple[Choice, ...]
+    open_board: bool
+    clauses: tuple[ClauseView, ...]
+    worst: Worst | None
+    ready: bool
+    problem: RefusalView | None
+
+
+def empty(note: str = "", refused: Json | None = None) -> Start:
+    """The first page: a sentence."""
+    return Start(
+        note=note, public_id=None, understood=(), assumed=(), unclear=(), unrelated=(), fields={},
+        on_floor="keep", markets=(), other_calls=0, agents=(), open_board=False, clauses=(),
+        worst=None, ready=False,
+        problem=None if refused is None else refusal.view(refused, None),
+    )  # fmt: skip
+
+
+def _value(term: str, value: object) -> str:
+    if value is None:
+        return _("none")
+    if term in BPS and isinstance(value, int):
+        return percent(value) or ""
+    if isinstance(value, Mapping):
+        return percent(int(value["bps"])) or ""
+    if isinstance(value, list):
+        named = (v if isinstance(v, str) else str(v.get("label") or v["kind"]) for v in value)
+        return ", ".join(named)
+    if term == "horizon_days":
+        return _("{days} days").format(days=value)
+    if term.endswith("_usdc"):
+        return f"{value} USDC"
+    return str(value)
+
+
+def _reads(rows: Sequence[Json]) -> tuple[Read, ...]:
+    return tuple(
+        Read(
+            name=TERMS[r["term"]],
+            value=_value(r["term"], r["value"]),
+            theirs=r.get("text", ""),
+            why=r.get("why", ""),
+        )
+        for r in rows
+    )
+
+
+def _unclear(rows: Sequence[Json]) -> tuple[Read, ...]:
+    return tuple(
+        Read(
+            name=", ".join(dict.fromkeys(TERMS[c["term"]] for c in r["could_be"])),
+            value="",
+            theirs=r["text"],
+            why=r["why"],
+        )
+        for r in rows
+    )
+
+
+def _fields(m: Json) -> dict[str, str]:
+    return {
+        "budget_usdc": m["budget_usdc"],
+        "per_tx_cap_usdc": m["per_tx_cap_usdc"] or "",
+        "daily_cap_usdc": m["daily_cap_usdc"] or "",
+        "approval_above_usdc": m["approval_above_usdc"] or "",
+        "stop_floor": (percent(m["stop_floor_bps"]) or "").rstrip("%"),
+        "share": (percent(m["payout_rule"]["bps"]) or "").rstrip("%"),
+        "horizon_days": str(m["horizon_days"]),
+    }
+
+
+def _agents(m: Json, own: Sequence[Json], hall: Sequence[Json]) -> tuple[Choice, ...]:
+    rows = {r["agent_id"]: (r["name"], _("yours")) for r in own if r["accepts_mandates"]}
+    rows |= {
+        r["agent_id"]: (r["name"], _("from the Hall")) for r in hall if r["agent_id"] not in rows
+    }
+    if m["agent_id"] is not None and m["agent_id"] not in rows:
+        rows[m["agent_id"]] = (m["agent_name"] or "", _("named in this draft"))
+    return tuple(
+        Choice(value=i, theirs=name, note=note, chosen=i == m["agent_id"])
+        for i, (name, note) in rows.items()
+    )
+
+
+def view(
+    read: Json,
+    note: Json | None,
+    markets: Json,
+    own: Json,
+    hall: Json,
+    *,
+    refused: Json | None = None,
+    typed: Mapping[str, str] | None = None,
+) -> Start:
+    """`read` of mandate_get, `note` of mandate_draft over the draft's own purpose; `typed` what was
+    typed into fields that were refused.
+    """
+    m = read["mandate"]
+    told: Json = note or {"understood": (), "assumed": (), "unclear": (), "unrelated": ()}
+    named = {t["market"] for t in m["allowed_targets"] if t.get("market")}
+    return Start(
+        note=m["purpose"],
+        public_id=m["public_id"],
+        understood=_reads(told["understood"]),
+        assumed=_reads(told["assumed"]),
+        unclear=_unclear(told["unclear"]) if m["needs_review"] else (),
+        unrelated=tuple(r["text"] for r in told["unrelated"]),
+        fields=_fields(m) | dict(typed or {}),
+        on_floor=(typed or m)["on_floor"] if typed is None or "on_floor" in typed else "keep",
+        markets=tuple(
+            Choice(value=r["id"], theirs=r["name"], note=r["status"], chosen=r["id"] in named)
+            for r in markets["items"]
+            if r["id"] in named or (r["status"] == "live" and r["chain_id"] == m["chain_id"])
+        ),
+        other_calls=sum(
+            t["kind"] in ("contract", "venue") and not t.get("market") for t in m["allowed_targets"]
+        ),
+        agents=_agents(m, own["items"], hall["items"]),
+        open_board=m["open_board"],
+        clauses=clauses.view(read["clauses"]),
+        worst=worst.view(read["exposure"], live=False),
+        ready=(m["agent_id"] is not None or m["open_board"]) and not m["needs_review"],
+        problem=None if refused is None else refusal.view(refused, m["public_id"]),
+    )

@@ -1,0 +1,197 @@
+"""A week of one mandate, or of all; made to be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from app.replies import Json
+from app.views.pieces import meters
+from app.views.pieces.meters import Meter
+from app.words.steps import REFUSED, Line, lines
+from app.words.text import _
+
+BREACHES: Final[Mapping[str, str]] = {
+    "over_per_tx_cap": _("An action above the per-action limit"),
+    "over_daily_cap": _("More in a day than the day limit"),
+    "over_budget": _("More than the budget"),
+    "target_not_allowed": _("A call that is not on the list"),
+    "mandate_stopped": _("An action after the stop"),
+    "mandate_ended": _("An action after the end"),
+    "mandate_paused": _("An action while it was paused"),
+    "not_accepted": _("An action before the agent had accepted"),
+    "below_stop_line": _("An action below the stop line"),
+    "approval_missing": _("An action without your approval"),
+    "agent_mismatch": _("An action of somebody else than the agent"),
+    "duplicate_tx": _("One transaction reported twice"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeekNav:
+    """A week, and its neighbours; `later` is None where that week has not begun."""
+
+    name: str
+    first: str
+    last: str
+    earlier: str
+    later: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a week adds up to."""
+
+    start: str
+    end: str
+    deposits: str
+    withdrawals: str
+    realized: str
+    estimated: str
+    fees: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breach:
+    """A rule that was broken, or an attempt that was refused."""
+
+    text: str
+    clause: int | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One mandate's week."""
+
+    public_id: str
+    agent: str | None
+    purpose: str
+    week: WeekNav
+    figures: Figures
+    largest: Meter
+    busiest: Meter
+    breaches: tuple[Breach, ...]
+    lines: tuple[Line, ...]
+    disclosures: tuple[str, ...]
+    older: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneWeek:
+    """A mandate in the statement of all."""
+
+    public_id: str
+    purpose: str
+    status: str
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statements:
+    """All mandates' week; the totals stand on the first page."""
+
+    week: WeekNav
+    totals: Figures | None
+    mandates: tuple[OneWeek, ...]
+    disclosures: tuple[str, ...]
+    older: str | None
+
+
+def _name(day: date) -> str:
+    year, week, _weekday = day.isocalendar()
+    return f"{year}-W{week:02d}"
+
+
+def week(period: Json, now: datetime) -> WeekNav:
+    """A week in UTC, from Monday to Sunday."""
+    start = datetime.fromisoformat(period["from"])
+    monday, until = start.date(), datetime.fromisoformat(period["until"])
+    last = until.date() - timedelta(days=1)
+    return WeekNav(
+        name=period["week"],
+        first=f"{monday.day} {monday:%b %Y}",
+        last=f"{last.day} {last:%b %Y}",
+        earlier=_name(monday - timedelta(days=7)),
+        later=_name(until.date()) if until <= now else None,
+    )
+
+
+def figures(told: Json) -> Figures:
+    """The figures of a reply."""
+    fees = told["fees"]["by_type"]
+    named = (
+        (_("Tools and paid reads"), fees["tools"]),
+        (_("Venue"), fees["venue"]),
+        (_("Network"), fees["network"]),
+        (_("Not classified"), fees["unclassified"]),
+        (_("Agent’s share"), fees["agent"]),
+    )
+    return Figures(
+        start=told["worth"]["start"],
+        end=told["worth"]["end"],
+        deposits=told["flows"]["deposits"],
+        withdrawals=told["flows"]["withdrawals"],
+        realized=told["result"]["realized"],
+        estimated=told["result"]["estimated"],
+        fees=named,
+    )
+
+
+def _breach(told: Json) -> Breach:
+    code = told["code"]
+    if code == "refused":
+        text = _("Attempt refused: {why}")
+        text = text.format(why=REFUSED.get(told.get("reason") or "", _("outside the terms")))
+    else:
+        text = BREACHES.get(code, code)
+    return Breach(text=text, clause=told["clause"], at=told["at"])
+
+
+def one(told: Json, head: Json, now: datetime) -> Statement:
+    """`told` of owner_statement, `head` the mandate's attributes."""
+    used = told["allowed_vs_used"]
+    move, day = used["largest_move"], used["busiest_day"]
+    return Statement(
+        public_id=told["public_id"],
+        agent=head["mandate"]["agent_name"],
+        purpose=head["mandate"]["purpose"],
+        week=week(told["period"], now),
+        figures=figures(told),
+        largest=meters.view(
+            _("Largest move"), move["used"], move["allowed"], _("clause 2"), warns=False
+        ),
+        busiest=meters.view(
+            _("Busiest day"),
+            day["used"],
+            day["allowed"],
+            day["day"] or _("nothing was spent"),
+            warns=False,
+        ),
+        breaches=tuple(_breach(b) for b in told["breaches"]),
+        lines=lines(told["steps"]),
+        disclosures=tuple(d["text"] for d in told["disclosures"]),
+        older=told["next_cursor"],
+    )
+
+
+def of_all(told: Json, now: datetime) -> Statements:
+    """`told` of owner_statement_all."""
+    totals = told["totals"]
+    return Statements(
+        week=week(told["period"], now),
+        totals=None if totals is None else figures(totals),
+        mandates=tuple(
+            OneWeek(
+                public_id=m["public_id"],
+                purpose=m["purpose"],
+                status=m["status"],
+                figures=figures(m),
+            )
+            for m in told["mandates"]
+        ),
+        disclosures=tuple(d["text"] for d in told["disclosures"]),
+        older=told["next_cursor"],
+    )

@@ -1,0 +1,75 @@
+"""One transaction on its way: what is known of it, and what is safe to repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.replies import Json
+from app.views.pieces import refusal
+from app.views.pieces.refusal import RefusalView
+from app.words.status import Pill
+from app.words.text import _
+
+PAGES: Final[Mapping[str, str]] = {
+    "create": "create",
+    "fund": "fund",
+    "pause": "pause",
+    "resume": "resume",
+    "stop": "stop",
+    "withdraw": "withdraw",
+    "unwind": "leave",
+}
+PILLS: Final[Mapping[str, Pill]] = {
+    "reverted": Pill(tone="bad", text=_("Failed on chain")),
+    "pending": Pill(tone="warn", text=_("On its way")),
+    "not_seen": Pill(tone="warn", text=_("Sent, not seen yet")),
+    "landed": Pill(tone="warn", text=_("On chain, not understood")),
+    "unknown": Pill(tone="warn", text=_("Not known")),
+}
+SAYS: Final[Mapping[str, str]] = {
+    "reverted": _(
+        "The chain refused it. Nothing moved but the gas. Look at what changed, then try again."
+    ),
+    "pending": _(
+        "The network has it. You can close this page; what happened will be in the record."
+    ),
+    "not_seen": _(
+        "Your wallet has sent it and the network does not show it yet. Do not send it again. With "
+        "a Safe, others may have to confirm first."
+    ),
+    "landed": _("It is on chain, and it is not what this page expected."),
+    "unknown": _("It cannot be told just now what became of it. Do not send it again."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tx:
+    """The page; `again` is where to start over, where that is safe or the owner must decide."""
+
+    public_id: str
+    tx_hash: str
+    pill: Pill
+    says: str
+    again: str | None
+    dropped: bool
+    problem: RefusalView | None
+
+
+def view(public_id: str, tx_hash: str, what: str, told: Json, refused: Json | None) -> Tx:
+    """`told` of mandate_reconcile; `refused` what the service said when it was to be recorded."""
+    outcome = told["outcome"]
+    if refused is not None and refused["error"] == "tx_pending":
+        outcome, refused = "pending", None
+    page = PAGES.get(what)
+    ended = outcome in ("reverted", "not_seen") and page is not None
+    return Tx(
+        public_id=public_id,
+        tx_hash=tx_hash,
+        pill=PILLS[outcome],
+        says=SAYS[outcome],
+        again=f"/app/mandates/{public_id}/{page}?again=1" if ended else None,
+        dropped=outcome == "not_seen",
+        problem=None if refused is None else refusal.view(refused, public_id),
+    )

@@ -1,0 +1,51 @@
+"""The seventeen signed values, line by line: what each means, and its value in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from app.words.money import digits, percent
+from app.words.text import _
+from domain.money import Usdc
+from domain.times import in_words
+
+Kind = Literal["text", "address", "usdc", "asked", "bps", "days", "time", "floor", "hash", "nonce"]
+
+FIELDS: Final[Mapping[str, tuple[str, Kind]]] = {
+    "publicId": (_("This mandate"), "text"),
+    "owner": (_("You"), "address"),
+    "agent": (_("The agent’s wallet; all zeros: the one that accepts it"), "address"),
+    "budgetUsdc": (_("Budget"), "usdc"),
+    "perTxCap": (_("Most in one action"), "usdc"),
+    "dailyCap": (_("Most in a UTC day"), "usdc"),
+    "stopFloor": (_("Stop line"), "usdc"),
+    "stopFloorBps": (_("Stop line, as a loss of the budget"), "bps"),
+    "horizonDays": (_("How long"), "days"),
+    "endsAt": (_("Ends, exclusive"), "time"),
+    "agentFeeBps": (_("The agent’s share of the gain"), "bps"),
+    "approvalAbove": (_("Asks you above"), "asked"),
+    "onFloor": (_("At the stop line"), "floor"),
+    "allowedTargetsHash": (_("Fingerprint of the contract calls in clause 5"), "hash"),
+    "guardTargetsHash": (_("Fingerprint of the other entries in clause 5"), "hash"),
+    "issuedAt": (_("Terms made at"), "time"),
+    "nonce": (_("Makes these terms unlike all others"), "nonce"),
+}
+
+
+def in_plain(kind: Kind, raw: str) -> str:
+    """The value in words; empty where it says all that there is."""
+    if kind == "usdc":
+        return f"{digits(Usdc(int(raw)).micros)} USDC"
+    if kind == "asked":
+        return f"{digits(int(raw))} USDC" if int(raw) else _("never: it acts on its own")
+    if kind == "bps":
+        return percent(int(raw)) or ""
+    if kind == "days":
+        return _("{days} days").format(days=raw)
+    if kind == "time":
+        return in_words(datetime.fromtimestamp(int(raw), UTC))
+    if kind == "floor":
+        return _("positions are closed") if int(raw) else _("positions are kept")
+    return ""

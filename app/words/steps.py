@@ -1,0 +1,173 @@
+"""The record as a person reads it: one line a transaction, with all its effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.replies import Json
+from app.words.text import _
+
+TITLES: Final[Mapping[str, str]] = {
+    "buy": _("Put to work"),
+    "sell": _("Taken back"),
+    "move": _("Moved"),
+    "executed": _("Acted without a report"),
+    "unwound": _("Position closed"),
+    "deposit": _("You put money in"),
+    "withdraw": _("You took money out"),
+    "signed": _("You signed the terms"),
+    "purpose": _("Your instruction"),
+    "paused": _("You paused it"),
+    "resumed": _("You resumed it"),
+    "stop": _("Stopped"),
+    "payout": _("The agent’s share was paid"),
+    "resolve": _("Result"),
+    "paid_read": _("Paid for information"),
+    "fee": _("Fee"),
+    "preview": _("Checked before acting"),
+    "mark": _("Marked"),
+    "claim": _("A reported action never came"),
+    "note": _("Note"),
+    "refused": _("Attempt refused"),
+}
+REFUSED: Final[Mapping[str, str]] = {
+    "OverPerTxCap": _("above the per-action limit"),
+    "OverDailyCap": _("above the day limit"),
+    "TargetNotAllowed": _("not on the list of allowed calls"),
+    "MandateStopped": _("the mandate is stopped"),
+    "MandateEnded": _("the mandate has ended"),
+    "server_guard": _("held back by this service"),
+}
+CONSENT: Final[Mapping[str, str]] = {
+    "pending": _("Asks for your approval"),
+    "approved": _("You approved"),
+    "declined": _("You declined"),
+    "used": _("Approved action done"),
+    "expired": _("Request lapsed"),
+}
+STOPPED_BY: Final[Mapping[str, str]] = {
+    "owner": _("You stopped it"),
+    "agent": _("The agent stopped it"),
+    "floor": _("Stopped at the stop line"),
+    "withdraw": _("Ended by your withdrawal"),
+}
+SOURCES: Final[Mapping[str, str]] = {
+    "chain": _("read from the chain"),
+    "agent": _("reported by the agent, not confirmed"),
+    "owner": _("by you"),
+    "keeper": _("by the keeper"),
+}
+CONFIRMED: Final = _("reported by the agent, confirmed on chain")
+HELD: Final = _("held by this service (clause 6)")
+PROVISIONAL: Final = _("seen on chain, not deep enough to count yet")
+UNPROVEN: Final = _("reported by the agent without a transaction: it counts for nothing")
+CONTRADICTED: Final = _("reported by the agent with other figures; the chain’s stand")
+# What speaks for a transaction in which several things happened, the most telling first.
+LEADS: Final = (
+    "buy", "sell", "move", "unwound", "executed", "withdraw", "deposit",
+    "stop", "resolve", "payout", "paused", "resumed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of the record; `why` and `note` are other people's words, `resource` and `market`
+    too."""
+
+    id: str
+    kind: str
+    at: str
+    title: str
+    market: str
+    amount: str | None
+    effects: tuple[tuple[str, str | None], ...]
+    why: str
+    note: str
+    resource: str
+    source: str
+    allowed_by: str
+    breached: str
+    tx_hash: str
+
+
+def _title(step: Json) -> str:
+    code, params = step["code"], step["params"]
+    if step["kind"] == "consent":
+        return CONSENT.get(step["status"], _("Approval"))
+    if code == "refused":
+        told = params.get("refusal") or {}
+        return f"{TITLES[code]}: {REFUSED.get(told.get('reason', ''), _('outside the terms'))}"
+    if code == "stop":
+        return STOPPED_BY.get(params.get("reason") or "", TITLES[code])
+    return TITLES.get(code, code.replace("_", " ").capitalize())
+
+
+def _source(step: Json) -> str:
+    if step["kind"] == "consent" and step["status"] == "pending":
+        return HELD
+    if step["status"] == "provisional":
+        return PROVISIONAL
+    if step["status"] == "unproven":
+        return UNPROVEN
+    if step.get("contradicted"):
+        return CONTRADICTED
+    by = step["reported_by"]
+    return CONFIRMED if by == "agent" and step["confirmed_on_chain"] else SOURCES[by]
+
+
+def _rank(step: Json) -> int:
+    code = step["code"]
+    return LEADS.index(code) if code in LEADS else len(LEADS)
+
+
+def _numbers(steps: Iterable[Json], name: str) -> str:
+    return ", ".join(str(n) for n in sorted({n for s in steps for n in s[name]}))
+
+
+def _line(group: list[Json]) -> Line:
+    """A group of steps: the telling one leads, what else happened follows as effects."""
+    first, *others = sorted(group, key=_rank)
+    # A report and the chain's row of it are one thing that happened, not two.
+    twin = first["kind"] == "action" and first["reported_by"] == "agent"
+    rest = [s for s in others if not (twin and s["code"] in ("executed", "unwound"))]
+    seen: dict[tuple[str, str | None], None] = {}
+    for step in rest:
+        seen.setdefault((_title(step), step["amount_usdc"]))
+    confirmed = twin and len(rest) < len(others)
+    said = _source(first)
+    return Line(
+        id=first["id"],
+        kind=first["kind"],
+        at=max(s["at"] for s in group),
+        title=_title(first),
+        market=first["target"]["market"] or "",
+        amount=first["amount_usdc"],
+        effects=tuple(seen),
+        why=next((s["why"] for s in group if s["why"]), ""),
+        note=next((s["note"] for s in group if s["note"]), ""),
+        resource=first["resource"] or "",
+        source=CONFIRMED if confirmed and said == SOURCES["agent"] else said,
+        allowed_by=_numbers(group, "allowed_by"),
+        breached=_numbers(group, "breached"),
+        tx_hash=first["tx_hash"] or "",
+    )
+
+
+def lines(steps: Iterable[Json]) -> tuple[Line, ...]:
+    """The steps of a reply, newest first as they came; marks are left to the chart, and an owner
+    who said nothing gave no instruction.
+    """
+    groups: dict[str, list[Json]] = {}
+    for step in steps:
+        empty = step["kind"] == "instruction" and not step["note"]
+        if step["code"] != "mark" and not empty:
+            groups.setdefault(step["group"], []).append(step)
+    return tuple(_line(_telling(group)) for group in groups.values())
+
+
+def _telling(group: list[Json]) -> list[Json]:
+    """The steps without the pause that every stop is on chain."""
+    stops = any(s["code"] == "stop" for s in group)
+    return [s for s in group if not (stops and s["code"] == "paused")]

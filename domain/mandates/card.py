@@ -1,0 +1,68 @@
+"""What stands above and below the ten clauses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from domain.mandates.clauses import plain
+from domain.mandates.mandate import Mandate
+from domain.money import Usdc
+from domain.times import Timestamp
+from domain.wire import said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardHeader:
+    """What stands above the clauses: who, how much, until when."""
+
+    title: str
+    purpose: str = field(metadata=said("the owner's own words"))
+    budget_usdc: Usdc
+    agent_id: str | None
+    agent_name: str | None = field(metadata=said("the owner's name for the agent"))
+    chain_id: int
+    horizon_days: int
+    ends_at: Timestamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardFooter:
+    """What stands below them: what a signature does, and what nobody promises."""
+
+    lines: tuple[str, ...]
+    vault_address: str | None
+    signed: bool
+
+
+def card_header(mandate: Mandate) -> CardHeader:
+    """What stands above the clauses."""
+    who = "any agent that accepts it" if mandate.open_board else "an agent to be named"
+    if mandate.agent_id is not None:
+        # By its id: its name is its owner's words, and stands beside as such.
+        who = f"agent {mandate.agent_id}"
+    return CardHeader(
+        title=f"{plain(mandate.budget_usdc)} USDC for {who}",
+        purpose=mandate.purpose,
+        budget_usdc=mandate.budget_usdc,
+        agent_id=mandate.agent_id,
+        agent_name=mandate.agent_name,
+        chain_id=mandate.chain_id,
+        horizon_days=mandate.horizon_days,
+        ends_at=mandate.ends_at,
+    )
+
+
+FOOTER: Final = (
+    "Your signature moves no money. You create the vault, fund it and can leave it with your own "
+    "wallet.",
+    "The service holds no custody of your funds and cannot widen these terms.",
+    "A budget can be lost down to the stop line, and further where a market fails in one step.",
+)
+
+
+def card_footer(mandate: Mandate) -> CardFooter:
+    """What stands below them."""
+    return CardFooter(
+        lines=FOOTER, vault_address=mandate.vault_address, signed=mandate.signed is not None
+    )

@@ -1,0 +1,57 @@
+"""An agent's live orders at the venue in fixed windows, from fills alone, apart from vaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from domain.ledger.record import Day
+from domain.money import Usdc
+from domain.reads.windows import WINDOWS, since_of
+from domain.wire import named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueWindow:
+    """What orders came to in a window: `net_usdc` is realized less fees, without what is open;
+    `orders` those whose first fill is in it; `volume_usdc` gross.
+    """
+
+    net_usdc: Usdc
+    orders: int
+    volume_usdc: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueResults:
+    """Live orders on one network of the venue, by the last 7, 30 and 90 UTC days, today included,
+    and all days. The testnet's money is none.
+    """
+
+    network: str
+    days_7: VenueWindow = field(metadata=named("7d"))
+    days_30: VenueWindow = field(metadata=named("30d"))
+    days_90: VenueWindow = field(metadata=named("90d"))
+    since: VenueWindow
+    source: Literal["venue"] = "venue"
+
+
+def venue_results(mandates: Iterable[Sequence[Day]], today: str) -> tuple[VenueResults, ...] | None:
+    """The results of some mandates together, a network each; None where no live order filled."""
+    days = [day for of in mandates for day in of if day.venue]
+    networks = sorted({network for day in days for network in day.venue})
+    return tuple(_network(days, network, today) for network in networks) or None
+
+
+def _network(days: Sequence[Day], network: str, today: str) -> VenueResults:
+    week, month, quarter, ever = (
+        _window(days, network, since_of(today, span)) for span in WINDOWS.values()
+    )
+    return VenueResults(network=network, days_7=week, days_30=month, days_90=quarter, since=ever)
+
+
+def _window(days: Sequence[Day], network: str, since: str | None) -> VenueWindow:
+    rows = [d.venue.get(network, (0, 0, 0)) for d in days if since is None or d.day >= since]
+    net, orders, volume = (sum(row[n] for row in rows) for n in range(3))
+    return VenueWindow(net_usdc=Usdc(net), orders=orders, volume_usdc=Usdc(volume))

@@ -1,0 +1,50 @@
+"""An exact JSON form of a paper book's account: a shortcut to a replay, never in its place."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, Final
+
+from domain.trading.paper.entries import Gap
+from domain.trading.paper.replay import Account, Holding
+
+_PLAIN: Final = (
+    "start", "realized", "fees", "builder_fees", "funding", "trades", "peak", "drawdown_bps",
+    "gap_count", "seen",
+)  # fmt: skip
+_TIMES: Final = ("first_fill_at", "liquidated_at", "seen_at")
+
+
+def to_json(account: Account) -> dict[str, object]:
+    """The account in JSON values; a time as ISO text, a size as plain text."""
+    told: dict[str, object] = {name: getattr(account, name) for name in _PLAIN}
+    told |= {name: _iso(getattr(account, name)) for name in _TIMES}
+    told["gaps"] = [[g.since.isoformat(), g.until.isoformat()] for g in account.gaps]
+    told["holdings"] = {
+        coin: [format(h.size, "f"), h.cost, h.leverage, h.maintenance_x]
+        for coin, h in account.holdings.items()
+    }
+    return told
+
+
+def from_json(told: Any) -> Account:
+    """Read `to_json`'s form back. Errors: KeyError, ValueError, TypeError for what is none."""
+    held = {
+        coin: Holding(size=Decimal(size), cost=cost, leverage=leverage, maintenance_x=maintenance)
+        for coin, (size, cost, leverage, maintenance) in told["holdings"].items()
+    }
+    gaps = tuple(
+        Gap(since=datetime.fromisoformat(since), until=datetime.fromisoformat(until))
+        for since, until in told["gaps"]
+    )
+    values = {name: told[name] for name in _PLAIN}
+    for name in _TIMES:
+        at = told[name]
+        values[name] = None if at is None else datetime.fromisoformat(at)
+    return Account(**values, holdings=MappingProxyType(held), gaps=gaps)
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()

@@ -1,0 +1,271 @@
+"""One mandate's ledger as it grows: server-sent events, from one reading of the tail for all.
+
+A listener is given the rows behind the one that it names, from the ledger, and then every new one
+from the hub; each row carries the id from which a later stream goes on. The ledger numbers a
+mandate's rows without gaps, so that a row that did not come this way is seen to be missing, and is
+read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
+from typing import Final
+
+from aiohttp import web
+
+from domain.ledger.events import Event
+from domain.refusals import Refused, refusal
+from http_shim.identity import identify
+from storage.rows.row import event_of
+from storage.tail import Tail, Told
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import seen_mandate
+from tools.call.kept import KEPT
+from tools.call.operation import Caller, Deps
+from tools.call.wire import encoded
+from tools.mandates.stream import row_id
+
+log = logging.getLogger("wallet.stream")
+
+QUEUE: Final = 256
+PAGE: Final = 50
+CHECK_S: Final = 15
+WRITE_S: Final = 10
+AGAIN_S: Final = 1
+HEADERS: Final = {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
+
+
+class Listener:
+    """One open stream. What the hub offers waits in a bounded queue."""
+
+    __slots__ = ("_request", "ending", "live", "moved", "rows")
+
+    def __init__(self, request: web.Request) -> None:
+        self._request = request
+        self.rows: deque[tuple[int, bytes]] = deque()
+        self.moved = asyncio.Event()
+        self.live = False
+        self.ending: str | None = None
+
+    @property
+    def gone(self) -> bool:
+        """True where the client is; a stream learns it when it next writes."""
+        transport = self._request.transport
+        return transport is None or transport.is_closing()
+
+    def offer(self, seq: int, chunk: bytes) -> None:
+        """Take a row; one that does not keep up ends. Before it is live it reads the ledger."""
+        if not self.live:
+            return
+        if len(self.rows) >= QUEUE:
+            self.end("behind")
+            return
+        self.rows.append((seq, chunk))
+        self.moved.set()
+
+    def end(self, why: str) -> None:
+        """End the stream once its task looks."""
+        self.ending = self.ending or why
+        self.moved.set()
+
+
+class Hub:
+    """Follows the tail once, and offers each row to those who listen to its mandate."""
+
+    def __init__(self, deps: Deps):
+        self._deps = deps
+        self.tail = Tail(deps.store.url)
+        self._of: dict[str, set[Listener]] = {}
+        self._callers: dict[str, set[Listener]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._ready = asyncio.Event()
+        self._closed = False
+        self.told = 0
+
+    @property
+    def listening(self) -> int:
+        """Streams that are open."""
+        return sum(len(listeners) for listeners in self._callers.values())
+
+    def gauges(self) -> Mapping[str, int]:
+        """For the metrics."""
+        return {"wallet_streams": self.listening, "wallet_stream_rows_total": self.told}
+
+    def start(self) -> None:
+        """Begin to follow; the first listener does it, and who else needs the tail."""
+        if not self._tasks and not self._closed:
+            loop = asyncio.get_running_loop()
+            self._tasks = [loop.create_task(self.tail.run()), loop.create_task(self._follow())]
+
+    async def lifespan(self, app: web.Application) -> AsyncIterator[None]:
+        """End with the application."""
+        yield
+        await self.leave()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def leave(self, app: web.Application | None = None) -> None:
+        """End every stream; no new one begins."""
+        self._closed = True
+        self._end_all("leaving")
+
+    def _end_all(self, why: str) -> None:
+        for listeners in self._of.values():
+            for listener in listeners:
+                listener.end(why)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                cursor = await self.tail.newest()
+                self._ready.set()
+                async with aclosing(self.tail.follow(cursor)) as rows:
+                    async for told in rows:
+                        self.tell(told)
+            except Exception:
+                log.exception("the tail is lost; streams go on from where they are")
+            # What was not offered is read by those who come back.
+            self._ready.clear()
+            self._end_all("again")
+            await asyncio.sleep(AGAIN_S)
+
+    def tell(self, told: Told) -> None:
+        """Offer a row to its listeners; it is written once for all of them."""
+        listeners = self._of.get(told.public_id)
+        if not listeners:
+            return
+        event = event_of(told.row)
+        chunk = _row(event.seq, told.row["row_hash"], encoded(KEPT.row(event)))
+        self.told += len(listeners)
+        for listener in tuple(listeners):
+            listener.offer(event.seq, chunk)
+
+    @contextmanager
+    def listener(self, caller: Caller, public_id: str, request: web.Request) -> Iterator[Listener]:
+        """Be one of those who listen. Errors: `rate_limited` where too many do."""
+        who, config = caller.user_id or "", self._deps.config
+        own = self._callers.setdefault(who, set())
+        for left in [x for x in own if x.gone]:
+            left.end("gone")
+            own.discard(left)
+        if len(own) >= config.streams_per_caller or self.listening >= config.streams_most:
+            raise Refused(refusal("rate_limited", why="Too many streams are open."))
+        listener = Listener(request)
+        if self._closed:
+            listener.end("leaving")
+        own.add(listener)
+        self._of.setdefault(public_id, set()).add(listener)
+        try:
+            yield listener
+        finally:
+            own.discard(listener)
+            if not own and self._callers.get(who) is own:
+                del self._callers[who]
+            self._of[public_id].discard(listener)
+            if not self._of[public_id]:
+                del self._of[public_id]
+
+    async def ready(self) -> None:
+        """Wait until every row that is still to come will be offered."""
+        self.start()
+        await self._ready.wait()
+
+
+def _row(seq: int, row_hash: str, data: bytes) -> bytes:
+    return b"id: %s\nevent: row\ndata: %s\n\n" % (row_id(seq, row_hash).encode(), data)
+
+
+class Stream:
+    """One request's stream, from its first byte to its last."""
+
+    def __init__(self, deps: Deps, hub: Hub, request: web.Request, public_id: str, seq: int):
+        self._deps, self._hub, self._request = deps, hub, request
+        self._public_id, self._sent = public_id, seq
+        self._response = web.StreamResponse(headers=HEADERS)
+
+    async def run(self, caller: Caller, start: str) -> web.StreamResponse:
+        """Pour until the client goes, falls behind, or may no longer see the mandate."""
+        with self._hub.listener(caller, self._public_id, self._request) as listener:
+            await self._response.prepare(self._request)
+            try:
+                hello = b"retry: 3000\nid: %s\nevent: open\ndata: {}\n\n" % start.encode()
+                await self._write(hello)
+                await self._hub.ready()
+                await self._catch_up()
+                listener.live = True
+                await self._catch_up()
+                await self._pour(listener)
+            except (TimeoutError, ConnectionError):
+                self._abort()
+        return self._response
+
+    async def _pour(self, listener: Listener) -> None:
+        loop = asyncio.get_running_loop()
+        check = loop.time() + CHECK_S
+        while listener.ending is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(check):
+                    await listener.moved.wait()
+            listener.moved.clear()
+            if loop.time() >= check:
+                if not await self._still_allowed():
+                    listener.end("closed")
+                    break
+                await self._write(b": here\n\n")
+                check = loop.time() + CHECK_S
+            await self._drain(listener)
+        await self._write(b"event: %s\ndata: {}\n\n" % (listener.ending or "closed").encode())
+        with suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(WRITE_S):
+                await self._response.write_eof()
+
+    async def _drain(self, listener: Listener) -> None:
+        """Send what waits, in one piece; a missing row is read."""
+        ready = []
+        while listener.rows:
+            seq, chunk = listener.rows.popleft()
+            if seq == self._sent + 1:
+                ready.append(chunk)
+                self._sent = seq
+            elif seq > self._sent:
+                await self._write(b"".join(ready))
+                ready.clear()
+                await self._catch_up()
+        await self._write(b"".join(ready))
+
+    async def _catch_up(self) -> None:
+        """Send what the ledger has behind the last row that was sent."""
+        while True:
+            rows = await self._deps.store.read(self._behind)
+            for event, row_hash in rows:
+                await self._write(_row(event.seq, row_hash, encoded(KEPT.row(event))))
+                self._sent = event.seq
+            if len(rows) < PAGE:
+                return
+            await asyncio.sleep(0)
+
+    def _behind(self, uow: UnitOfWork) -> list[tuple[Event, str]]:
+        return uow.ledger.hashed_behind(self._public_id, self._sent, PAGE)
+
+    async def _still_allowed(self) -> bool:
+        """A key that was revoked, a session that is over, a mandate that changed hands."""
+        try:
+            caller = await identify(self._deps, self._request.headers)
+            await self._deps.store.read(lambda uow: seen_mandate(uow, caller, self._public_id))
+        except Refused:
+            return False
+        return True
+
+    async def _write(self, chunk: bytes) -> None:
+        if chunk:
+            async with asyncio.timeout(WRITE_S):
+                await self._response.write(chunk)
+
+    def _abort(self) -> None:
+        if self._request.transport is not None:
+            self._request.transport.abort()

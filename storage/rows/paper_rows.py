@@ -1,0 +1,123 @@
+"""Rows of paper books and what stands behind them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from domain.trading.paper.entries import (
+    Entry,
+    Filled,
+    Funded,
+    Gap,
+    Liquidated,
+    Model,
+    PaperBook,
+    What,
+)
+from domain.trading.venue import Book, Level
+from storage.sql import Row, canonical, micros, moment
+
+COLUMNS: Final = (
+    "book", "n", "kind", "ref", "at", "snapshot", "body", "prev_hash", "row_hash",
+)  # fmt: skip
+_KINDS: Final[Mapping[str, type[What]]] = {
+    "fill": Filled, "funding": Funded, "liquidation": Liquidated, "gap": Gap,
+}  # fmt: skip
+NAMES: Final = {made: kind for kind, made in _KINDS.items()}
+_DECIMALS: Final = frozenset({"px", "size", "level", "tenths_bps", "oracle", "rate"})
+_TIMES: Final = frozenset({"hour", "since", "until"})
+_PRICES: Final = frozenset({"closed"})
+
+
+def book_of(row: Row) -> PaperBook:
+    """A book behind its row."""
+    told = json.loads(row["model"])
+    return PaperBook(
+        book=row["book"],
+        owner_id=row["owner_id"],
+        agent_id=row["agent_id"],
+        name=row["name"],
+        start_micros=int(row["start_micros"]),
+        model=model_of(told),
+        created_at=moment(row["created_at"]),
+    )
+
+
+def model_of(told: Any) -> Model:
+    """A model behind its stored form."""
+    return Model(**{**told, "depth_share": Decimal(told["depth_share"])})
+
+
+def entry_of(row: Row) -> Entry:
+    """An entry behind its row. Errors: ValueError, KeyError, TypeError for what is none."""
+    told = json.loads(row["body"])
+    marks = {coin: Decimal(px) for coin, px in told.pop("marks").items()}
+    made: What = _KINDS[row["kind"]](**{name: _read(name, v) for name, v in told.items()})
+    return Entry(n=int(row["n"]), at=moment(row["at"]), marks=marks, what=made)
+
+
+def snapshot_of(row: Row) -> Book:
+    """A snapshot behind its row."""
+    told = json.loads(row["body"])
+    bids, asks = (
+        tuple(Level(Decimal(px), Decimal(size), n) for px, size, n in told[side])
+        for side in ("bids", "asks")
+    )
+    return Book(row["coin"], moment(row["at"]), bids, asks, row["hash"])
+
+
+def paper_hash(row: Row) -> str:
+    """SHA-256 over an entry's columns, the hash of the one before among them."""
+    told = canonical({n: row[n] for n in COLUMNS if n != "row_hash"})
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def model_body(model: Model) -> dict[str, object]:
+    """A model in its stored form."""
+    return {
+        "depth_share": format(model.depth_share, "f"),
+        "latency_ms": model.latency_ms,
+        "fee_tier": model.fee_tier,
+        "version": model.version,
+    }
+
+
+def levels(levels: Sequence[Level]) -> list[list[Any]]:
+    """Levels in their stored form."""
+    return [[format(v.px, "f"), format(v.size, "f"), v.orders] for v in levels]
+
+
+def prices(marks: Mapping[str, Decimal]) -> dict[str, str]:
+    """Prices in their stored form."""
+    return {coin: format(px, "f") for coin, px in marks.items()}
+
+
+def _fields(made: type[What]) -> Iterable[str]:
+    return made.__dataclass_fields__
+
+
+def body_of(what: What) -> dict[str, object]:
+    """What an entry says, in its stored form."""
+    return {name: _written(name, getattr(what, name)) for name in _fields(type(what))}
+
+
+def _written(name: str, value: Any) -> Any:
+    if name in _DECIMALS:
+        return format(value, "f")
+    if name in _TIMES:
+        return micros(value)
+    return prices(value) if name in _PRICES else value
+
+
+def _read(name: str, value: Any) -> Any:
+    if name in _DECIMALS:
+        return Decimal(value)
+    if name in _TIMES:
+        return moment(value)
+    if name in _PRICES:
+        return {coin: Decimal(px) for coin, px in value.items()}
+    return value

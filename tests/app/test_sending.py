@@ -1,0 +1,171 @@
+"""What the wallet is asked to send, page by page, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from chain import codec
+from domain.money import Usdc
+from tests.app.lives import LIVES, created
+from tests.app.site import Browser, Page, Site
+from tests.app.test_pages import fine
+from tests.world import PLENTY, Mandated, signed, working
+
+pytestmark = pytest.mark.anyio
+ACTS = ("pause", "resume", "stop", "withdraw")
+POSSIBLE = {
+    "created": {"pause", "stop", "withdraw"},
+    "working": {"pause", "stop", "withdraw"},
+    "paused": {"pause", "resume", "stop"},
+}
+
+
+def calls(page: Page) -> list[dict[str, Any]]:
+    return list(json.loads(page.one("script", id="calls").text))
+
+
+async def send(m: Mandated, browser: Browser, page: Page, base: str) -> Page:
+    """Send what a page prepared, and hand the hash in as its script does."""
+    tx = ""
+    for call in calls(page):
+        ok, tx = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
+        assert ok
+    what = page.one("input", name="for").attributes["value"]
+    form = {"csrf": page.token(), "for": what, "tx_hash": tx}
+    gone = await browser.post(f"{base}/sent", form)
+    assert (gone.status, gone.headers["Location"]) == (303, f"{base}/tx/{tx}?for={what}")
+    return await browser.get(gone.headers["Location"])
+
+
+async def test_a_vault_is_made_funded_paused_resumed_and_left(site: Site) -> None:
+    m = await signed(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    await site.world.mint(m.owner_wallet.address, "1000")
+    page = await browser.get(f"{base}/create")
+    fine(page)
+    assert "Tried out just now: it works" in page.said
+    assert (await send(m, browser, page, base)).headers["Location"] == f"{base}/fund"
+    page = await browser.get(f"{base}/fund")
+    fine(page)
+    assert [c["step"] for c in calls(page)] == ["approve", "deposit"]
+    assert "exactly 500.00 USDC" in page.said
+    assert (await send(m, browser, page, base)).headers["Location"] == base
+    for kind, after in (("pause", "Paused"), ("resume", "Working"), ("withdraw", "Settled")):
+        page = await browser.get(f"{base}/{kind}")
+        fine(page)
+        assert "Tried out just now: it works" in page.said
+        assert (await send(m, browser, page, base)).headers["Location"] == base
+        assert after in (await browser.get(base)).one("h1").text
+    assert (await browser.get(f"{base}/create")).headers["Location"] == base
+
+
+async def test_an_approval_that_stands_leaves_the_deposit_alone(site: Site) -> None:
+    m = await created(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    await site.world.mint(m.owner_wallet.address, "1000")
+    page = await browser.get(f"{base}/fund?amount=120.5")
+    assert "exactly 120.50 USDC" in page.said
+    ok, _ = await m.world.mined(m.owner_wallet, calls(page)[0], gas=PLENTY)
+    assert ok
+    page = await browser.get(f"{base}/fund?amount=120.5")
+    fine(page)
+    assert [c["step"] for c in calls(page)] == ["deposit"]
+    assert "Your approval for it stands already" in page.said
+
+
+@pytest.mark.parametrize(("amount", "says"), [("501", "over"), ("0", "above 0"), ("x<b>", "")])
+async def test_an_amount_that_cannot_be_put_in_is_refused_beside_the_form(
+    site: Site, amount: str, says: str
+) -> None:
+    m = await created(site.world)
+    page = await (await site.signed_in(m.owner_wallet)).get(
+        f"/app/mandates/{m.id}/fund?amount={amount}"
+    )
+    fine(page)
+    assert says in page.one("div", role="alert").text
+    assert not page.all("script", id="calls")
+
+
+async def test_a_transaction_that_is_not_seen_is_not_to_be_sent_again(site: Site) -> None:
+    m = await signed(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    page = await browser.get(f"{base}/tx/0x{'12' * 32}?for=create")
+    fine(page)
+    assert "Do not send it again." in page.said
+    assert f"{base}/create?again=1" in page.links()
+    for odd in ("nothing", "0x12", "0x" + "zz" * 32):
+        page = await browser.submit(base, f"{base}/sent", tx_hash=odd)
+        assert page.status == 400
+    assert (await browser.submit(base, f"{base}/sent")).status == 400
+
+
+async def test_a_transaction_that_failed_says_so_and_leads_back(site: Site) -> None:
+    m = await working(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    (call,) = calls(await browser.get(f"{base}/stop"))
+    ok, _ = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
+    assert ok
+    ok, tx = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
+    assert not ok
+    page = await browser.get(f"{base}/tx/{tx}?for=stop")
+    fine(page)
+    assert "Failed on chain" in page.said
+    assert "Nothing moved but the gas" in page.said
+
+
+async def test_a_transaction_of_something_else_changes_nothing(site: Site) -> None:
+    m = await working(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    (call,) = calls(await browser.get(f"{base}/pause"))
+    ok, tx = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
+    assert ok
+    page = await browser.get(f"{base}/tx/{tx}?for=withdraw")
+    fine(page)
+    assert "it is not what this page expected" in page.said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("life", LIVES)
+async def test_every_action_is_offered_or_refused_with_a_reason_for_a_mandate_that_is(
+    site: Site, life: str
+) -> None:
+    m = await LIVES[life](site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    for kind in ACTS:
+        page = await browser.get(f"{base}/{kind}")
+        fine(page)
+        offered = bool(page.all("script", id="calls"))
+        assert offered != bool(page.all("div", role="alert")), kind
+        if life in POSSIBLE:
+            assert offered == (kind in POSSIBLE[life]) or kind == "withdraw", kind
+    page = await browser.get(f"{base}/create")
+    assert page.status == (200 if life == "signed" else 303)
+    page = await browser.get(f"{base}/fund")
+    assert page.status == (200 if life in ("created", "working", "paused") else 409), page.said
+
+
+async def test_positions_are_closed_and_the_rest_is_withdrawn(site: Site) -> None:
+    m = await LIVES["stopped"](site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    page = await browser.get(f"{base}/leave")
+    fine(page)
+    assert "Open positions hold the money for now" in page.said
+    assert "Close this position" in page.said
+    exit_page = next(link for link in page.links() if "/unwind" in link)
+    asked = await browser.get(exit_page)
+    fine(asked)
+    assert asked.one("input", id="target").attributes["value"] == site.world.evm.market
+    odd = await browser.get(f"{exit_page}&data=0x12345678")
+    fine(odd)
+    assert odd.one("div", role="alert")
+    assert not odd.all("script", id="calls")
+    data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
+    page = await browser.get(f"{exit_page}&data={data}")
+    fine(page)
+    assert (await send(m, browser, page, base)).headers["Location"] == base
+    page = await browser.get(f"{base}/withdraw")
+    assert (await send(m, browser, page, base)).headers["Location"] == base
+    assert "Settled" in (await browser.get(base)).one("h1").text

@@ -1,0 +1,110 @@
+"""From a sentence to a draft that can be signed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.site import Browser, Page, Site
+from tests.app.test_pages import HOSTILE, fine
+from tests.world import drafted, signed
+
+pytestmark = pytest.mark.anyio
+
+
+async def begun(browser: Browser, note: str) -> str:
+    done = await browser.submit("/app/start", "/app/start", note=note)
+    assert done.status == 303, done.said
+    return done.headers["Location"]
+
+
+def form(page: Page, **changed: str) -> dict[str, str]:
+    """What the form of the terms would send."""
+    found = {
+        e.attributes["name"]: e.attributes.get("value", "")
+        for e in page.all("input")
+        if e.attributes.get("type") in ("text", "hidden")
+    }
+    return found | {"on_floor": "keep", "agent": ""} | changed
+
+
+async def test_a_sentence_becomes_a_draft_its_fields_are_kept_and_it_goes_to_review(
+    site: Site,
+) -> None:
+    owner, wallet = await site.world.owner()
+    agent, _ = await site.world.agent(owner)
+    browser = await site.signed_in(wallet)
+    fine(await browser.get("/app/start"))
+    at = await begun(browser, "500 USDC for lending, at most 50 per trade, 30 days")
+    page = await browser.get(at)
+    fine(page)
+    assert "Understood" in page.said
+    assert "Assumed" in page.said
+    assert "At most 500.00 USDC of yours is ever in the vault." in page.said
+    public_id = at.partition("=")[2]
+    sent = form(
+        page, daily_cap_usdc="120", stop_floor="12.5", agent=agent.user_id or "", then="review"
+    )
+    kept = await browser.post(f"/app/start/{public_id}", sent | {"market": "test-market"})
+    assert kept.status == 303, kept.said
+    assert kept.headers["Location"] == f"/app/mandates/{public_id}/review"
+    review = await browser.get(kept.headers["Location"])
+    fine(review)
+    assert "take at most 120.00 USDC out" in review.said
+    assert "a loss of 12.5% of the budget" in review.said
+    assert "test-market" in review.said or "Test Market" in review.said
+    assert review.all("button", id="sign")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stop_floor", "a lot"),
+        ("stop_floor", "101"),
+        ("stop_floor", "1e999999"),
+        ("share", "NaN"),
+        ("horizon_days", "soon"),
+        ("budget_usdc", ""),
+        ("per_tx_cap_usdc", "900"),
+        ("agent", "a_nobody"),
+    ],
+)
+async def test_a_field_that_is_wrong_is_told_and_nothing_that_was_typed_is_lost(
+    site: Site, name: str, value: str
+) -> None:
+    m = await drafted(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    page = await browser.get(f"/app/start?draft={m.id}")
+    fine(page)
+    refused = await browser.post(
+        f"/app/start/{m.id}", form(page, approval_above_usdc="7.77") | {name: value}
+    )
+    assert 400 <= refused.status < 500
+    assert refused.one("div", role="alert")
+    assert refused.one("input", id="approval_above_usdc").attributes["value"] == "7.77"
+    assert (await m.read())["mandate"]["approval_above_usdc"] is None
+
+
+async def test_a_draft_goes_to_the_open_board(site: Site) -> None:
+    m = await drafted(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    page = await browser.get(f"/app/start?draft={m.id}")
+    kept = await browser.post(f"/app/start/{m.id}", form(page, agent="board", then="stay"))
+    assert kept.headers["Location"] == f"/app/start?draft={m.id}"
+    assert (await m.read())["mandate"]["open_board"]
+    assert "any agent that accepts it" in (await browser.get(f"/app/mandates/{m.id}/review")).said
+
+
+async def test_what_is_signed_is_no_draft_any_more(site: Site) -> None:
+    m = await signed(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    page = await browser.get(f"/app/start?draft={m.id}")
+    assert (page.status, page.headers["Location"]) == (303, f"/app/mandates/{m.id}")
+
+
+async def test_a_hostile_sentence_is_text(site: Site) -> None:
+    _, wallet = await site.world.owner()
+    browser = await site.signed_in(wallet)
+    page = await browser.get(await begun(browser, f"500 USDC {HOSTILE} 30 days"))
+    assert (page.status, HOSTILE in page.said) == (200, True)
+    assert all(s.attributes for s in page.all("script"))
+    assert (await browser.submit("/app/start", "/app/start", note="")).status in (303, 400)

@@ -1,0 +1,267 @@
+"""The browser's own checks, run under Node over pages of a real service: whatever is altered, the
+button goes off.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import assets
+from chain.eip712 import digest as digest_of
+from domain.mandates.terms import FIELDS
+from tests import npm
+from tests.app.lives import created, sent
+from tests.app.site import Page, Site
+from tests.world import CHAIN_ID, drafted, market_targets, signed, working
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.node,
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(npm.missing()), reason=npm.missing()),
+]
+ROOT = Path(__file__).parents[2]
+JS = ROOT / "app" / "static" / "js"
+Json = dict[str, Any]
+
+
+def node(script: str, module: str, asked: Any) -> Any:
+    """What a script of tests/node answers over a module of the screens."""
+    npm.install()
+    done = subprocess.run(
+        [str(npm.SHIPPED), str(npm.FOLDER / script), (JS / module).as_uri()],
+        input=json.dumps(asked), capture_output=True, check=True, timeout=60, text=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def looked(pages: list[Json]) -> list[Json]:
+    return list(node("terms.mjs", "terms.js", pages))
+
+
+def as_checked(page: Page) -> Json:
+    """What setup.js reads off a page."""
+    block = json.loads(page.one("script", id="terms").text)
+    texts, n = {}, None
+    for e in page.elements:
+        n = e.attributes.get("data-clause", n)
+        if e.name == "p" and n is not None and n not in texts:
+            texts[n] = e.text.strip()
+    lines = {
+        e.attributes["data-field"]: e.text.strip()
+        for e in page.elements
+        if "data-field" in e.attributes
+    }
+    return {**block, "texts": texts, "lines": lines}
+
+
+FINE = {"digest": True, "targets": True, "words": []}
+TERMS: dict[str, Json] = {
+    "as they come": {},
+    "asking": {"approval_above_usdc": "60.5"},
+    "odd amounts": {"budget_usdc": "1234.567891", "per_tx_cap_usdc": "0.000001", "daily_cap_usdc": "1.1"},
+    "closing": {"on_floor": "close", "stop_floor_bps": 1},
+    "no fee": {"payout_rule": {"bps": 0}, "stop_floor_bps": 1250},
+    "reads of named hosts": {"allowed_targets": [{"kind": "x402", "hosts": ["a.example", "b.example"]}, {"kind": "vault"}]},
+    "an unknown call": {"allowed_targets": [{"kind": "contract", "address": "0x" + "ab" * 20, "selector": "0x12345678", "self_args": [1, 31], "probe": "0x70a08231"}, {"kind": "contract", "address": "0x" + "ab" * 20, "selector": "0x87654321", "probe": "0x70a08232"}]},
+    "no list": {"allowed_targets": []},
+    "a long list": {"allowed_targets": [{"kind": "contract", "address": f"0x{n:040x}", "selector": "0x12345678"} for n in range(1, 25)]},
+}  # fmt: skip
+
+
+async def test_terms_of_every_kind_pass_the_browsers_checks(site: Site) -> None:
+    m, pages = await drafted(site.world), []
+    browser = await site.signed_in(m.owner_wallet)
+    common = {"budget_usdc": "500", "agent_id": m.agent.user_id, "chain_id": CHAIN_ID,
+              "allowed_targets": market_targets(site.world)}  # fmt: skip
+    for terms in TERMS.values():
+        assert (await m.as_owner("owner_mandate_correct", **common | terms)).status == 200
+        pages.append(as_checked(await browser.get(f"/app/mandates/{m.id}/review")))
+    found = dict(zip(TERMS, looked(pages), strict=True))
+    assert found == dict.fromkeys(TERMS, FINE)
+
+
+async def test_after_the_signature_the_sentence_of_the_period_fits_too(site: Site) -> None:
+    m = await drafted(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    page = as_checked(await browser.get(f"/app/mandates/{m.id}/review"))
+    signature = m.owner_wallet.sign_typed(page["typed_data"])
+    assert (await m.as_owner("owner_sign", signature=signature)).status == 200
+    signed = as_checked(await browser.get(f"/app/mandates/{m.id}/review"))
+    assert "until" in signed["texts"]["8"]
+    assert looked([signed]) == [FINE]
+
+
+def _digit(raw: str) -> str:
+    return raw[:-1] + ("1" if raw[-1] != "1" else "2")
+
+
+def put(page: Json, *path: Any) -> Json:
+    """A copy in which the value at a path is another; the path ends with it, None takes it out."""
+    copy = deepcopy(page)
+    *way, name, value = path
+    at: Any = copy
+    for part in way:
+        at = at[part]
+    if value is None:
+        del at[name]
+    else:
+        at[name] = value
+    return copy
+
+
+def altered(page: Json) -> Iterator[tuple[str, Json]]:
+    """Each single alteration, with its name."""
+    typed, items, last = "typed_data", page["items"], len(page["items"]) - 1
+    for name, raw in page[typed]["message"].items():
+        other = _digit(str(raw))
+        yield f"the value {name}", put(page, typed, "message", name, other)
+        yield f"the line of {name}", put(page, "lines", name, other)
+    for n, text in page["texts"].items():
+        yield f"a word of clause {n}", put(page, "texts", n, text + " Always.")
+        yield f"clause {n} left out", put(page, "texts", n, None)
+        for at, character in enumerate(text):
+            if character.isdigit():
+                digit = text[:at] + _digit(character) + text[at + 1 :]
+                yield f"digit {at} of clause {n}", put(page, "texts", n, digit)
+    domain = (typed, "domain")
+    yield "the chain", put(page, *domain, "chainId", 8453)
+    yield "the factory", put(page, *domain, "verifyingContract", "0x" + "11" * 20)
+    yield "the version", put(page, *domain, "version", "3")
+    yield "the name", put(page, *domain, "name", "Mandates")
+    yield "the type", put(page, typed, "primaryType", "Permit")
+    yield "a field more", put(page, typed, "message", "extra", "1")
+    yield "a field less", put(page, typed, "message", "perTxCap", None)
+    yield "a field's type", put(page, typed, "types", "MandateTerms", 3, "type", "uint8")
+    yield "the fingerprint", put(page, "digest", _digit(page["digest"]))
+    yield "an entry left out", put(page, "items", items[:-1])
+    yield "an entry twice", put(page, "items", [*items, items[-1]])
+    yield "an address", put(page, "items", last, "address", "0x" + "22" * 20)
+    yield "a selector", put(page, "items", last, "selector", "0x00000000")
+    yield "a pinned argument", put(page, "items", last, "self_args", [5])
+
+
+async def test_whatever_is_altered_some_check_of_the_browser_fails(site: Site) -> None:
+    m = await drafted(site.world, approval_above_usdc="60")
+    page = await (await site.signed_in(m.owner_wallet)).get(f"/app/mandates/{m.id}/review")
+    cases = dict(altered(as_checked(page)))
+    assert len(cases) > 70
+    found = dict(zip(cases, looked(list(cases.values())), strict=True))
+    assert [name for name, told in found.items() if told == FINE] == []
+
+
+async def test_values_altered_together_with_their_fingerprint_still_fail_by_their_words(
+    site: Site,
+) -> None:
+    m = await drafted(site.world, approval_above_usdc="60")
+    page = as_checked(
+        await (await site.signed_in(m.owner_wallet)).get(f"/app/mandates/{m.id}/review")
+    )
+    told_in_words = ("budgetUsdc", "perTxCap", "dailyCap", "stopFloor", "stopFloorBps", "horizonDays", "endsAt",
+                     "agentFeeBps", "approvalAbove", "onFloor", "issuedAt")  # fmt: skip
+    cases = []
+    for name in (*told_in_words, "allowedTargetsHash", "guardTargetsHash"):
+        copy = deepcopy(page)
+        copy["typed_data"]["message"][name] = _digit(page["typed_data"]["message"][name])
+        copy["lines"][name] = copy["typed_data"]["message"][name]
+        copy["digest"] = digest_of(copy["typed_data"])
+        cases.append(copy)
+    found = looked(cases)
+    assert all(told["digest"] for told in found)
+    assert [told for told in found[:-2] if not told["words"]] == []
+    assert [told["targets"] for told in found[-2:]] == [False, False]
+
+
+def _shape(inputs: list[Json]) -> list[Any]:
+    return [[i["name"], i["type"], _shape(i.get("components", []))] for i in inputs]
+
+
+def test_the_shapes_in_the_browser_are_those_of_the_terms_and_the_contracts() -> None:
+    script = f"import('{(JS / 'abi.js').as_uri()}').then((m) => console.log(JSON.stringify(m)))"
+    npm.install()
+    ran = subprocess.run(
+        [str(npm.SHIPPED), "-e", script], capture_output=True, check=True, timeout=60, text=True
+    )
+    told = json.loads(ran.stdout)
+    assert tuple((f["name"], f["type"]) for f in told["TERMS"]) == FIELDS["2"]
+    known = {
+        f["name"]: f
+        for contract in ("MandateVaultFactory", "MandateVault", "TestUSDC")
+        for f in json.loads((ROOT / "chain" / "abi" / f"{contract}.json").read_text())["abi"]
+        if f["type"] == "function"
+    }
+    for mine in told["ABI"]:
+        wanted = known[mine["name"]]
+        if mine["name"] == "create":
+            assert _shape(mine["inputs"]) == _shape(wanted["inputs"])
+        assert [i["type"] for i in mine["inputs"]] == [i["type"] for i in wanted["inputs"]]
+    assert assets.FILES["js/abi.js"]
+
+
+def as_sent(page: Page, owner: str) -> Json:
+    """What send.js reads off a page."""
+    says = {e.attributes["data-says"]: e.text.strip() for e in page.elements if "data-says" in e.attributes}  # fmt: skip
+    signed = page.all("script", id="signed-terms")
+    return {
+        "kind": next(e.attributes["data-send"] for e in page.elements if "data-send" in e.attributes),
+        "calls": json.loads(page.one("script", id="calls").text),
+        "says": says,
+        "owner": owner,
+        "chain": page.one("body").attributes["data-chain"],
+        "signed": json.loads(signed[0].text) if signed else None,
+    }  # fmt: skip
+
+
+def unlike(sent: Json) -> Iterator[tuple[str, Json]]:
+    """Each single alteration of a sending, with its name."""
+    kind = sent["kind"]
+    for n, call in enumerate(sent["calls"]):
+        data = call["data"]
+        for at in range(2, len(data), max(1, len(data) // 40)):
+            if kind == "create" and at > len(data) - 194:
+                break  # the signature itself, which the factory checks
+            other = data[:at] + ("1" if data[at] != "1" else "2") + data[at + 1 :]
+            yield f"{kind} {n}: digit {at}", put(sent, "calls", n, "data", other)
+        yield f"{kind} {n}: to", put(sent, "calls", n, "to", "0x" + "33" * 20)
+        yield f"{kind} {n}: value", put(sent, "calls", n, "value", "1")
+        yield f"{kind} {n}: chain", put(sent, "calls", n, "chain_id", 1)
+        yield f"{kind} {n}: from", put(sent, "calls", n, "from", "0x" + "44" * 20)
+    yield f"{kind}: one more", put(sent, "calls", [*sent["calls"], sent["calls"][-1]])
+    yield f"{kind}: none", put(sent, "calls", [])
+    yield f"{kind}: another owner", put(sent, "owner", "0x" + "55" * 20)
+    yield f"{kind}: another network", put(sent, "chain", "1")
+    for name, text in sent["says"].items():
+        yield f"{kind}: the screen's {name}", put(sent, "says", name, _digit(text))
+    for name in (sent["signed"] or {}).get("typed_data", {}).get("message", {}):
+        raw = sent["signed"]["typed_data"]["message"][name]
+        changed = put(sent, "signed", "typed_data", "message", name, _digit(raw))
+        yield f"{kind}: signed {name}", changed
+
+
+async def test_a_transaction_that_is_not_what_its_button_says_is_not_sent(site: Site) -> None:
+    m = await signed(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    pages = [as_sent(await browser.get(f"{base}/create"), m.owner_wallet.address)]
+    m = await working(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    owner = m.owner_wallet.address
+    acts = ("pause", "stop", "withdraw")
+    pages += [as_sent(await browser.get(f"{base}/{kind}"), owner) for kind in acts]
+    await sent(m, "owner_pause_call")
+    pages.append(as_sent(await browser.get(f"{base}/resume"), m.owner_wallet.address))
+    m = await created(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    fund = await browser.get(f"/app/mandates/{m.id}/fund?amount=120.50")
+    pages.append(as_sent(fund, m.owner_wallet.address))
+    assert node("sends.mjs", "send.js", pages) == [True] * 6
+    cases = {name: case for page in pages for name, case in unlike(page)}
+    assert len(cases) > 150
+    found = dict(zip(cases, node("sends.mjs", "send.js", list(cases.values())), strict=True))
+    assert [name for name, would in found.items() if would] == []

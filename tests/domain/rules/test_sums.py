@@ -1,0 +1,35 @@
+"""Whether rows add up to the vault: what ended, too, and after it was settled as before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from domain.facts import BlockStamp, VaultState
+from domain.ledger.measured import Ended, Measured, Result
+from domain.rules.sums import agree
+
+AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
+VAULT = VaultState("0x1", BlockStamp(9, "0x", AT), True)
+STOP = Ended(at=AT, block=3, log_index=0)
+SETTLED = Result(at=AT, returned=0, spent=0, gain=0, agent_fee=0)
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_stop_that_no_row_tells_of_is_seen_also_of_a_settled_vault(settled: bool) -> None:
+    rows = Measured(settled=SETTLED if settled else None)
+    vault = replace(VAULT, settled=settled, stopped=True)
+    assert not agree(rows, vault)
+    assert agree(replace(rows, stopped=STOP), vault)
+
+
+def test_a_vault_that_was_settled_past_its_end_was_never_stopped() -> None:
+    assert agree(Measured(settled=SETTLED), replace(VAULT, settled=True))
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_settlement_that_no_row_tells_of_is_seen(stopped: bool) -> None:
+    rows = Measured(stopped=STOP if stopped else None)
+    assert not agree(rows, replace(VAULT, settled=True, stopped=stopped))

@@ -1,0 +1,82 @@
+"""Queues what an owner asked to be told, in the transaction in which it happens."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b32encode
+from datetime import datetime
+
+from domain.mandates.approvals import Approval
+from domain.reads.notices import Data, Notice
+from domain.times import timestamp
+from domain.trading.orders import Order
+from storage.rows.webhooks import Webhook
+from storage.unit_of_work import UnitOfWork
+from tools.call.wire import encoded
+
+
+def tell(uow: UnitOfWork, owner_id: str, notice: Notice, now: datetime) -> int:
+    """Queue a notice for the owner's webhooks that ask for it; how many it is new to."""
+    hooks = [h for h in uow.webhooks.of_owner(owner_id) if h.wants(notice.kind)]
+    body = {"type": notice.kind, "timestamp": timestamp(now), "data": dict(notice.data)}
+    return sum(_queued(uow, hook, notice, encoded(body).decode(), now) for hook in hooks)
+
+
+def _queued(uow: UnitOfWork, hook: Webhook, notice: Notice, body: str, now: datetime) -> bool:
+    return uow.webhooks.queue(
+        hook,
+        delivery_id=message_id(hook.webhook_id, notice.key),
+        key=notice.key,
+        kind=notice.kind,
+        body=body,
+        now=now,
+    )
+
+
+def message_id(webhook_id: str, key: str) -> str:
+    """The same id for the same thing, whichever process comes upon it."""
+    digest = hashlib.sha256(f"{webhook_id}:{key}".encode()).digest()
+    return "msg_" + b32encode(digest[:15]).decode().lower()
+
+
+def approval_asked(uow: UnitOfWork, owner_id: str, item: Approval, now: datetime) -> None:
+    """An action waits for its owner."""
+    data = {
+        "public_id": item.public_id,
+        "approval_id": item.approval_id,
+        "amount_usdc": str(item.approve_amount_usdc),
+        "target": item.target.get("address"),
+        "expires_at": timestamp(item.expires_at),
+    }
+    told = Notice(kind="approval.asked", key=f"asked:{item.approval_id}", data=data)
+    tell(uow, owner_id, told, now)
+
+
+def order_unknown(uow: UnitOfWork, order: Order, now: datetime) -> None:
+    """An order was sent, and nobody knows yet what became of it."""
+    data = {
+        "order_id": order.order_id,
+        "mode": order.mode,
+        "product": order.product,
+        "side": order.side,
+        "notional": str(order.notional),
+    }
+    key = f"unknown:{order.order_id}:{order.attempt}"
+    tell(uow, order.owner_id, Notice(kind="order.unknown", key=key, data=data), now)
+
+
+def transfer_in(
+    uow: UnitOfWork, agent_id: str, chain_id: int, tx_hash: str, amount: str, now: datetime
+) -> None:
+    """USDC came to an agent's own address that nobody had reported; `amount` in USDC."""
+    agent = uow.identities.agent(agent_id)
+    if agent is None:
+        return
+    data: Data = {
+        "agent_id": agent_id,
+        "chain_id": chain_id,
+        "tx_hash": tx_hash,
+        "amount_usdc": amount,
+    }
+    key = f"transfer:{chain_id}:{tx_hash}:{agent_id}"
+    tell(uow, agent.owner_id, Notice(kind="transfer.in", key=key, data=data), now)

@@ -1,0 +1,90 @@
+"""Addresses that strangers name and this service calls: which of them it may."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+from domain.refusals import invalid
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+PORTS: Final = frozenset({443, 8443})
+URL_MOST: Final = 500
+LOCAL_NAMES: Final = (".localhost", ".local", ".internal")
+# IPv6 that stands for IPv4 (RFC 6052, 8215, 3056, 4380): what it stands for is what counts.
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_LOCAL_NAT64: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
+
+
+def public(text: str) -> bool:
+    """True for an address of the public internet: not private, shared, loopback, link-local,
+    multicast or reserved, in whatever form it is written.
+    """
+    try:
+        address: Address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    inner = _inside(address)
+    if inner is not None:
+        return public(str(inner))
+    if isinstance(address, ipaddress.IPv6Address) and address in _LOCAL_NAT64:
+        return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def _inside(address: Address) -> ipaddress.IPv4Address | None:
+    if not isinstance(address, ipaddress.IPv6Address):
+        return None
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    teredo = address.teredo
+    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None)
+
+
+def receiver(url: str, *, base_url: str, private: bool) -> str:
+    """A webhook's URL, if it may be one; where its host points is looked at before each call.
+
+    `private`: plain http, any port and addresses that are not public are taken too, for tests.
+    Errors: `invalid_request`.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        host = (parts.hostname or "").rstrip(".").encode("ascii").decode().lower()
+    except ValueError:
+        raise invalid("url", "it is no URL with a host in ASCII") from None
+    if len(url) > URL_MOST or any(not 0x20 < ord(c) < 0x7F for c in url) or "\\" in url:
+        raise invalid("url", f"up to {URL_MOST} characters of ASCII, percent-encoded")
+    if parts.scheme != "https" and not (private and parts.scheme == "http"):
+        raise invalid("url", "it begins with https://")
+    if parts.username is not None or parts.password is not None or "@" in parts.netloc:
+        raise invalid("url", "a URL is stored and shown: it holds no credentials")
+    if parts.fragment or not host:
+        raise invalid("url", "a host, a path and a query; no fragment")
+    if not private:
+        _on_the_internet(
+            host, 443 if port is None else port, (urlsplit(base_url).hostname or "").lower()
+        )
+    return url
+
+
+def _on_the_internet(host: str, port: int, own: str) -> None:
+    if port not in PORTS:
+        raise invalid("url", "its port is 443 or 8443")
+    if host == own:
+        raise invalid("url", "it is this service's own host")
+    if _is_literal(host):
+        if not public(host):
+            raise invalid("url", "it is not an address of the public internet")
+    elif "." not in host or host.endswith(LOCAL_NAMES):
+        raise invalid("url", "it is not a name of the public internet")
+
+
+def _is_literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

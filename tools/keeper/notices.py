@@ -1,0 +1,35 @@
+"""Ledger rows become notices: read once, for all owners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from domain.ledger.events import Event
+from domain.reads.notices import of_row
+from storage.unit_of_work import UnitOfWork
+from tools.call.notices import tell
+
+LEASE: tuple[str, str] = ("notices", "ledger")
+
+
+def take_rows(
+    uow: UnitOfWork, rows: Sequence[tuple[str, Event]], cursor: str, now: datetime
+) -> int:
+    """Queue what some rows are worth telling, and note how far was read; how many were new.
+
+    Shapes: `rows` are (public_id, row), in the order of the record; a row that was taken before
+    queues nothing again.
+    """
+    told = sum(_taken(uow, public_id, event, now) for public_id, event in rows)
+    uow.webhooks.have_read(cursor)
+    return told
+
+
+def _taken(uow: UnitOfWork, public_id: str, event: Event, now: datetime) -> int:
+    m = uow.mandates.get(public_id)
+    if m is None or not uow.webhooks.of_owner(m.owner_id):
+        return 0
+    measured = uow.ledger.state(public_id).measured
+    notice = of_row(m, event, event.told.what, measured)
+    return 0 if notice is None else tell(uow, m.owner_id, notice, now)

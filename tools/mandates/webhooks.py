@@ -1,0 +1,265 @@
+"""Webhooks: where an owner wants to be told, the secret that signs it, and what was sent."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from domain.reads.notices import NOTICE_KINDS, NoticeKind
+from domain.refusals import Refused, invalid, refusal
+from domain.times import Timestamp
+from storage.rows.webhooks import Delivery, Webhook, delivery_after
+from storage.unit_of_work import UnitOfWork
+from tools.call.access import not_found
+from tools.call.fields import Cursor, Limit, Nothing, Page
+from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation, Takes
+from tools.call.outside import receiver
+from tools.call.signing import WebhookSigning
+
+WebhookId = Annotated[str, Field(max_length=64, examples=["wh_abcdefgh23"])]
+SIGNED: Final = "POSTed as JSON and signed in the form of Standard Webhooks"
+
+
+class HookIn(Takes):
+    """Where to tell what."""
+
+    url: str = Field(
+        max_length=500,
+        description="https, port 443 or 8443, on the public internet; redirects are not followed",
+        examples=["https://example.com/wallet-notices"],
+    )
+    events: list[NoticeKind] = Field(
+        default_factory=list,
+        max_length=len(NOTICE_KINDS),
+        description="what to tell; empty: everything",
+    )
+
+
+class OneHook(Takes):
+    """Which webhook."""
+
+    webhook_id: WebhookId
+
+
+class DeliveriesIn(OneHook):
+    """A page of one webhook's deliveries."""
+
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class HookTold(Gives):
+    """A webhook; its secret is shown when it is made, and when it is rotated."""
+
+    webhook_id: str
+    url: str
+    events: list[NoticeKind] = Field(description="what is told; empty: everything")
+    created_at: Timestamp
+    rotated_at: Timestamp | None = Field(
+        description="when its secret was changed; the one before signs too for a day"
+    )
+    failing: bool = Field(description="true after three failed deliveries in a row")
+
+
+class HookSecret(Gives):
+    """A webhook with its secret, which is shown this once."""
+
+    webhook: HookTold
+    secret: str = Field(description="`whsec_` and base64: the key of HMAC-SHA-256")
+
+
+class HookList(Page[HookTold]):
+    """The webhooks of an owner."""
+
+
+class DeliveryTold(Gives):
+    """One notice, and what became of it."""
+
+    delivery_id: str = Field(description="the `webhook-id` header, the same in every try")
+    event: NoticeKind
+    status: Literal["waiting", "delivered", "dead"]
+    made_at: Timestamp
+    attempts: int
+    last_at: Timestamp | None
+    next_at: Timestamp | None = Field(description="of the next try; null where there is none")
+    answered: int | None = Field(description="HTTP status of the last try's answer")
+    fault: str | None = Field(description="why the last try had no answer that counts")
+    body: str = Field(description="what is sent, byte for byte")
+
+
+class DeliveryPage(Page[DeliveryTold]):
+    """A page of deliveries."""
+
+
+class Removed(Gives):
+    """A webhook is gone, with its deliveries."""
+
+    webhook_id: str
+    removed: Literal[True]
+
+
+async def gather_signing(deps: Deps, caller: Caller, asked: Takes) -> WebhookSigning:
+    """The operator's key. Errors: `not_configured`."""
+    if deps.webhooks is None:
+        raise Refused(refusal("not_configured", what="WALLET_WEBHOOK_KEY, which signs webhooks,"))
+    return deps.webhooks
+
+
+def _own(uow: UnitOfWork, caller: Caller, webhook_id: str) -> Webhook:
+    hook = uow.webhooks.get(webhook_id)
+    if hook is None or hook.owner_id != caller.user_id:
+        raise not_found("webhook")
+    return hook
+
+
+def create(uow: UnitOfWork, ask: Ask[HookIn, WebhookSigning]) -> Answer:
+    """Make a webhook; its secret is shown once and stored nowhere."""
+    owner_id, config = ask.caller.user_id or "", ask.config
+    url = receiver(ask.asked.url, base_url=config.base_url, private=config.webhook_allow_private)
+    if len(set(ask.asked.events)) != len(ask.asked.events):
+        raise invalid("events", "each kind once")
+    uow.identities.user(owner_id, lock=True)
+    if len(uow.webhooks.of_owner(owner_id)) >= config.webhooks_per_owner:
+        why = f"An owner has {config.webhooks_per_owner} webhooks at the most."
+        raise Refused(refusal("rate_limited", why=why))
+    hook = Webhook(
+        webhook_id=ask.ids.short("wh_"),
+        owner_id=owner_id,
+        url=url,
+        events=tuple(ask.asked.events),
+        generation=1,
+        created_at=ask.now,
+    )
+    uow.webhooks.add(hook)
+    return Answer(_secret(ask.facts, hook), 201)
+
+
+def rotate(uow: UnitOfWork, ask: Ask[OneHook, WebhookSigning]) -> Answer:
+    """The next secret; the one before signs beside it for a day."""
+    uow.identities.user(ask.caller.user_id or "", lock=True)
+    hook = _own(uow, ask.caller, ask.asked.webhook_id)
+    uow.webhooks.rotate(hook.webhook_id, hook.generation + 1, ask.now)
+    return Answer(_secret(ask.facts, _own(uow, ask.caller, hook.webhook_id)))
+
+
+def _secret(signing: WebhookSigning, hook: Webhook) -> HookSecret:
+    return HookSecret(webhook=_told(hook), secret=signing.secret(hook.webhook_id, hook.generation))
+
+
+def _told(hook: Webhook) -> HookTold:
+    return HookTold(
+        webhook_id=hook.webhook_id,
+        url=hook.url,
+        events=[k for k in NOTICE_KINDS if k in hook.events],
+        created_at=hook.created_at,
+        rotated_at=hook.rotated_at,
+        failing=hook.failures >= 3,
+    )
+
+
+def listed(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Answer:
+    """Your webhooks, oldest first."""
+    hooks = uow.webhooks.of_owner(ask.caller.user_id or "")
+    return Answer(HookList(items=[_told(h) for h in hooks], next_cursor=None))
+
+
+def remove(uow: UnitOfWork, ask: Ask[OneHook, None]) -> Answer:
+    """Remove one; what waits for it is not sent."""
+    hook = _own(uow, ask.caller, ask.asked.webhook_id)
+    uow.webhooks.drop(hook.webhook_id)
+    return Answer(Removed(webhook_id=hook.webhook_id, removed=True))
+
+
+def deliveries(uow: UnitOfWork, ask: Ask[DeliveriesIn, None]) -> Answer:
+    """What was and will be sent, newest first."""
+    hook, most = _own(uow, ask.caller, ask.asked.webhook_id), ask.asked.limit
+    found = uow.webhooks.deliveries(hook.webhook_id, after=ask.asked.cursor, limit=most + 1)
+    more = delivery_after(found[most - 1]) if len(found) > most else None
+    items = [_delivery(d) for d in found[:most]]
+    return Answer(DeliveryPage(items=items, next_cursor=more))
+
+
+def _delivery(d: Delivery) -> DeliveryTold:
+    return DeliveryTold(
+        delivery_id=d.delivery_id,
+        event=next(k for k in NOTICE_KINDS if k == d.kind),
+        status=d.status,
+        made_at=d.made_at,
+        attempts=d.attempts,
+        last_at=d.last_at,
+        next_at=d.next_at if d.status == "waiting" else None,
+        answered=d.answered,
+        fault=d.fault,
+        body=d.body,
+    )
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="owner_webhook_create",
+        title="Make a webhook",
+        summary=f"Notices of what asks for a look, {SIGNED}; the secret is shown once.",
+        auth="owner",
+        route=("POST", "/wallet/webhooks"),
+        takes=HookIn,
+        gives=HookSecret,
+        gather=gather_signing,
+        handler=create,
+        writes=True,
+        family="webhooks",
+        statuses={201: "The webhook and its secret"},
+        refusals=("not_configured",),
+    ),
+    Operation(
+        name="owner_webhooks",
+        title="List your webhooks",
+        summary="Your webhooks, without their secrets.",
+        auth="owner",
+        route=("GET", "/wallet/webhooks"),
+        takes=Nothing,
+        gives=HookList,
+        handler=listed,
+        family="webhooks",
+    ),
+    Operation(
+        name="owner_webhook_remove",
+        title="Remove a webhook",
+        summary="Remove a webhook with its deliveries; what waits is not sent.",
+        auth="owner",
+        route=("DELETE", "/wallet/webhooks/{webhook_id}"),
+        takes=OneHook,
+        gives=Removed,
+        handler=remove,
+        writes=True,
+        destructive=True,
+        family="webhooks",
+        refusals=("not_found",),
+    ),
+    Operation(
+        name="owner_webhook_rotate",
+        title="Rotate a webhook's secret",
+        summary="The next secret, shown once; the one before signs too for a day.",
+        auth="owner",
+        route=("POST", "/wallet/webhooks/{webhook_id}/rotate"),
+        takes=OneHook,
+        gives=HookSecret,
+        gather=gather_signing,
+        handler=rotate,
+        writes=True,
+        family="webhooks",
+        refusals=("not_found", "not_configured"),
+    ),
+    Operation(
+        name="owner_webhook_deliveries",
+        title="Read a webhook's deliveries",
+        summary="What was and will be sent, newest first, with what became of it.",
+        auth="owner",
+        route=("GET", "/wallet/webhooks/{webhook_id}/deliveries"),
+        takes=DeliveriesIn,
+        gives=DeliveryPage,
+        handler=deliveries,
+        family="webhooks",
+        refusals=("not_found",),
+    ),
+)

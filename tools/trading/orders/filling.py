@@ -1,0 +1,75 @@
+"""Fills of orders: kept with the order, and those of live orders that cite a mandate in its ledger.
+
+A row of the ledger is written in the transaction that writes its fill down, so that each fill is
+one row, whoever brought it first.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from domain.ledger.events import NewEvent
+from domain.ledger.kinds import Kind, Reporter
+from domain.ledger.payloads import Told, VenueFilled
+from domain.ledger.venue_book import worth_of
+from domain.ledger.written import written
+from domain.money import Usdc
+from domain.trading.orders import Order, OrderFill
+from domain.trading.venue import VENUE
+from storage.unit_of_work import UnitOfWork
+
+
+def keep_fills(uow: UnitOfWork, order: Order, fills: Sequence[OrderFill], now: datetime) -> None:
+    """Write an order's fills down; what is there already stays as it is.
+
+    Source: trading 00.8.
+    """
+    for n, fill in uow.orders.add_fills(order.order_id, fills):
+        if order.mode == "live" and order.mandate_id is not None:
+            uow.ledger.append(
+                order.mandate_id, row_of(order, fill, n, now), event_id=row_id(order, n), now=now
+            )
+
+
+def row_of(order: Order, fill: OrderFill, n: int, now: datetime) -> NewEvent:
+    """The keeper's row of the `n`-th fill of an order; its amount is size x price."""
+    bought = order.side == "buy"
+    what = VenueFilled(
+        venue=VENUE,
+        network=order.network,
+        order_id=order.order_id,
+        product=order.product,
+        is_buy=bought,
+        px=fill.px,
+        size=fill.size,
+        fee=fill.fee,
+        builder_fee=fill.builder_fee,
+        first=n == 1,
+        reduce_only=order.action.reduce_only,
+        tid=fill.tid,
+        oid=order.seen.oid if order.seen is not None else None,
+        at=fill.at,
+    )
+    return NewEvent(
+        kind=Kind.BUY if bought else Kind.SELL,
+        reported_by=Reporter.KEEPER,
+        occurred_at=now,
+        amount_usdc=Usdc(worth_of(fill.size, fill.px, paid=bought)),
+        payload=written(what),
+        parsed=Told(what=what),
+    )
+
+
+def row_id(order: Order, n: int) -> str:
+    """The row's id, from the order's own, which is random: one fill has one id in any process."""
+    digest = hashlib.sha256(f"{order.order_id}:{n}".encode()).digest()
+    return "ev_" + base64.b32encode(digest[:10]).decode().lower()[:10]
+
+
+def filled_size(fills: Sequence[OrderFill]) -> Decimal:
+    """What fills come to."""
+    return sum((f.size for f in fills), Decimal(0))

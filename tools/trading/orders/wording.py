@@ -1,0 +1,37 @@
+"""The venue's words for a refused order, in ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from domain.refusals import Refusal, refusal
+from domain.trading.gate import Missing, Step, VenueSaid, not_ready, rejected
+from domain.trading.venue import Placed
+
+_STEPS: Final[dict[str, Step]] = {"builder": "builder_fee", "signer": "enable", "unfunded": "fund"}
+
+
+def in_our_words(placed: Placed) -> Refusal:
+    """The refusal for what the venue refused. Some of its words say what the account lacks."""
+    kind, words = placed.kind or "other", placed.words or "it gave no words"
+    if kind in _STEPS:
+        return not_ready(Missing(step=_STEPS[kind], detail={"venue": words}))
+    if kind == "reduce_only":
+        return refusal("wallet_no_position", detail={"venue": words}, product="that product")
+    if kind in ("nonce", "expired"):
+        return refusal("wallet_signature_invalid", detail={"venue": words}, why=words)
+    return rejected(VenueSaid(words=words, kind=kind))
+
+
+def kind_of(status: str) -> str:
+    """Our class of a status that is a refusal."""
+    known = {
+        "iocCancelRejected": "no_liquidity",
+        "marketOrderNoLiquidityRejected": "no_liquidity",
+        "perpMarginRejected": "margin",
+        "oracleRejected": "price_band",
+        "badAloPxRejected": "post_only",
+        "minTradeNtlRejected": "min_notional",
+        "tickRejected": "tick",
+    }
+    return known.get(status, "oi_cap" if "OpenInterest" in status else "other")
