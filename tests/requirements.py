@@ -258,6 +258,13 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
         ("products are the venue's own, never a sample", (T + "trading/test_door.py::test_products_are_the_venues_own_and_an_outage_invents_none",)),
     ),
     "4.5": (
+        ("the keeper closes what a mandate holds at the venue: two looks, cancel first, one leader, only shrinking; a dry run writes nothing", (
+            T + "trading/test_stop_line.py::test_two_looks_below_the_line_stop_the_mandate_and_close_its_position",
+            T + "trading/test_stop_line.py::test_a_dry_run_reads_and_says_what_it_would_close_and_writes_nothing_anywhere",
+            T + "trading/test_stop_line.py::test_what_rests_is_cancelled_first_and_the_owners_own_orders_stay",
+            T + "trading/test_stop_line_leader.py::test_who_lost_the_lease_before_it_sends_sends_nothing",
+            T + "trading/test_stop_line_chaos.py::test_random_faults_and_kills_never_flip_a_position_and_always_end_closed",
+        )),
         ("live orders: off every order is paper; a flip acts on the next request",
          (T + "trading/test_door.py::test_abuse_1_live_asked_with_a_lock_shut_says_which",
           T + "trading/test_door.py::test_abuse_2_a_switch_flipped_before_the_second_step_sends_nothing",
@@ -306,5 +313,4 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
 # Sections, or parts of them, of which nothing is built yet.
 LATER: Final = (
     "4.4: the screens in which something is signed or sent, and those of the trading side",
-    "4.5: the stop-line keeper at the venue",
 )

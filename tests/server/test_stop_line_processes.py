@@ -20,7 +20,7 @@ from tests.tools.trading.stop_line import Lines, lines_of
 from venue.devvenue import Fault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 class RealClock:

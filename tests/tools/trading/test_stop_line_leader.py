@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from domain.ledger.events import Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused
 from storage.store import open_store
+from storage.verify import verify
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.stop_line import TICK, Lines, lines_of
 from tools.trading.orders.settling import settle_due
@@ -36,6 +38,11 @@ async def lines(sqlite_url: str, tmp_path: Path) -> AsyncIterator[Lines]:
 async def both(database_url: str, tmp_path: Path) -> AsyncIterator[Lines]:
     async with a_desk(database_url) as desk, lines_of(desk, tmp_path) as made:
         yield made
+
+
+async def verified(lines: Lines) -> bool:
+    """Whether `wallet db verify` finds every ledger as its rows say."""
+    return (await verify(lines.desk.store)).ok
 
 
 async def holding(
@@ -321,3 +328,8 @@ async def test_the_keepers_orders_are_settled_and_shown_like_all_others(lines: L
     assert told["builder"] is None
     assert told["builder_fee_usdc"] == "0"
     assert Decimal(told["fee_usdc"]) > 0
+    rows = await lines.desk.store.read(lambda uow: uow.ledger.newest(m.public_id))
+    kinds = [e.kind.value for e in reversed(rows) if e.reported_by is Reporter.KEEPER]
+    assert kinds == ["stop", "sell"]
+    assert rows[0].payload["venue"]["product"] == "BTC"  # type: ignore[index]
+    assert await verified(lines)
