@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
+from typing import Final
 
 import anyio
 from rich.console import Console
@@ -15,6 +16,8 @@ from server.doctor_venue import examine_venue
 from server.settings import Settings
 from server.wiring import chain_facts
 from storage import migrate
+
+FILE_COLUMNS: Final = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,4 +170,6 @@ def render(findings: list[Finding]) -> None:
     table = Table("", "what", "state", "effect")
     for f in findings:
         table.add_row("ok" if f.works else "FAULT", f.what, f.state, f.effect)
-    Console().print(table)
+    console = Console()
+    # Lines that others read are broken nowhere: what to type stands in one piece.
+    (console if console.is_terminal else Console(width=FILE_COLUMNS)).print(table)

@@ -217,7 +217,7 @@ async def test_one_agent_is_read_up_to_its_newest_row(both: World) -> None:
         "104.500000",
         "4.500000",
     )
-    assert shown["paper"] == []
+    assert shown["paper"] == {"books_opened": 0, "books": [], "est": True}
     assert shown["policy_changes"][0]["changes"]["accepts_mandates"] == {"from": False, "to": True}
     await refresh(both.deps, agent.user_id or "")
     again = await both.ok("hall_agent", agent_id=agent.user_id)
