@@ -98,7 +98,6 @@ invariants: setup
 	$(BIN)/pytest -q -m campaign tests/contracts
 	cd contracts && FOUNDRY_PROFILE=long $(FORGE)/forge test --match-contract Campaign
 
-# Halmos and slither, in an environment of their own.
 # The owner's way in a real browser: Debian's chromium, and Playwright in a folder of its own.
 BROWSER := build/browser
 $(BROWSER)/.locked: locks/browser.txt
@@ -109,6 +108,7 @@ $(BROWSER)/.locked: locks/browser.txt
 screens: setup $(BROWSER)/.locked
 	PYTHONPATH=$(BROWSER) $(BIN)/pytest -q -n 0 tests/browser
 
+# Halmos and slither, in an environment of their own.
 PROVE := .venv-prove
 $(PROVE)/.locked: locks/prove.txt
 	test -x $(PROVE)/bin/python || $(PYTHON) -m venv $(PROVE)

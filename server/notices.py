@@ -89,13 +89,17 @@ class Notices:
         while True:
             try:
                 if await self.lead():
-                    await self.follow()
-            except NotInRecord:
-                log.warning("the record is older than what was read: notices begin anew")
-                await self._begin(await self._tail.newest())
+                    await self._followed()
             except Exception:
                 log.exception("notices are not read; trying again")
             await anyio.sleep(LOOK_S)
+
+    async def _followed(self) -> None:
+        try:
+            await self.follow()
+        except NotInRecord:
+            log.warning("the record is older than what was read: notices begin anew")
+            await self._begin(await self._tail.newest())
 
     async def lead(self) -> bool:
         """Take or keep the claim of the one who reads."""

@@ -27,8 +27,9 @@ from http_shim.listening import bound
 from server.notices import DEAD_AFTER, LEASE_S, Notices
 from server.outbound import Outbound
 from server.wiring import SystemIds
+from storage.faults import Unavailable
 from storage.store import Store
-from storage.tail import Tail
+from storage.tail import NotInRecord, Tail
 from tests.world import BY_NAME, CHAIN_ID, Clock
 from tools.call.notices import tell
 from tools.call.operation import Caller, Deps
@@ -387,3 +388,38 @@ async def test_an_owner_has_a_few_webhooks_of_their_own_and_none_without_a_key(
         BY_NAME["owner_webhook_create"], bare, OWNER, {"url": "https://example.com/"}
     )
     assert refused.body["error"] == "not_configured"
+
+
+class RestoredTail(Tail):
+    """The tail of a record that was restored to before what was read, on a database that is gone
+    once.
+    """
+
+    asked = 0
+
+    async def follow(self, cursor: str) -> AsyncIterator[Any]:
+        raise NotInRecord(cursor)
+        yield
+
+    async def newest(self) -> str:
+        self.asked += 1
+        if self.asked == 1:
+            raise Unavailable("it cannot be reached")
+        return ""
+
+
+async def test_a_database_that_is_gone_while_reading_begins_anew_ends_no_process(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.notices.LOOK_S", 0.01)
+    deps, tail = deps_of(store, Clock()), RestoredTail(store.url)
+    await store.write(lambda uow: uow.webhooks.have_read("9.gone"))
+    async with Outbound(private=True) as outbound:
+        running = asyncio.create_task(Notices(deps, tail, outbound, "p_1").run())
+        with anyio.fail_after(10):
+            while await store.read(lambda uow: uow.webhooks.read_upto()) != "":
+                assert not running.done()
+                await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert tail.asked == 2
