@@ -51,6 +51,7 @@ class Connections:
         self._patience = patience
         self._places = asyncio.Semaphore(patience.pool)
         self._idle: list[Connection] = []
+        self._closed = False
         self._connect = partial(
             asyncpg.connect,
             url,
@@ -109,7 +110,9 @@ class Connections:
                     connection.terminate()
                 raise
             finally:
-                if not connection.is_closed():
+                if self._closed:
+                    connection.terminate()
+                elif not connection.is_closed():
                     self._idle.append(connection)
         finally:
             self._places.release()
@@ -150,7 +153,8 @@ class Connections:
         self._idle.clear()
 
     async def close(self) -> None:
-        """Close those that stand by; nothing may run any more."""
+        """Close those that stand by; one that is still in use is when it no longer is."""
+        self._closed = True
         for connection in self._idle:
             with suppress(PostgresError, InterfaceError, OSError):
                 await connection.close(timeout=self._patience.wait_ms / 1_000)

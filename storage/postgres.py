@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy.util import greenlet_spawn
 
+from storage.brought.bringing import Bringing
+from storage.brought.memory import BroughtSql
+from storage.brought.needs import Needs
+from storage.brought.snapshot import Snapshot, asked, filled
 from storage.connections import Connection, Connections, Talk
 from storage.faults import Patience
 from storage.rows.books import StateCache
-from storage.sql import PostgresSql
+from storage.sql import NotBrought, OneStatement, PostgresSql
 from storage.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
@@ -28,12 +33,20 @@ class PostgresStore:
         self.url = url
         self._cache = StateCache()
         self._connections = Connections(url, patience)
+        self._bringing = Bringing(self._fetched)
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
 
-    async def read(self, work: Work[T]) -> T:
-        """Run on one snapshot. Errors: `Unavailable`."""
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
+        """Run on one snapshot; one statement is one by itself. Errors: `Unavailable`."""
+        if single:
+            with suppress(NotBrought):
+                return await self._connections.use(partial(self._single, work))
         return await self._connections.use(partial(self._shown, work))
+
+    async def brought(self, needs: Needs) -> Brought:
+        """What some handlers need, by one statement. Errors: `Unavailable`."""
+        return Brought(self, await self._bringing.snapshot(needs), self._cache)
 
     async def write(self, work: Work[T]) -> T:
         """Run in one transaction; a deadlock or serialization failure is tried again.
@@ -46,6 +59,21 @@ class PostgresStore:
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
         return await asyncio.shield(task)
+
+    async def _fetched(self, needs: Sequence[Needs]) -> Snapshot:
+        empty, text, values = asked(needs, self._cache)
+
+        async def fetch(talk: Talk) -> Sequence[tuple[str, str, str]]:
+            talk.reads = True
+            found: Sequence[tuple[str, str, str]] = await talk.connection.fetch(text, *values)
+            return found
+
+        return filled(empty, await self._connections.use(fetch))
+
+    async def _single(self, work: Work[T], talk: Talk) -> T:
+        talk.reads = True
+        sql = OneStatement(PostgresSql(talk.connection))
+        return await greenlet_spawn(work, UnitOfWork(sql, self._cache))
 
     async def _shown(self, work: Work[T], talk: Talk) -> T:
         talk.reads = True
@@ -73,3 +101,31 @@ class PostgresStore:
         self._closed = True
         await asyncio.gather(*self._writes, return_exceptions=True)
         await self._connections.close()
+
+
+class Brought:
+    """A store whose reads find in memory what was brought for them; everything else is the store's
+    own doing.
+    """
+
+    def __init__(self, store: PostgresStore, snapshot: Snapshot, cache: StateCache):
+        self.url = store.url
+        self._store, self._snapshot, self._cache = store, snapshot, cache
+
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
+        """Run on what was brought; where that is not enough, on a snapshot of the database."""
+        try:
+            return work(UnitOfWork(BroughtSql(self._snapshot), self._cache))
+        except NotBrought:
+            return await self._store.read(work, single=single)
+
+    async def brought(self, needs: Needs) -> Brought:
+        """Bring anew."""
+        return await self._store.brought(needs)
+
+    async def write(self, work: Work[T]) -> T:
+        """As the store."""
+        return await self._store.write(work)
+
+    async def close(self) -> None:
+        """Nothing of its own is open."""

@@ -121,6 +121,28 @@ class PostgresSql:
         return int(touched) if touched.isdigit() else 0
 
 
+class NotBrought(Exception):
+    """A handler asks for more than it said it would: it runs in a transaction of its own."""
+
+
+class OneStatement:
+    """One query and no more: without a transaction a second one would see another moment."""
+
+    def __init__(self, sql: Sql):
+        self._sql, self._asked, self.dialect = sql, False, sql.dialect
+
+    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+        """Run a query. Errors: `NotBrought`, the second time."""
+        if self._asked:
+            raise NotBrought(text)
+        self._asked = True
+        return self._sql.rows(text, **values)
+
+    def run(self, text: str, /, **values: Any) -> int:
+        """Nothing is written here. Errors: `NotBrought`."""
+        raise NotBrought(text)
+
+
 def micros(at: datetime) -> int:
     """Microseconds since 1970, UTC."""
     delta = at - _EPOCH

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
+from storage.brought.needs import Needs
 from storage.faults import (
     Patience,
     Unavailable,
@@ -46,8 +47,16 @@ class Store(Protocol):
 
     url: str
 
-    async def read(self, work: Work[T]) -> T:
-        """Run on one snapshot; a write inside fails. Errors: `Unavailable`."""
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
+        """Run on one snapshot; a write inside fails. `single`: it runs one statement, which is a
+        snapshot by itself. Errors: `Unavailable`.
+        """
+        ...
+
+    async def brought(self, needs: Needs) -> Store:
+        """A store whose reads find what was named at hand, all of it as of one moment from now on;
+        other reads, and writes, are as those of this one. Errors: `Unavailable`.
+        """
         ...
 
     async def write(self, work: Work[T]) -> T:
@@ -164,7 +173,11 @@ class SqliteStore:
         self._writing: asyncio.Task[None] | None = None
         self._closed = False
 
-    async def read(self, work: Work[T]) -> T:
+    async def brought(self, needs: Needs) -> Store:
+        """The store itself: everything is at hand."""
+        return self
+
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
         """Run on one snapshot. Errors: `Unavailable`."""
         until = self._now_ms() + self._patience.wait_ms
         while True:

@@ -23,6 +23,17 @@ from storage.sql import (
     moment,
 )
 
+_OPEN: Final = (
+    "SELECT * FROM approvals WHERE public_id = :mandate AND status = '{}' "
+    "AND expires_at > :now ORDER BY requested_at, approval_id"
+)
+PENDING: Final = _OPEN.format("pending")
+APPROVED: Final = _OPEN.format("approved")
+LIVE: Final = (
+    "SELECT * FROM reservations WHERE public_id = :mandate AND expires_at > :now "
+    "AND outcome IS NULL ORDER BY made_at, action_hash"
+)
+
 
 class Approvals:
     """Approval items."""
@@ -89,24 +100,12 @@ class Approvals:
 
     def pending(self, public_id: str, now: datetime) -> list[Approval]:
         """Items that wait for the owner and are still good, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND status = 'pending' "
-            "AND expires_at > :now "
-            "ORDER BY requested_at, approval_id",
-            mandate=public_id,
-            now=micros(now),
-        )
+        rows = self._sql.rows(PENDING, mandate=public_id, now=micros(now))
         return [_item(r) for r in rows]
 
     def approved(self, public_id: str, now: datetime) -> list[Approval]:
         """Items the owner approved that are not used and still good, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND status = 'approved' "
-            "AND expires_at > :now "
-            "ORDER BY requested_at, approval_id",
-            mandate=public_id,
-            now=micros(now),
-        )
+        rows = self._sql.rows(APPROVED, mandate=public_id, now=micros(now))
         return [_item(r) for r in rows]
 
     def page(
@@ -271,12 +270,7 @@ class Reservations:
 
     def live(self, public_id: str, now: datetime) -> list[Reservation]:
         """Those that still count."""
-        rows = self._sql.rows(
-            "SELECT * FROM reservations WHERE public_id = :mandate AND expires_at > :now "
-            "AND outcome IS NULL ORDER BY made_at, action_hash",
-            mandate=public_id,
-            now=micros(now),
-        )
+        rows = self._sql.rows(LIVE, mandate=public_id, now=micros(now))
         return [_reservation(r) for r in rows]
 
     def of_action(self, public_id: str, action_hash: str) -> Reservation | None:

@@ -22,9 +22,6 @@ CHECKPOINT_EVERY: Final = 64
 PAGE: Final = 2_000
 
 
-ROWS_ABOVE: Final = 4  # of a page that is kept: a read comes after a report or two
-
-
 CLOCKS_APART: Final = timedelta(minutes=1)
 
 
@@ -47,6 +44,22 @@ ROWS_OF: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id ORDER
 
 
 HEAD: Final = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
+
+
+TAIL: Final = (
+    "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq <= :last "
+    f"ORDER BY seq LIMIT {PAGE}"
+)
+
+
+CHECKPOINT: Final = (
+    "SELECT c.state, e.row_hash FROM ledger_checkpoints c JOIN ledger_events e "
+    "ON e.public_id = c.public_id AND e.seq = c.seq "
+    "WHERE c.public_id = :public_id AND c.seq <= :last ORDER BY c.seq DESC LIMIT 1"
+)
+
+
+BY_SEQ: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq = :seq"
 
 
 CHECKPOINTS_OF: Final = "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id"
@@ -198,9 +211,26 @@ class Ledger(HouseRows):
             return EMPTY
         kept = self._cache.get(public_id, row_hash)
         if kept is None:
-            kept = self._folded(public_id, seq)
+            kept = self._continued(public_id, seq) or self._folded(public_id, seq)
             self._cache.put(public_id, row_hash, kept)
         return kept
+
+    def _continued(self, public_id: str, last: int) -> Books | None:
+        """The fold on from the newest state that is kept; None where the ledger does not go on
+        from there: what kept it may have been rolled back.
+        """
+        known = self._cache.newest(public_id)
+        if known is None or known[1].seq >= last:
+            return None
+        row_hash, state = known
+        rows = self._tail(public_id, state.seq, last)
+        if len(rows) < last - state.seq or rows[0]["prev_hash"] != row_hash:
+            return None
+        return self._after(public_id, state, [event_of(r) for r in rows])
+
+    def _tail(self, public_id: str, after: int, last: int) -> Sequence[Row]:
+        """Rows above a seq (exclusive) up to another (inclusive), oldest first; a page of them."""
+        return self._sql.rows(TAIL, public_id=public_id, after=after, last=last)
 
     def state_before(self, public_id: str, moment_: datetime) -> Books:
         """The fold of the rows that happened before a moment, exclusive, whenever they were read.
@@ -236,28 +266,14 @@ class Ledger(HouseRows):
 
     def _folded(self, public_id: str, last: int) -> Books:
         """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
-        found = first(
-            self._sql,
-            "SELECT c.state, e.row_hash FROM ledger_checkpoints c JOIN ledger_events e "
-            "ON e.public_id = c.public_id AND e.seq = c.seq "
-            "WHERE c.public_id = :public_id AND c.seq <= :last ORDER BY c.seq DESC LIMIT 1",
-            public_id=public_id,
-            last=last,
-        )
+        found = first(self._sql, CHECKPOINT, public_id=public_id, last=last)
         state = checkpointed(found["state"], found["row_hash"]) if found else None
         # A checkpoint that is none is no shortcut; `db verify` tells of it.
         return self._fold_on(public_id, state or EMPTY, last)
 
     def _fold_on(self, public_id: str, state: Books, last: int) -> Books:
         while True:
-            rows = self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after "
-                "AND seq <= :last "
-                f"ORDER BY seq LIMIT {PAGE}",
-                public_id=public_id,
-                after=state.seq,
-                last=last,
-            )
+            rows = self._tail(public_id, state.seq, last)
             state = self._after(public_id, state, [event_of(r) for r in rows])
             if len(rows) < PAGE:
                 return state
@@ -275,12 +291,7 @@ class Ledger(HouseRows):
     def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
         found: dict[int | None, Event] = {}
         for seq in wanted:
-            row = first(
-                self._sql,
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq = :seq",
-                public_id=public_id,
-                seq=seq,
-            )
+            row = first(self._sql, BY_SEQ, public_id=public_id, seq=seq)
             if row is not None:
                 found[seq] = event_of(row)
         return found
@@ -290,27 +301,23 @@ class Ledger(HouseRows):
         head = self.head_row(public_id)
         if head is None:
             return ()
-        kept = self._cache.page(head["row_hash"], limit)
+        kept = self._cache.page(public_id, head["row_hash"], limit)
         if kept is None:
-            kept = self._grown(public_id, head["seq"], limit) or tuple(
-                self.page(public_id, before_seq=head["seq"] + 1, limit=limit)
-            )
-            self._cache.keep_page(head["row_hash"], limit, kept)
+            kept = self._grown(public_id, head["seq"], limit)
+            self._cache.keep_page(public_id, head["row_hash"], kept, limit)
         return kept
 
-    def _grown(self, public_id: str, seq: int, limit: int) -> tuple[Event, ...] | None:
-        """The newest page out of one that is kept, and the few rows above it; None without one."""
-        rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq <= :seq "
-            f"ORDER BY seq DESC LIMIT {ROWS_ABOVE}",
-            public_id=public_id,
-            seq=seq,
-        )
-        for above, row in enumerate(rows, 1):
-            below = self._cache.page(row["prev_hash"], limit)
-            if below is not None:
-                return (*map(self._cache.event, rows[:above]), *below)[:limit]
-        return None
+    def _grown(self, public_id: str, seq: int, limit: int) -> tuple[Event, ...]:
+        """The newest page: the one that is kept and the rows above it, else all of its rows."""
+        row_hash, below = self._cache.newest_page(public_id, limit)
+        upto = below[0].seq if below else 0
+        lowest = max(0, seq - limit)
+        if upto >= seq or upto < lowest:
+            upto, below = lowest, ()
+        rows = self._tail(public_id, upto, seq)
+        if below and rows[0]["prev_hash"] != row_hash:
+            below, rows = (), self._tail(public_id, lowest, seq)
+        return (*map(self._cache.event, reversed(rows)), *below)[:limit]
 
     def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
         """Rows below a seq (exclusive), newest first."""

@@ -70,6 +70,7 @@ PARSED: Final = 4_096
 
 
 _SELECT: Final = "SELECT body, version, refreshed_at, differs_at FROM mandates"
+BY_ID: Final = f"{_SELECT} WHERE public_id = :id"
 _POLLED: Final = ("refreshed_at", "differs_at")
 
 
@@ -99,7 +100,7 @@ class Mandates:
         """One mandate; `lock` keeps other writers off it until the end of the transaction."""
         row = first(
             self._sql,
-            f"{_SELECT} WHERE public_id = :id" + (self._lock if lock else ""),
+            BY_ID + (self._lock if lock else ""),
             id=public_id,
         )
         return self._mandate(row) if row else None

@@ -102,6 +102,9 @@ class Idempotency:
         )
 
 
+SWITCHES: Final = "SELECT name, value FROM switches"
+
+
 class SwitchRows:
     """Switches that an operator set; the rest have their default from the settings."""
 
@@ -110,7 +113,7 @@ class SwitchRows:
 
     def all(self) -> dict[str, str]:
         """Name to value."""
-        return {r["name"]: r["value"] for r in self._sql.rows("SELECT name, value FROM switches")}
+        return {r["name"]: r["value"] for r in self._sql.rows(SWITCHES)}
 
     def set(self, name: str, value: str, now: datetime, by: str) -> None:
         """Set a switch; acts on the next request of every process."""

@@ -21,7 +21,7 @@ from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.acting.approved import keeper_known, same_item, signed_item, vault_call
 from tools.acting.shapes import CheckTold, DecodedCall, decoded_call
-from tools.call.access import own_agent_mandate, peek
+from tools.call.access import of_one, own_agent_mandate, peek
 from tools.call.approving import approvals_kept_if_readable, learned
 from tools.call.case import (
     Facts,
@@ -342,6 +342,7 @@ OPERATIONS: Final = (
         weight=HEAVY,
         handler=execute_call,
         gather=gather_execute,
+        needs=of_one,
         writes=True,
         on_mcp=True,
         statuses={
