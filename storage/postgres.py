@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.util import greenlet_spawn
 
+from storage.batches import Batches
 from storage.brought.bringing import Bringing
 from storage.brought.memory import BroughtSql
 from storage.brought.needs import Needs
@@ -33,6 +34,7 @@ class PostgresStore:
         self.url = url
         self._cache = StateCache()
         self._connections = Connections(url, patience)
+        self._batches = Batches(self._connections, self._cache, self._alone)
         self._bringing = Bringing(self._fetched)
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -48,17 +50,24 @@ class PostgresStore:
         """What some handlers need, by one statement. Errors: `Unavailable`."""
         return Brought(self, await self._bringing.snapshot(needs), self._cache)
 
-    async def write(self, work: Work[T]) -> T:
-        """Run in one transaction; a deadlock or serialization failure is tried again.
+    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
+        """Run in one transaction; a deadlock or serialization failure is tried again. Where the
+        handler says what it needs of one mandate, it runs in a batch.
 
         Errors: `Unavailable`, which says whether the commit had been sent.
         """
         if self._closed:
             raise RuntimeError("the store is closed")
-        task = asyncio.create_task(self._connections.use(partial(self._committed, work)))
+        if needs is not None and len(needs.mandates) == 1:
+            future: asyncio.Future[T] = self._batches.queued(work, needs)
+            return await asyncio.shield(future)
+        task = asyncio.create_task(self._alone(work))
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
         return await asyncio.shield(task)
+
+    async def _alone(self, work: Work[T]) -> T:
+        return await self._connections.use(partial(self._committed, work))
 
     async def _fetched(self, needs: Sequence[Needs]) -> Snapshot:
         empty, text, values = asked(needs, self._cache)
@@ -100,6 +109,7 @@ class PostgresStore:
         """Let running writes finish, then let the connections go."""
         self._closed = True
         await asyncio.gather(*self._writes, return_exceptions=True)
+        await self._batches.drained()
         await self._connections.close()
 
 
@@ -123,9 +133,9 @@ class Brought:
         """Bring anew."""
         return await self._store.brought(needs)
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
         """As the store."""
-        return await self._store.write(work)
+        return await self._store.write(work, needs)
 
     async def close(self) -> None:
         """Nothing of its own is open."""

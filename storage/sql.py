@@ -30,6 +30,9 @@ class Duplicate(Exception):
     """
 
 
+LOCKED: Final = " FOR UPDATE"  # behind a query, on PostgreSQL
+
+
 class Sql(Protocol):
     """What repositories run their statements on; one transaction."""
 

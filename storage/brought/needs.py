@@ -18,10 +18,13 @@ class Needs:
     the owner decides and decided, calldata handed out, its agent's policy, what the chain reader
     staged of its vault, orders of the day; and the switches. `shows_rows`: the newest rows too.
     `credential` is the hash of a key or a session's token: whose it is. `now`, UTC: what is over
-    by then stays behind.
+    by then stays behind. A write names one mandate, its idempotency key with the scope before it,
+    and the transaction (lower case) whose rows it looks at.
     """
 
     now: datetime
     mandates: Sequence[str] = ()
     shows_rows: bool = False
     credential: str | None = None
+    key: tuple[str, str] | None = None
+    tx_hash: str | None = None

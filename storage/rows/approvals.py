@@ -224,7 +224,7 @@ def _item(row: Row) -> Approval:
     )
 
 
-_KEPT = (
+KEPT: Final = (
     "public_id",
     "action_hash",
     "target",
@@ -239,7 +239,10 @@ _KEPT = (
     "outcome",
     "tx_hash",
 )
-_RENEWED = ", ".join(f"{n} = excluded.{n}" for n in _KEPT if n not in ("public_id", "action_hash"))
+_RENEWED = ", ".join(f"{n} = excluded.{n}" for n in KEPT if n not in ("public_id", "action_hash"))
+
+RENEW: Final = f"ON CONFLICT (public_id, action_hash) DO UPDATE SET {_RENEWED}"
+HAND_OUT: Final = f"INSERT INTO reservations {columns(KEPT)} {RENEW}"
 
 
 class Reservations:
@@ -251,8 +254,7 @@ class Reservations:
     def put(self, r: Reservation) -> None:
         """Note calldata that is handed out, in place of an earlier time for the same action."""
         self._sql.run(
-            f"INSERT INTO reservations {columns(_KEPT)} "
-            f"ON CONFLICT (public_id, action_hash) DO UPDATE SET {_RENEWED}",
+            HAND_OUT,
             public_id=r.public_id,
             action_hash=r.action.action_hash,
             target=r.action.target,

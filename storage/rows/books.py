@@ -81,6 +81,13 @@ class StateCache:
             (state for of, state in self._states.get(public_id, ()) if of == row_hash), None
         )
 
+    def rewind(self, public_id: str, row_hash: str) -> None:
+        """Forget what was kept after the state at this row: it never became the record."""
+        with self._lock:
+            kept = self._states.get(public_id, ())
+            at = next((n for n, (of, _) in enumerate(kept) if of == row_hash), len(kept))
+            self._states[public_id] = kept[at:]
+
     def put(self, public_id: str, row_hash: str, state: Books) -> None:
         """Keep a state; the mandate least lately put goes first."""
         with self._lock:

@@ -9,17 +9,26 @@ from typing import Final
 
 from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, NewEvent, Reporter
-from domain.ledger.kinds import ACTION_KINDS
 from domain.ledger.pairing import can_pair, other_side, partner
 from storage.rows.books import StateCache, checkpoint_text, checkpointed
 from storage.rows.house import HouseRows
-from storage.rows.row import COLUMNS, event_of, row_values
-from storage.sql import Row, Sql, columns, first, micros, moment
+from storage.rows.ledger_queries import (
+    BEGIN_HEAD,
+    BY_SEQ,
+    BY_TX,
+    CHECK,
+    CHECKPOINT,
+    HEAD,
+    INSERT,
+    MOVE_HEAD,
+    PAGE,
+    PARTNERS,
+    TAIL,
+)
+from storage.rows.row import event_of, row_values
+from storage.sql import LOCKED, Row, Sql, first, micros, moment
 
 CHECKPOINT_EVERY: Final = 64
-
-
-PAGE: Final = 2_000
 
 
 CLOCKS_APART: Final = timedelta(minutes=1)
@@ -28,9 +37,6 @@ CLOCKS_APART: Final = timedelta(minutes=1)
 # The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
 WEEK, MONDAY = 604_800_000_000, 259_200_000_000
 LATE: Final = f"(occurred_at + {MONDAY}) / {WEEK} < (created_at + {MONDAY}) / {WEEK}"
-
-
-_AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
 
 
 # Whole ledgers, for verification and export.
@@ -43,29 +49,7 @@ ALL_IDS: Final = (
 ROWS_OF: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id ORDER BY seq"
 
 
-HEAD: Final = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
-
-
-TAIL: Final = (
-    "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq <= :last "
-    f"ORDER BY seq LIMIT {PAGE}"
-)
-
-
-CHECKPOINT: Final = (
-    "SELECT c.state, e.row_hash FROM ledger_checkpoints c JOIN ledger_events e "
-    "ON e.public_id = c.public_id AND e.seq = c.seq "
-    "WHERE c.public_id = :public_id AND c.seq <= :last ORDER BY c.seq DESC LIMIT 1"
-)
-
-
-BY_SEQ: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq = :seq"
-
-
 CHECKPOINTS_OF: Final = "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id"
-
-
-_INSERT: Final = "INSERT INTO ledger_events " + columns(COLUMNS)
 
 
 class Ledger(HouseRows):
@@ -74,7 +58,7 @@ class Ledger(HouseRows):
     def __init__(self, sql: Sql, cache: StateCache):
         super().__init__(sql)
         self._cache = cache
-        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+        self._lock = LOCKED if sql.dialect == "postgresql" else ""
         self._heads: dict[str, Row | None] = {}
 
     def head(self, public_id: str) -> tuple[int, str]:
@@ -94,12 +78,7 @@ class Ledger(HouseRows):
         query = HEAD + self._lock
         row = self._heads.pop(public_id, None) or first(self._sql, query, public_id=public_id)
         if row is None:
-            self._sql.run(
-                "INSERT INTO ledger_heads (public_id, seq, row_hash, created_at) "
-                "VALUES (:public_id, 0, '', 0) "
-                "ON CONFLICT (public_id) DO NOTHING",
-                public_id=public_id,
-            )
+            self._sql.run(BEGIN_HEAD, public_id=public_id)
             row = first(self._sql, query, public_id=public_id)
         if row is None:
             raise LookupError(public_id)
@@ -136,10 +115,9 @@ class Ledger(HouseRows):
             parsed=new.told,
         )
         row = row_values(public_id, event, prev_hash)
-        self._sql.run(_INSERT, **row)
+        self._sql.run(INSERT, **row)
         self._sql.run(
-            "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at "
-            "WHERE public_id = :public_id",
+            MOVE_HEAD,
             public_id=public_id,
             seq=event.seq,
             row_hash=row["row_hash"],
@@ -172,15 +150,8 @@ class Ledger(HouseRows):
         if not can_pair(new):
             return None
         other = other_side(new)
-        kinds = _AGENT_HALVES if other is Reporter.AGENT else "'move'"
-        # An agent may name one transaction any number of times: the rows of its own side are never
-        # walked.
         rows = self._sql.rows(
-            "SELECT * FROM ledger_events e WHERE public_id = :public_id AND tx_hash = :tx_hash "
-            "AND reported_by = :other "
-            f"AND kind IN ({kinds}) AND pairs_with IS NULL AND NOT EXISTS (SELECT 1 "
-            "FROM ledger_events p "
-            "WHERE p.public_id = e.public_id AND p.pairs_with = e.seq) ORDER BY seq LIMIT :most",
+            PARTNERS[other],
             public_id=public_id,
             tx_hash=tx_hash,
             other=other.value,
@@ -192,9 +163,7 @@ class Ledger(HouseRows):
         self, public_id: str, seq: int, created: int, state: Books, row_hash: str
     ) -> None:
         self._sql.run(
-            "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
-            "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) "
-            "DO NOTHING",
+            CHECK,
             public_id=public_id,
             seq=seq,
             created_at=created,
@@ -381,13 +350,7 @@ class Ledger(HouseRows):
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""
-        # By a bare seq SQLite would walk the whole ledger in that order, and not ask the index.
-        rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash "
-            "ORDER BY +seq",
-            public_id=public_id,
-            tx_hash=tx_hash.lower(),
-        )
+        rows = self._sql.rows(BY_TX, public_id=public_id, tx_hash=tx_hash.lower())
         return [event_of(r) for r in rows]
 
 

@@ -17,6 +17,7 @@ from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
 from storage.rows.work import UNPAID_FEE
 from storage.sql import (
+    LOCKED,
     Duplicate,
     Row,
     Sql,
@@ -88,7 +89,7 @@ class Mandates:
 
     def __init__(self, sql: Sql):
         self._sql = sql
-        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+        self._lock = LOCKED if sql.dialect == "postgresql" else ""
         self._versions: dict[str, int] = {}
 
     def add(self, m: Mandate) -> None:

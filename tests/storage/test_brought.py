@@ -19,7 +19,16 @@ from storage.brought.memory import BroughtSql
 from storage.brought.needs import Needs
 from storage.brought.snapshot import asked, filled
 from storage.postgres import PostgresStore
-from storage.rows import approvals, chainlog, identities, ledger, mandates, orders, policies, work
+from storage.rows import (
+    approvals,
+    chainlog,
+    identities,
+    ledger_queries,
+    mandates,
+    orders,
+    policies,
+    work,
+)
 from storage.rows.books import StateCache
 from storage.rows.chainlog import Staged
 from storage.schema import metadata
@@ -111,10 +120,10 @@ async def pg(pg_url: str) -> AsyncIterator[PostgresStore]:
 HEAD = {"public_id": "m_1", "last": ROWS}
 GIVEN: dict[str, list[dict[str, Any]]] = {
     mandates.BY_ID: [{"id": of} for of in ("m_1", "m_2", "m_none")],
-    ledger.HEAD: [{"public_id": of} for of in ("m_1", "m_2", "m_none")],
-    ledger.CHECKPOINT: [HEAD],
-    ledger.TAIL: [HEAD | {"after": after} for after in (ROWS - 50, 128, ROWS)] + [HEAD | {"after": 128, "last": 129}],
-    ledger.BY_SEQ: [{"public_id": "m_1", "seq": ROWS}],
+    ledger_queries.HEAD: [{"public_id": of} for of in ("m_1", "m_2", "m_none")],
+    ledger_queries.CHECKPOINT: [HEAD],
+    ledger_queries.TAIL: [HEAD | {"after": after} for after in (ROWS - 50, 128, ROWS)] + [HEAD | {"after": 128, "last": 129}],
+    ledger_queries.BY_SEQ: [{"public_id": "m_1", "seq": ROWS}],
     approvals.PENDING: [{"mandate": of, "now": micros(m.NOW)} for of in ("m_1", "m_2")],
     approvals.APPROVED: [{"mandate": "m_1", "now": micros(m.later(s))} for s in (0, 899, 900)],
     approvals.LIVE: [{"mandate": "m_1", "now": micros(m.later(s))} for s in (0, 599, 600)],
@@ -151,9 +160,12 @@ async def test_what_was_not_asked_for_is_not_guessed(pg: PostgresStore) -> None:
     brought = BroughtSql(await pg._fetched([NEEDS]))
     for text, given in (
         (mandates.BY_ID, {"id": "m_other"}),
-        (ledger.TAIL, HEAD | {"after": 1}),
-        (ledger.BY_SEQ, {"public_id": "m_1", "seq": 1}),
-        (ledger.CHECKPOINT, HEAD),  # the fold is known here, and its checkpoint stayed behind
+        (ledger_queries.TAIL, HEAD | {"after": 1}),
+        (ledger_queries.BY_SEQ, {"public_id": "m_1", "seq": 1}),
+        (
+            ledger_queries.CHECKPOINT,
+            HEAD,
+        ),  # the fold is known here, and its checkpoint stayed behind
         (approvals.PENDING, {"mandate": "m_1", "now": micros(m.NOW) - 1}),
         (policies.OF_AGENT, {"id": "u_other"}),
         (orders.COUNTED, {"mandate": "m_1", "day": "1999-01-01"}),

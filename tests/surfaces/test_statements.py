@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -53,3 +54,34 @@ async def test_a_read_is_two_statements_and_a_list_three(told: tuple[Service, Lo
         assert len(limits) == 2, limits
         listed = await _count(service, log, http, f"?limit={LISTED}")
         assert len(listed) == 3, listed
+
+
+async def test_a_report_is_three_statements_and_many_share_them(told: tuple[Service, Log]) -> None:
+    service, log = told
+    url = f"{service.base}/wallet/mandates/{service.mandate.id}/events"
+
+    async def report(http: ClientSession, key: str) -> None:
+        headers = {"X-Service-User-Key": service.key, "Idempotency-Key": key}
+        body = {"kind": "buy", "amount_usdc": "0.1", "tx_hash": "0x" + key.rjust(64, "0")}
+        async with http.post(url, json=body, headers=headers) as answer:
+            assert answer.status == 201, await answer.text()
+
+    async with ClientSession() as http:
+        await report(http, "1")
+        for key in ("2", "3"):
+            log.statements()
+            await report(http, key)
+            found = log.statements()
+            assert len(found) == 3, found
+        await asyncio.gather(*(report(http, f"4{n}") for n in range(32)))
+        assert len(log.statements()) < 32
+
+
+async def test_calldata_is_four_statements(told: tuple[Service, Log]) -> None:
+    service, log = told
+    for n in range(3):
+        log.statements()
+        reply = await service.mandate.execute(f"1.{n:06d}")
+        assert reply.status == 200, reply.body
+        found = log.statements()
+    assert len(found) == 3, found  # and the one by which a door knows its caller

@@ -254,14 +254,14 @@ def _approval(
     it waits.
     """
     public_id, now, key = case.mandate.public_id, ask.now, action.action_hash
-    items = uow.approvals.of_action(public_id, key)
+    named = None
     if ask.asked.approval_id is not None:
         named = uow.approvals.get(public_id, ask.asked.approval_id)
         if named is None or named.action_hash != key or named.shown(now) in ("expired", "used"):
             raise Refused(refusal("approval_expired", approval_id=ask.asked.approval_id))
-        items = [named]
     if not needs_approval(case, action.amount):
         return None
+    items = [named] if named else uow.approvals.of_action(public_id, key)
     keeper_known(named_chain(ask, case.mandate), case.mandate)
     for item in items:
         shown = item.shown(now)
