@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,7 +30,7 @@ log = logging.getLogger("wallet.storage")
 LANES: Final = 2
 # After somebody else was quicker, a mandate is locked before it is looked at, for so long: where
 # two processes serve one mandate, most of what either does in vain would be done again in vain.
-LOCK_S: Final = 1
+LOCK_MS: Final = 1_000
 # Lost so often, a handler runs in a transaction of its own.
 TRIES: Final = 8
 _LOCK: Final = (
@@ -73,7 +73,7 @@ class Batches:
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Written] = deque()
         self._busy: set[str] = set()
-        self._contended: dict[str, float] = {}
+        self._contended: dict[str, int] = {}  # until when, ms of the loop
         self._lanes: set[asyncio.Task[None]] = set()
         self._singles: set[asyncio.Task[None]] = set()
 
@@ -116,7 +116,7 @@ class Batches:
         taken: list[_Written] = []
         left: list[_Written] = []
         locks: bool | None = None
-        now = self._loop.time()
+        now = self._now_ms()
         while self._queue and len(taken) < BATCH:
             job = self._queue.popleft()
             wants = self._contended.get(job.public_id, 0) > now
@@ -152,10 +152,10 @@ class Batches:
 
     def _settled(self, jobs: Sequence[_Written], lost: set[str]) -> list[_Written]:
         """Answer those that are through; the others are to be run again."""
-        until = self._loop.time() + LOCK_S
+        until = self._now_ms() + LOCK_MS
         self._contended |= dict.fromkeys(lost, until)
         if len(self._contended) > BATCH:
-            self._contended = {of: t for of, t in self._contended.items() if t >= until - LOCK_S}
+            self._contended = {of: t for of, t in self._contended.items() if t >= until - LOCK_MS}
         again: list[_Written] = []
         for job in jobs:
             if job.public_id in lost and not job.alone and job.tries < TRIES:
@@ -177,7 +177,10 @@ class Batches:
             job.error = error
         job.settle()
 
-    def _forget(self, lost: Any) -> None:
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1_000)
+
+    def _forget(self, lost: Iterable[Standing]) -> None:
         """States that were folded in vain."""
         for one in lost:
             self._cache.rewind(one.public_id, one.row_hash)
@@ -204,7 +207,7 @@ class Batches:
     async def _run(self, jobs: Sequence[_Written], snapshot: Snapshot) -> dict[str, Standing]:
         """Run them in memory, one after the other; what those that return want written."""
         stands: dict[str, Standing] = {}
-        turn = self._loop.time()
+        turn = self._now_ms()
         for job in jobs:
             one = stands.get(job.public_id) or standing(snapshot, job.public_id)
             sql = WrittenSql(snapshot, job.public_id)
@@ -225,7 +228,7 @@ class Batches:
                 one.changes.join(sql.changes)
             if one is not None:
                 stands[job.public_id] = one
-            if (self._loop.time() - turn) * 1_000 > TURN_MS:
+            if self._now_ms() - turn > TURN_MS:
                 await asyncio.sleep(0)
-                turn = self._loop.time()
+                turn = self._now_ms()
         return {of: one for of, one in sorted(stands.items()) if one.changes}

@@ -25,7 +25,6 @@ from storage.faults import (
     sqlite_trouble,
 )
 from storage.jobs import BATCH, TURN_MS, Job, fail
-from storage.postgres import PostgresStore
 from storage.rows.books import StateCache
 from storage.sql import SqliteSql
 from storage.unit_of_work import UnitOfWork
@@ -80,6 +79,9 @@ async def open_store(url: str, patience: Patience | None = None) -> Store:
         with sqlite_faults():
             return SqliteStore(url, patience)
     if url.startswith(("postgresql://", "postgres://")):
+        # What talks to PostgreSQL is loaded where it is needed: a start on SQLite is quicker.
+        from storage.postgres import PostgresStore
+
         return PostgresStore(url, patience)
     raise ValueError("the database URL starts with sqlite:/// or postgresql://")
 
