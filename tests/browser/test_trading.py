@@ -288,7 +288,7 @@ async def test_a_text_to_link_that_names_somebody_else_cannot_be_signed(site: Tr
         await page.route("**/app/own/challenge", alter)
         await page.goto(f"{site.base}/app/own")
         await page.get_by_role("button", name="Take it from my wallet").click()
-        await page.get_by_text("does not name your session").wait_for()
+        await page.get_by_text("It lacks: signed in with").wait_for()
         assert await page.get_by_role("button", name="Sign the text and link").is_disabled()
     assert wallet.count("personal_sign") == 0
 

@@ -1,5 +1,5 @@
 // The shapes that a signature and a transaction may have; a test holds them against the terms and chain/abi.
-const fields = (text) => text.split(",").map((f) => { const [name, type = "uint256"] = f.split(" "); return { name, type }; });
+export const fields = (text) => text.split(",").map((f) => { const [name, type = "uint256"] = f.split(" "); return { name, type }; });
 const list = (name, text) => ({ name, type: "tuple[]", components: fields(text) });
 const fn = (name, ...inputs) => ({ type: "function", name, inputs, outputs: [], stateMutability: "nonpayable" });
 

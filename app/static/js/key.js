@@ -36,7 +36,7 @@ export async function make(wallet, account, network) {
   try {
     const first = await signature(wallet, account, network, address);
     if (first.toLowerCase() !== (await signature(wallet, account, network, address)).toLowerCase())
-      throw new Problem("other", "Your wallet signs the same text differently each time, so a key that is sealed with it could not be opened again. No key was made. Use another wallet for trading.");
+      throw new Problem("other", "Your wallet signs the same text in two ways, so it could not open a key again. No key was made. Trade with another wallet.");
     const salt = crypto.getRandomValues(new Uint8Array(32)), iv = crypto.getRandomValues(new Uint8Array(12));
     const box = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: bound(network, account, address) }, await sealer(first, salt), secret);
     await store("readwrite", (s) => s.put({ address: address.toLowerCase(), salt, iv, box }));
@@ -49,7 +49,7 @@ export async function open(wallet, account, network, of) {
   const address = getAddress(of);
   if (opened?.address === address) return opened.secret;
   const kept = await held(address);
-  if (!kept) throw new Problem("other", "This browser does not hold that order key. Use the browser in which it was made, or approve a new one.");
+  if (!kept) throw new Problem("other", "This browser does not hold that order key.");
   let raw;
   const key = await sealer(await signature(wallet, account, network, address), kept.salt);
   try { raw = await crypto.subtle.decrypt({ name: "AES-GCM", iv: kept.iv, additionalData: bound(network, account, address) }, key, kept.box); }
