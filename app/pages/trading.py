@@ -31,6 +31,7 @@ async def _desk(visit: Visit) -> desk.Desk:
         await visit.ask("trade_me"),
         await visit.ask("trade_positions"),
         await visit.ask("order_pending"),
+        await visit.ask("order_under_way"),
         await visit.ask("trade_products"),
         await visit.ask("own_paper_books"),
         await visit.ask("owner_agents", limit=200),

@@ -18,6 +18,7 @@ TYPED: Final = (
     "product", "side", "type", "amount", "unit", "limit_px", "tif", "slippage_bps", "reduce_only",
     "book", "why",
 )  # fmt: skip
+UNSIGNED: Final = ("awaiting_owner", "awaiting_signature")
 EMPTY: Final[Mapping[str, str]] = dict.fromkeys(TYPED, "") | {
     "side": "buy",
     "type": "market",
@@ -121,6 +122,7 @@ class Desk:
     operator: Limits
     own: Limits
     waiting: tuple[Row, ...]
+    under_way: tuple[Row, ...]
     live: tuple[PositionView, ...] | None
     paper: tuple[PositionView, ...]
     positions_stale: bool
@@ -138,7 +140,7 @@ def _row(order: Json, names: Mapping[str, str]) -> Row:
     pill, says = STATUS[order["status"]]
     by = order["prepared_by"]
     agent = names.get(by["id"], by["id"]) if by["kind"] == "agent" else None
-    unsent = order["status"] in ("awaiting_owner", "awaiting_signature")
+    unsent = order["status"] in UNSIGNED
     return Row(
         order_id=order["order_id"],
         what=what(order),
@@ -201,13 +203,14 @@ def view(
     me: Json,
     held: Json,
     pending: Json,
+    under_way: Json,
     products: Json,
     books: Json,
     agents: Json,
     key: str,
 ) -> Desk:
-    """The replies of trade_me, trade_positions, order_pending, trade_products, own_paper_books and
-    owner_agents; `key` is for the ticket.
+    """The replies of trade_me, trade_positions, order_pending, order_under_way, trade_products,
+    own_paper_books and owner_agents; `key` is for the ticket.
     """
     named = {b["book"]: b["name"] for b in books["books"]}
     names = {a["agent_id"]: a["name"] for a in agents["items"]}
@@ -233,7 +236,8 @@ def view(
         effective=_pair(me["limits"]),
         operator=_pair(cap["operator"]),
         own=_pair(cap["own"]),
-        waiting=tuple(_row(o, names) for o in pending["orders"]),
+        waiting=tuple(_row(o, names) for o in pending["orders"] if o["status"] in UNSIGNED),
+        under_way=tuple(_row(o, names) for o in under_way["orders"]),
         live=None if held["live"] is None else positions(held["live"], named),
         paper=positions(held["paper"], named),
         positions_stale=held["stale"],

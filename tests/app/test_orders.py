@@ -63,6 +63,11 @@ async def hand_in(t: Trader, browser: Browser, page: Page, **changes: Any) -> Pa
     return await browser.post(to.attributes["action"], sent)
 
 
+def path_of(page: Page) -> str:
+    """The address of the order that a page asks to sign."""
+    return page.one("form", id="signed").attributes["action"].removesuffix("/sign")
+
+
 # -- modes
 
 
@@ -243,7 +248,7 @@ async def test_an_order_of_which_nobody_knows_is_shown_as_that_and_not_sent_agai
         assert shown.one("section", id="order").attributes["data-live"]
         assert not [b for b in shown.all("button") if "Cancel" in b.text or "sign" in b.text]
         at = await browser.get("/app/orders")
-        assert "Not known yet" in said(at, "waiting")
+        assert "Not known yet" in said(at, "under-way")
 
 
 async def test_a_refusal_of_the_venue_is_told_in_its_words(site: TradingSite) -> None:
@@ -297,7 +302,7 @@ async def test_anothers_order_is_not_here(site: TradingSite) -> None:
     t = await live_at_the_door(site)
     mine = await site.signed_in(t.person)
     page = await prepared(mine)
-    path = page.one("form", id="signed").attributes["action"].removesuffix("/sign")
+    path = path_of(page)
     other = await site.signed_in(await site.desk.person())
     assert (await other.get(path)).status == 404
     for step in ("open", "cancel", "sign", "record"):
@@ -315,8 +320,11 @@ async def test_a_resting_order_is_taken_back_with_a_signature_whatever_is_switch
     page = await prepared(browser, type="limit", limit_px="60000", tif="gtc")
     shown = await follow(browser, await hand_in(t, browser, page))
     assert "Rests at the venue" in shown.said
+    listed = await browser.get("/app/orders")
+    assert "Rests at the venue" in said(listed, "under-way")
+    assert path_of(page) in listed.links()
     await switched(site, live_door=False, live_terminal=False)
-    path = page.one("form", id="signed").attributes["action"].removesuffix("/sign")
+    path = path_of(page)
     asked = await browser.submit("/app/orders", f"{path}/cancel")
     assert asked.status == 201
     assert "Sign and cancel the LIVE order" in asked.said
@@ -327,7 +335,7 @@ async def test_an_unsent_order_is_taken_back_without_a_signature(site: TradingSi
     t = await live_at_the_door(site)
     browser = await site.signed_in(t.person)
     page = await prepared(browser)
-    path = page.one("form", id="signed").attributes["action"].removesuffix("/sign")
+    path = path_of(page)
     done = await browser.submit("/app/orders", f"{path}/cancel")
     assert "Cancelled" in (await follow(browser, done)).said
 
