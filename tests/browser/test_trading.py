@@ -21,7 +21,7 @@ from tests.app.desks import TradingSite, a_trading_site, switched
 from tests.browser.test_story import CHROMIUM, WALLET, playwright
 from tests.tools.trading.conftest import BUILDER, Person
 from tests.tools.trading.orders import Trader, agent, allow
-from tests.world import Clock
+from tests.world import START, Clock
 from venue import signing
 
 pytestmark = [
@@ -33,10 +33,10 @@ pytestmark = [
 
 
 class Ticking(Clock):
-    """The time that the browser has."""
+    """The time that the browser has, and what a test moves it on by."""
 
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        return datetime.now(UTC) + (self.at - START)
 
 
 class VenueWallet:
