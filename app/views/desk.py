@@ -128,6 +128,7 @@ class Desk:
     positions_stale: bool
     as_of: str
     problem: RefusalView | None = None
+    instead: str = ""
 
 
 def what(order: Json) -> str:
@@ -248,4 +249,10 @@ def view(
 def refused(shown: Desk, block: Json, typed: Mapping[str, str] | None = None) -> Desk:
     """The page after something was refused; what was typed stays."""
     kept = shown.ticket if typed is None else replace(shown.ticket, typed={**EMPTY, **typed})
-    return replace(shown, ticket=kept, problem=refusal.view(block, None))
+    action: Json | None = (block.get("detail") or {}).get("action")
+    return replace(
+        shown,
+        ticket=kept,
+        problem=refusal.view(block, None),
+        instead=f"{what(action)}, {_('reduce-only')}" if action else "",
+    )

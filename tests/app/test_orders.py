@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from app.words.refusals import SENTENCES
+from app.answer import Shell
+from app.templates import render
+from app.views import desk
+from app.words.refusals import SENTENCES, WHO
 from domain.refusals import REFUSALS
 from tests.app.desks import (
     TradingSite,
@@ -22,7 +25,7 @@ from tests.app.desks import (
 )
 from tests.app.site import Browser, Page
 from tests.tools.trading.conftest import no_pauses
-from tests.tools.trading.orders import Trader, agent, allow
+from tests.tools.trading.orders import Trader, agent, allow, trader
 from venue.devvenue import Fault
 
 __all__ = ["no_pauses"]
@@ -273,6 +276,50 @@ async def test_bytes_whose_time_is_up_are_refused_and_opened_again(site: Trading
     assert t.posted("mainnet") == 0
 
 
+async def test_a_signature_of_another_key_or_none_sends_nothing(site: TradingSite) -> None:
+    t = await live_at_the_door(site)
+    browser = await site.signed_in(t.person)
+    page = await prepared(browser)
+    for wrong in (
+        json.dumps(t.sign(block(page), key=99)),
+        json.dumps(t.sign(block(page), high=True)),
+    ):
+        refused = await hand_in(t, browser, page, signature=wrong)
+        assert refused.status == 422
+        assert "The signature does not fit this order" in refused.said
+        assert "Look at today’s price and sign" in refused.said
+    for wrong in ("", "{", "[]", "null"):
+        refused = await hand_in(t, browser, page, signature=wrong)
+        assert refused.status == 422, wrong
+    assert t.posted("mainnet") == 0
+
+
+@pytest.mark.parametrize("code", [c for c in REFUSALS if c.startswith("wallet_")])
+async def test_the_page_shows_each_of_the_13_refusals_with_who_can_fix_it(
+    site: TradingSite, code: str
+) -> None:
+    t = await live_at_the_door(site)
+    caller = t.caller
+    replies = [
+        await site.desk.ok(name, caller)
+        for name in ("trade_me", "trade_positions", "order_pending", "order_under_way",
+                     "trade_products", "own_paper_books", "owner_agents")
+    ]  # fmt: skip
+    kind = REFUSALS[code]
+    told = {
+        "error": code, "reason": "REASON <b>", "who_fixes": kind.who_fixes,
+        "retry_safe": kind.retry_safe, "next": [], "remaining": {"limit": "50.000000"},
+    }  # fmt: skip
+    view = desk.refused(desk.view(*replies, "f_1"), told, {"product": "<i>"})
+    shell = Shell(path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
+                  theme="")  # fmt: skip
+    source = render("orders.html", page=shell, view=view)
+    assert SENTENCES[code] in source
+    assert WHO[kind.who_fixes] in source
+    assert "REASON <b>" not in source
+    assert "<i>" not in source.replace("<i></i>", "")
+
+
 # -- agents
 
 
@@ -296,6 +343,45 @@ async def test_an_agents_order_waits_for_its_owner_who_opens_it_at_todays_price(
     assert page.status == 201
     assert form(page, "signed")["step"] == "execute"
     assert "Done" in (await follow(browser, await hand_in(t, browser, page))).said
+
+
+async def test_an_agents_order_on_the_test_network_is_signed_for_that_network(
+    site: TradingSite,
+) -> None:
+    await switched(site, live_terminal=True)
+    t = await trader(site.desk)
+    scout = await agent(site.desk, t)
+    made = await site.desk.ok(
+        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20",
+        mode_seen="live",
+    )  # fmt: skip
+    browser = await site.signed_in(t.person)
+    at = await browser.get("/app/orders")
+    assert [b.text for b in at.all("button", name="mode_seen")] == ["Place PAPER order"]
+    page = await browser.submit("/app/orders", f"/app/orders/{made['order']['order_id']}/open")
+    assert "no real money" in page.said
+    assert site.desk.urls[1] in page.headers["Content-Security-Policy"]
+    assert block(page)["typed_data"]["message"]["source"] == "b"
+    assert "Done" in (await follow(browser, await hand_in(t, browser, page))).said
+    assert (t.posted("testnet"), t.posted("mainnet")) == (1, 0)
+
+
+async def test_a_close_that_cannot_be_verified_says_what_to_do_at_the_venue(
+    site: TradingSite,
+) -> None:
+    t = await live_at_the_door(site)
+    browser = await site.signed_in(t.person)
+    await follow(browser, await hand_in(t, browser, await prepared(browser)))
+    site.desk.clock.at += timedelta(seconds=3)
+    at = await browser.get("/app/orders")
+    site.desk.main.faults.add(Fault(effect="status", route="/info", kind="l2Book", status=500))
+    page = await browser.post(
+        "/app/orders/close",
+        {"csrf": at.token(), "product": "BTC", "mode_seen": "live", "key": "c_1"},
+    )
+    assert page.status == 503
+    assert "Nothing was sent." in page.said
+    assert "At the venue itself you can close it at any time: Sell" in page.said
 
 
 async def test_anothers_order_is_not_here(site: TradingSite) -> None:
