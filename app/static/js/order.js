@@ -1,6 +1,6 @@
 // Whether the bytes that are to be signed are the order on the screen: pure functions, held against the venue's vectors under Node.
 import { actionHash, hashTypedData, hex, pack } from "../vendor/order.js";
-import { DOMAIN, fields } from "./abi.js";
+import { DOMAIN, fields } from "./types.js";
 
 export const NOBODY = "0x" + "0".repeat(40);
 const NAMES = { a: "product", b: "side", p: "price", s: "size", r: "reduce-only mark", tif: "time in force", c: "order’s own id", asset: "product", cloid: "order’s own id" };

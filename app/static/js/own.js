@@ -1,6 +1,6 @@
 // The own account: link a wallet, make and approve an order key, approve the builder fee, take back, forget.
 import { hex as ofBytes } from "../vendor/order.js";
-import { DOMAIN, fields } from "./abi.js";
+import { DOMAIN, fields } from "./types.js";
 import { $, data } from "./dom.js";
 import { forget, held, make, shows } from "./key.js";
 import { NOBODY, post } from "./order.js";
