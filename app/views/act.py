@@ -83,7 +83,9 @@ class Exit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """The page; `sending` is None where the service refuses to prepare the call."""
+    """The page; `sending` is None where the service refuses to prepare the call. `already`: by the
+    record it stands so; who sees something else on the chain may still send it.
+    """
 
     public_id: str
     kind: str
@@ -93,6 +95,7 @@ class Act:
     vault: str | None
     agent: str | None
     before_pause: str | None
+    already: bool
     pays: str | None
     agent_fee: str | None
     worth: str | None
@@ -135,6 +138,7 @@ def view(
         vault=m["vault_address"],
         agent=_resumed(named, told),
         before_pause=read["exposure"]["before_pause"] if kind == "pause" else None,
+        already=kind == "pause" and m["paused"],
         pays=pays.get("owner"),
         agent_fee=pays.get("agent_fee"),
         worth=p["worth_est"],

@@ -133,6 +133,10 @@ async function start(box) {
       const told = await fetch(follow(was.hash)).catch(() => null), at = told && new URL(told.url);
       if (!told || told.status >= 500) throw new Problem("silent");
       if (at.pathname === "/app/sign-in" || at.href === follow(was.hash)) { location.replace(told.url); return false; }
+      // It has landed: who came by "back" or a reload is led where it led; for everybody else the page is made anew, as things stand now.
+      note(null);
+      if (performance.getEntriesByType("navigation")[0]?.type === "navigate") location.reload(); else location.replace(told.url);
+      return false;
     } else if (was.calls) { handIn(await batched(await own(), was.calls)); return false; }
     else if (was.part && calls.length > 1) {
       tell(state, "The first is on its way. The second is offered when it is confirmed.");
