@@ -38,8 +38,13 @@ PAGES: Final[tuple[Page, ...]] = (
 )
 
 
-def routes(deps: Deps, operations: Sequence[Operation]) -> list[web.RouteDef]:
-    """The routes of the screens. Each has a name, as they count their own calls."""
+def routes(
+    deps: Deps, operations: Sequence[Operation], *, demo: bool = False
+) -> list[web.RouteDef]:
+    """The routes of the screens. Each has a name, as they count their own calls.
+
+    `demo`: pages offer a wallet that answers at `/app/demo-wallet`, which the caller has to serve.
+    """
     by_name = {op.name: op for op in operations}
     found = [
         web.get("/app/static/{build}/{name:.+}", assets.serve, name="screen.static"),
@@ -47,7 +52,7 @@ def routes(deps: Deps, operations: Sequence[Operation]) -> list[web.RouteDef]:
             web.route(
                 page.method,
                 page.path,
-                _handler(deps, by_name, page),
+                _handler(deps, by_name, page, demo=demo),
                 name=f"screen.{page.method}.n{n}",
             )
             for n, page in enumerate(PAGES)
@@ -55,14 +60,19 @@ def routes(deps: Deps, operations: Sequence[Operation]) -> list[web.RouteDef]:
     ]
     # The trade door stands under the same prefix, and answers for itself.
     lost = Page(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
-    return [*found, web.get(lost.path, _handler(deps, by_name, lost), name="screen.lost")]
+    return [
+        *found,
+        web.get(lost.path, _handler(deps, by_name, lost, demo=demo), name="screen.lost"),
+    ]
 
 
 async def _lost(visit: Visit) -> web.Response:
     raise Refused(refusal("not_found", what="page"))
 
 
-def _handler(deps: Deps, operations: Mapping[str, Operation], page: Page) -> _Answering:
+def _handler(
+    deps: Deps, operations: Mapping[str, Operation], page: Page, *, demo: bool
+) -> _Answering:
     async def handle(request: web.Request) -> web.Response:
         address = gate.where_from(deps, request)
         visit = Visit(
@@ -73,6 +83,7 @@ def _handler(deps: Deps, operations: Mapping[str, Operation], page: Page) -> _An
             ask=Asking(deps=deps, operations=operations, caller=NOBODY, address=address),
             now=deps.clock.now(),
             form=MultiDict(),
+            demo=demo,
         )
         try:
             visit = await _recognised(visit)

@@ -135,7 +135,7 @@ def _shows(what: str, m: Json) -> bool:
     if what == "create":
         return m["vault_address"] is not None
     if what in ("pause", "resume"):
-        return m["status"] == "working" and m["paused"] == (what == "pause")
+        return bool(m["status"] == "working" and m["paused"] == (what == "pause"))
     ended = {"stop": ("stopped", "settled"), "withdraw": ("settled",)}
     return m["status"] in ended.get(what, ())
 
@@ -150,7 +150,9 @@ async def following(visit: Visit) -> web.Response:
         if _shows(what, read["mandate"]):
             return visit.go(f"/app/mandates/{public_id}" + ("/fund" if what == "create" else ""))
     # Somebody else's transaction may have made the vault, which only the attaching can tell.
-    if told["outcome"] == "landed" or (what == "create" and told["outcome"] == "unknown" and not refused):
+    if told["outcome"] == "landed" or (
+        what == "create" and told["outcome"] == "unknown" and not refused
+    ):
         if what == "create":
             done, refused = await _or_refusal(visit, "owner_vault_attach", tx_hash=tx_hash)
         else:

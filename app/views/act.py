@@ -119,7 +119,12 @@ def _already(kind: str, read: Json) -> str:
     m, cash = read["mandate"], read["progress"]["cash"]
     if kind == "pause" and m["paused"]:
         return _("It is paused already. Sending it once more changes nothing.")
-    if kind == "withdraw" and m["status"] == "settled" and cash is not None and not Usdc.parse(cash).micros:
+    if (
+        kind == "withdraw"
+        and m["status"] == "settled"
+        and cash is not None
+        and not Usdc.parse(cash).micros
+    ):
         return _("Everything was paid out already. Sending it once more moves nothing.")
     return ""
 

@@ -53,7 +53,10 @@ def test_amounts_shares_and_times_are_shown_in_their_own_units() -> None:
 @pytest.mark.anyio
 async def test_the_service_hands_it_out_for_its_own_factory(site: Site) -> None:
     page = await site.browser().get("/app/erc7730.json")
-    assert (page.status, page.headers["Content-Type"].partition(";")[0]) == (200, "application/json")
+    assert (page.status, page.headers["Content-Type"].partition(";")[0]) == (
+        200,
+        "application/json",
+    )
     bound = json.loads(page.words)["context"]["eip712"]
     assert bound["deployments"] == [{"chainId": CHAIN_ID, "address": site.world.evm.factory}]
     assert DEVNET[0][1] == site.world.evm.factory

@@ -69,9 +69,8 @@ class Stage:
 
 @pytest.fixture
 async def stage(sqlite_url: str, evm: Evm, chromium: Any) -> AsyncIterator[Stage]:
-    async with a_world(sqlite_url, evm) as world:
-        async with a_stage(world, chromium) as found:
-            yield found
+    async with a_world(sqlite_url, evm) as world, a_stage(world, chromium) as found:
+        yield found
 
 
 @asynccontextmanager

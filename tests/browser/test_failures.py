@@ -19,7 +19,7 @@ from tests.browser.conftest import Stage
 from tests.browser.wallet import NAME, SENDS, Wallet
 from tests.browser.window import MARKS, Window, a_tab
 from tests.waiting import STUCK_S
-from tests.world import Mandated, drafted, signed, working
+from tests.world import drafted, signed, working
 
 pytestmark = [*MARKS]
 # How it is made, what is pressed, and what its page says once it is done.
@@ -35,7 +35,7 @@ STEPS = {
 @asynccontextmanager
 async def about_to_press(stage: Stage, step: str) -> AsyncIterator[tuple[Wallet, Window, str]]:
     """The page of a step, with its button on."""
-    make, press, _ = STEPS[step]
+    make, _press, _ = STEPS[step]
     m = await make(stage.world)
     await stage.world.mint(m.owner_wallet.address, "1000")
     wallet, path = stage.wallet(m), f"/app/mandates/{m.id}/{step}"
@@ -121,9 +121,7 @@ async def test_the_database_is_locked_when_a_held_action_is_answered(
         await window.page.wait_for_url("**#record")
 
 
-async def test_the_database_is_locked_when_terms_are_signed(
-    stage: Stage, sqlite_url: str
-) -> None:
+async def test_the_database_is_locked_when_terms_are_signed(stage: Stage, sqlite_url: str) -> None:
     m = await drafted(stage.world)
     wallet = stage.wallet(m)
     async with stage.window(wallet) as window:
@@ -141,7 +139,7 @@ async def test_the_database_is_locked_when_terms_are_signed(
 async def test_the_database_is_locked_when_a_transaction_is_handed_in(
     stage: Stage, sqlite_url: str
 ) -> None:
-    async with about_to_press(stage, "pause") as (wallet, window, path):
+    async with about_to_press(stage, "pause") as (wallet, window, _path):
         with locked(sqlite_url):
             await window.press("Pause with my wallet")
             await window.page.wait_for_url("**/tx/0x*")

@@ -178,7 +178,9 @@ def listen(context: Any, wrong: list[str]) -> None:
     context.on("weberror", lambda e: wrong.append(str(e.error)))
     context.on(
         "console",
-        lambda m: wrong.append(m.text)
-        if "Content Security" in m.text or "TrustedHTML" in m.text
-        else None,
+        lambda m: (
+            wrong.append(m.text)
+            if "Content Security" in m.text or "TrustedHTML" in m.text
+            else None
+        ),
     )

@@ -90,7 +90,9 @@ class Kept:
 
     def later(self) -> None:
         """A minute passes: what a dead process had claimed is free again."""
-        with contextlib.closing(sqlite3.connect(self.store.url.removeprefix("sqlite:///"))) as there:
+        with contextlib.closing(
+            sqlite3.connect(self.store.url.removeprefix("sqlite:///"))
+        ) as there:
             there.execute("UPDATE webhooks SET busy_until = busy_until - 60000000")
             there.execute("UPDATE work_claims SET until_at = until_at - 60000000")
             there.commit()
@@ -185,5 +187,3 @@ async def test_a_delivery_whose_server_was_killed_in_the_middle_comes_again_unde
                 await there.at_rest()
             assert len(set(ids(receiver))) == 1
             assert len(receiver.got) == 2
-
-
