@@ -19,11 +19,12 @@ from app.pages import agents, doors, mandates, public, sending, signing, startin
 from app.views import arriving, sign_in
 from app.views import refused as refused_view
 from domain.refusals import Refused, refusal
-from tools.call.case import each_vault_once
+from tools.call.case import KeptVaults, each_vault_once
 from tools.call.operation import NOBODY, Deps, Operation
 from tools.call.run import refusal_of, refused_reply
 
 log = logging.getLogger("wallet.screens")
+VAULTS_KEPT_S: Final = 2
 
 _Answering = Callable[[web.Request], Awaitable[web.Response]]
 PAGES: Final[tuple[Page, ...]] = (
@@ -46,13 +47,14 @@ def routes(
     `demo`: pages offer a wallet that answers at `/app/demo-wallet`, which the caller has to serve.
     """
     by_name = {op.name: op for op in operations}
+    kept = KeptVaults(deps.clock, VAULTS_KEPT_S)
     found = [
         web.get("/app/static/{build}/{name:.+}", assets.serve, name="screen.static"),
         *(
             web.route(
                 page.method,
                 page.path,
-                _handler(deps, by_name, page, demo=demo),
+                _handler(deps, by_name, page, kept, demo=demo),
                 name=f"screen.{page.method}.n{n}",
             )
             for n, page in enumerate(PAGES)
@@ -62,7 +64,7 @@ def routes(
     lost = Page(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
     return [
         *found,
-        web.get(lost.path, _handler(deps, by_name, lost, demo=demo), name="screen.lost"),
+        web.get(lost.path, _handler(deps, by_name, lost, kept, demo=demo), name="screen.lost"),
     ]
 
 
@@ -71,7 +73,7 @@ async def _lost(visit: Visit) -> web.Response:
 
 
 def _handler(
-    deps: Deps, operations: Mapping[str, Operation], page: Page, *, demo: bool
+    deps: Deps, operations: Mapping[str, Operation], page: Page, kept: KeptVaults, *, demo: bool
 ) -> _Answering:
     async def handle(request: web.Request) -> web.Response:
         address = gate.where_from(deps, request)
@@ -87,7 +89,7 @@ def _handler(
         )
         try:
             visit = await _recognised(visit)
-            return await _answered(page, visit)
+            return await _answered(page, visit, kept)
         except NotDone as told:
             return _refused(visit, told.status, told.block)
         except web.HTTPException:
@@ -109,7 +111,7 @@ async def _recognised(visit: Visit) -> Visit:
     return replace(visit, caller=caller, token=token, ask=replace(visit.ask, caller=caller))
 
 
-async def _answered(page: Page, visit: Visit) -> web.Response:
+async def _answered(page: Page, visit: Visit, kept: KeptVaults) -> web.Response:
     request, nobody = visit.request, visit.caller is NOBODY
     if page.method == "POST":
         gate.check_site(request, visit.deps.config.base_url)
@@ -122,7 +124,8 @@ async def _answered(page: Page, visit: Visit) -> web.Response:
         return _to_sign_in(page, visit)
     if page.method == "POST":
         return await page.show(visit)
-    with each_vault_once():
+    # A page that keeps itself fresh names the version it has.
+    with each_vault_once(kept, again="If-None-Match" in request.headers):
         return await page.show(visit)
 
 

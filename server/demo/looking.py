@@ -52,7 +52,7 @@ async def _acts(s: Stage, path: str, vault: str) -> None:
     tx_hash = "0x" + bytes(receipt["transactionHash"]).hex()
     payload = {"target": {"market": "test-market"}, "why": "The rate is 4.6%."}
     report = {"kind": "buy", "amount_usdc": "40", "tx_hash": tx_hash, "payload": payload}
-    await _agent(s, "POST", path + "/report", report, expect=201)
+    await _agent(s, "POST", path + "/events", report, expect=201)
     await _prepared(s, path, vault, "90", expect=202)
 
 
