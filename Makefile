@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens lint lock clean
+.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean
 
 setup: $(STAMP)
 
@@ -30,7 +30,7 @@ check: lint
 	$(BIN)/pytest -q -x -n 2 --dist worksteal -m "not slow and not campaign and not pg and not anvil and not node"
 
 test: lint
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "not campaign"
+	$(BIN)/pytest -q -n 2 --dist worksteal -rs -m "not campaign"
 
 demo: setup
 	$(BIN)/wallet demo
@@ -106,7 +106,17 @@ $(BROWSER)/.locked: locks/browser.txt
 	touch $@
 
 screens: setup $(BROWSER)/.locked
-	PYTHONPATH=$(BROWSER) $(BIN)/pytest -q -n 0 tests/browser
+	PYTHONPATH=$(BROWSER) $(BIN)/pytest -q -n 0 -rs tests/browser
+
+# The public checker of ERC-7730 over the terms' descriptor; it wants Python 3.12 and is in an environment of its own.
+CHECKER := .venv-erc7730
+$(CHECKER)/.locked: locks/erc7730.txt
+	test -x $(CHECKER)/bin/python || $${PYTHON312:-python3.12} -m venv $(CHECKER)
+	$(CHECKER)/bin/python -m pip install -q --require-hashes -r locks/erc7730.txt
+	touch $@
+
+descriptor: setup $(CHECKER)/.locked
+	ERC7730=$(CURDIR)/$(CHECKER)/bin/erc7730 $(BIN)/pytest -q -n 0 tests/app/test_descriptor.py
 
 # Halmos and slither, in an environment of their own.
 PROVE := .venv-prove
@@ -135,7 +145,8 @@ lock:
 	echo "mcp<2" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mcp1.txt
 	echo "ccxt" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/ccxt.txt
 	printf 'halmos>=0.3.3\nslither-analyzer>=0.11.6\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/prove.txt
+	echo "erc7730" | uv pip compile -q --python-version 3.12 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/erc7730.txt
 	echo "playwright" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/browser.txt
 
 clean:
-	rm -rf $(VENV) $(PROVE) contracts/out build dist .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PROVE) $(CHECKER) contracts/out build dist .hypothesis .mypy_cache .ruff_cache

@@ -7,6 +7,7 @@ import gc
 import logging
 import signal
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anyio
 from aiohttp import web
@@ -25,6 +26,9 @@ from server.ticks import Ticks
 from server.wiring import wired
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
+
+if TYPE_CHECKING:
+    from server.demo.wallet import DemoWallet
 
 log = logging.getLogger("wallet.process")
 DOOR_WATCH_S = 1
@@ -64,14 +68,15 @@ async def serve_until(
     *,
     keeper: bool,
     ready: Callable[[str], None],
+    demo: DemoWallet | None = None,
 ) -> None:
-    """Serve until the event is set."""
+    """Serve until the event is set; `demo` is a wallet for who has none."""
     await up_to_date(settings)
     sock = bound(host, port)
     address = address_of(sock)
     async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
         server, tools = build_server(parts.deps, OPERATIONS)
-        app = application(parts.deps, server)
+        app = application(parts.deps, server, demo)
         runner = await listen(app, host, port, sock=sock)
         try:
             group.start_soon(_watch_door, tools)
