@@ -90,10 +90,8 @@ def _fill(uow: UnitOfWork) -> None:
     uow.reservations.put(_held(8))
     uow.reservations.end("m_1", "hash8", "landed", m.TX)
     uow.policies.put("u_agent", Policy(), m.NOW)
-    for block in (14, 12, 9_999):
-        uow.chainlog.stage(
-            84532, Staged(block, f"h{block}", m.tx(block // 3), block - 10, VAULT, {})
-        )
+    logs = [(block, m.tx(block // 3), block - 10) for block in (14, 12, 9_999)]
+    uow.chainlog.stage(84532, [Staged(n, f"h{n}", tx, at, VAULT, {}) for n, tx, at in logs])
     uow.switches.set("door", "on", m.NOW, "test")
     for n, mode in enumerate(("live", "paper", "live")):
         _order(uow, n, mode=mode, counted_micros=10 + n)
