@@ -16,6 +16,7 @@ from bench import (
     mcp_cost,
     mcp_start,
     orders,
+    pg_statements,
     reader,
     reports,
     stream,
@@ -25,6 +26,7 @@ from bench import (
 MEASURES = {
     "reports": reports.measure,
     "reads": ledger.measure,
+    "pg": pg_statements.measure,
     "hall": hall.measure,
     "mcp": mcp_cost.measure,
     "mcp_start": mcp_start.measure,
