@@ -5,7 +5,7 @@ them may change.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -108,14 +108,11 @@ class ChainLog:
         self, chain_id: int, blocks: Sequence[tuple[int, str]], keep_above: int
     ) -> None:
         """Keep hashes of read blocks; those at or below `keep_above` are forgotten."""
-        for number, block_hash in blocks:
-            self._sql.run(
-                "INSERT INTO chain_blocks (chain_id, number, hash) VALUES (:chain, :number, :hash) "
-                "ON CONFLICT (chain_id, number) DO UPDATE SET hash = excluded.hash",
-                chain=chain_id,
-                number=number,
-                hash=block_hash,
-            )
+        self._sql.run_all(
+            "INSERT INTO chain_blocks (chain_id, number, hash) VALUES (:chain, :number, :hash) "
+            "ON CONFLICT (chain_id, number) DO UPDATE SET hash = excluded.hash",
+            [{"chain": chain_id, "number": n, "hash": block_hash} for n, block_hash in blocks],
+        )
         self._sql.run(
             "DELETE FROM chain_blocks WHERE chain_id = :chain AND number <= :low",
             chain=chain_id,
@@ -158,19 +155,24 @@ class ChainLog:
             block=block,
         )
 
-    def stage(self, chain_id: int, log: Staged) -> None:
-        """Keep a log until its block is deep enough."""
-        self._sql.run(
+    def stage(self, chain_id: int, logs: Iterable[Staged]) -> None:
+        """Keep logs until their blocks are deep enough."""
+        self._sql.run_all(
             "INSERT INTO chain_staging (chain_id, block_number, block_hash, tx_hash, log_index, "
             "address_lower, body) "
             "VALUES (:chain, :number, :hash, :tx, :index, :address, :body) ON CONFLICT DO NOTHING",
-            chain=chain_id,
-            number=log.block_number,
-            hash=log.block_hash,
-            tx=log.tx_hash,
-            index=log.log_index,
-            address=log.address.lower(),
-            body=canonical(dict(log.body)),
+            [
+                {
+                    "chain": chain_id,
+                    "number": log.block_number,
+                    "hash": log.block_hash,
+                    "tx": log.tx_hash,
+                    "index": log.log_index,
+                    "address": log.address.lower(),
+                    "body": canonical(dict(log.body)),
+                }
+                for log in logs
+            ],
         )
 
     def take_staged(self, chain_id: int, up_to: int) -> list[Staged]:

@@ -274,12 +274,10 @@ class Mandates:
 
     def refreshed(self, public_ids: Sequence[str], at: datetime) -> None:
         """Note when the poller read these vaults; set when the RPC failed too."""
-        for public_id in public_ids:
-            self._sql.run(
-                "UPDATE mandates SET refreshed_at = :at WHERE public_id = :id",
-                at=micros(at),
-                id=public_id,
-            )
+        self._sql.run_all(
+            "UPDATE mandates SET refreshed_at = :at WHERE public_id = :id",
+            [{"at": micros(at), "id": public_id} for public_id in sorted(public_ids)],
+        )
 
     def live_vault_naming(self, agent_id: str, chain_id: int) -> bool:
         """True while an open mandate with a vault on the chain names the agent."""
