@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -12,12 +13,13 @@ import anyio
 
 from chain.again import WAYS, again
 from chain.evm import EvmChain
-from domain.facts import VaultLog, VaultState
+from domain.facts import BlockStamp, VaultLog, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused
 from domain.rules.recorded import closed, ends_soon, may_rise, rose
 from server.settings import Settings
+from server.unseen import Unseen
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller, Deps
 from tools.call.run import run
@@ -50,6 +52,7 @@ class Keeping:
         self.deps, self.chain, self._holder = deps, chain, holder
         self._batch, self._budget_s = settings.keeper_batch, settings.keeper_budget_s
         self._mark_s = settings.keeper_mark_s
+        self._unseen = Unseen(deps, holder, chain, self._batch)
         self.name = f"keeping chain {chain.chain_id}"
 
     async def round(self) -> None:
@@ -59,6 +62,7 @@ class Keeping:
 
     async def _round(self) -> None:
         chain = self.chain
+        await self._unseen.round()
         now = self.deps.clock.now()
         mandates = await self.deps.store.read(
             lambda uow: uow.mandates.due_for_refresh(chain.chain_id, self._batch, now)
@@ -129,8 +133,7 @@ class Keeping:
         at = await chain.block(max(0, kept.deep))
         if at is None:
             return
-        vaults = [m.vault_address for m in mandates if m.vault_address]
-        told = await chain.vault_states(vaults, block=at)
+        told = await self._states([m.vault_address for m in mandates if m.vault_address], at)
         now, start = self.deps.clock.now(), chain.facts.start_block
         differing = await self.deps.store.write(
             lambda uow: compared(uow, self._desk(uow, now), mandates, told, start)
@@ -140,6 +143,16 @@ class Keeping:
                 await self._read_again(one)
             except Exception:
                 log.exception("reading %s again failed", one.mandate.public_id)
+
+    async def _states(self, vaults: Sequence[str], at: BlockStamp) -> Mapping[str, VaultState]:
+        """What the vaults say; of one that a node does not show, what the next node says."""
+        told = dict(await self.chain.vault_states(vaults, block=at))
+        for view in self.chain.views[1:]:
+            hidden = [v for v in vaults if v not in told or not told[v].exists]
+            if hidden:
+                with suppress(Refused):
+                    told |= await view.vault_states(hidden, block=at)
+        return told
 
     async def _read_again(self, one: Differing) -> None:
         m = one.mandate

@@ -23,6 +23,7 @@ from domain.times import day_of
 from server.keeping import Keeping
 from server.reading import Reading
 from server.settings import Settings
+from server.unseen import Unseen
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.chain_campaign.nodes import Faulty
@@ -43,6 +44,7 @@ class Life:
         self.confirmations = node.confirmations
         self.reading = Reading(world.deps, Reader(node))
         self.keeping = Keeping(world.deps, Settings(), "campaign", node)
+        self.unseen = Unseen(world.deps, "campaign", node, 1)
         self.omits = faulty is not None and faulty.fault == "omits"
         self.sent: list[Sent] = []
         self.reported: dict[str, str] = {}
@@ -203,18 +205,15 @@ class Life:
 
     async def rest(self) -> None:
         """Nothing more happens until everything is deep; the node tells the truth from here on,
-        but for the logs that it leaves out. Of a creation that it hides the owner's own transaction
-        tells.
+        but for the logs that it leaves out.
         """
         if self.faulty is not None and self.faulty.fault != "omits":
             self.faulty.on = False
         for _ in range(self.confirmations + 4):
             self.side.mine()
-        for tx in self.sent if self.omits else ():
-            if tx.to == self.creation["to"]:
-                await self.m.as_owner("owner_vault_attach", tx_hash=tx.hash)
         for _ in range(3):
             await self.reading.on()
+            await self.unseen.round()
             await self.hold()
 
     async def compare(self) -> None:
