@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+from eth_utils import keccak
 
 from chain import codec
 from chain.evm import EvmChains
@@ -257,9 +258,29 @@ async def test_a_hidden_payment_of_the_agent_is_read_and_ends_the_keepers_work(
     async with leaving_out(world, by_logs) as url, kept_by(world, url) as ticks:
         await world.wallet().send(pay)
         await ticks.round()
+        world.clock.forward(seconds=REST_S)
+        await ticks.round()  # compared once more, and done with
     assert (await m.read())["fees"]["agent_fee"]["paid"] == "0.999999"
     world.clock.forward(seconds=REST_S)
     assert await listed(world) == 0
+
+
+async def test_a_hidden_withdrawal_of_a_settled_vault_is_read_another_way(world: World) -> None:
+    """The node tells of the settlement in the same transaction, and not of what was paid out."""
+    m = await working(world)
+    withdrawn = "0x" + keccak(text="Withdrawn(bytes32,address,uint256)").hex()
+
+    def without(asked: dict[str, Any], told: Any) -> Any:
+        if not by_logs(asked) or not isinstance(told.get("result"), list):
+            return told
+        return told | {"result": [g for g in told["result"] if g["topics"][0] != withdrawn]}
+
+    async with distorted(world.evm.chain, without) as url, kept_by(world, url) as ticks:
+        await ticks.round()
+        await world.mined(m.owner_wallet, (await m.as_owner("owner_withdraw_call")).body["call"])
+        await ticks.round()
+    assert (await m.read())["mandate"]["status"] == "settled"
+    assert await sums(m) == ("0.000000", "0.000000", False)
 
 
 # -- more than half of the nodes
