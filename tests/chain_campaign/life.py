@@ -5,6 +5,7 @@ the service makes of it.
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 from collections import Counter
 from typing import Any
@@ -49,6 +50,7 @@ class Life:
         self.sent: list[Sent] = []
         self.reported: dict[str, str] = {}
         self.acted: set[str] = set()
+        self.done: list[str] = []
         self.reorgs = self.changed = self.logs = 0
 
     async def play(self, length: int) -> None:
@@ -62,7 +64,9 @@ class Life:
         for start in (self.create, self.deposit):
             await start()
         for _ in range(length):
-            await self.chance.choice(acts)()
+            act = self.chance.choice(acts)
+            self.done.append(f"{act.__name__} at {self.side.head()}")
+            await act()
         await self.reorganise()
         await self.rest()
         await self.compare()
@@ -200,6 +204,29 @@ class Life:
         )
         if told.status in (201, 202):
             self.reported[tx.hash] = told.body["event"]["event_id"]
+
+    async def story(self) -> str:
+        """All that is needed to understand what went wrong: what was done and asked, in its order,
+        what was left out, the rows, the chain's own logs and the vault's own totals.
+        """
+        state = await self.world.chains.get(self.node.chain_id).vault_states([self.m.vault])
+        rows = await self.world.store.read(lambda uow: uow.ledger.newest(self.m.id, 10_000))
+        kept = await self.world.store.read(lambda uow: uow.chainlog.cursor(self.node.chain_id))
+        parts = {
+            "done": self.done,
+            "left out": [] if self.faulty is None else self.faulty.left_out,
+            "rows": [
+                f"{e.event_id} {e.reported_by.value} {e.kind.value} {e.block_number}:{e.log_index} "
+                f"{e.tx_hash} {e.amount_usdc} {json.dumps(e.payload)}"
+                for e in reversed(rows)
+            ],
+            "chain": [
+                f"{g.name} {g.block.number}:{g.log_index} {g.tx_hash} {dict(g.args)}"
+                for g in await self.truth()
+            ],
+            "vault": [str(state), f"cursor {kept}", f"head {self.side.head()}"],
+        }
+        return "\n".join(f"-- {name}\n" + "\n".join(lines) for name, lines in parts.items())
 
     # -- what must hold
 

@@ -2,7 +2,8 @@
 nodes and bad ones: the ledger comes to what the vault itself says.
 
 `CHAIN_RUNS` and `CHAIN_SEED` choose how many lives, and from which seed on; a life that fails names
-the command that plays it again. `CHAIN_OMITS=1` puts them behind nodes that leave logs out.
+the command that plays it again, and tells its whole story. `CHAIN_OMITS=1` puts them behind nodes
+that leave logs out; `CHAIN_PATTERN` has them leave others out in the same life.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.anyio
 SEED = int(os.environ.get("CHAIN_SEED", "1"))
 RUNS = int(os.environ.get("CHAIN_RUNS", "250"))
 OMITS = os.environ.get("CHAIN_OMITS") == "1"
+PATTERN = os.environ.get("CHAIN_PATTERN", "")
 LENGTH = 50
 
 
@@ -57,7 +59,7 @@ async def live(evm: Evm, url: str, seed: int, fault: Fault | None) -> tuple[int,
     """One life in a database of its own: how many reorganisations it saw, how many of the chain's
     rows were taken back or moved, and how many logs its vault had in the end.
     """
-    chance = random.Random(f"node {seed}")  # noqa: S311
+    chance = random.Random(f"node {seed}{PATTERN}")  # noqa: S311
     async with AsyncExitStack() as stack:
         world = await stack.enter_async_context(a_world(url, evm))
         faulty = None if fault is None else Faulty(fault, chance)
@@ -69,13 +71,17 @@ async def live(evm: Evm, url: str, seed: int, fault: Fault | None) -> tuple[int,
         stack.push_async_callback(faced.close)
         world.deps = replace(world.deps, chains=faced)
         life = Life(world, faced.get(CHAIN_ID), seed, faulty)
-        await life.play(LENGTH)
+        try:
+            await life.play(LENGTH)
+        except Exception as error:
+            error.add_note(await life.story())
+            raise
         return life.reorgs, life.changed, life.logs
 
 
 def told_of(error: Exception) -> str:
     why = error.refusal.reason if isinstance(error, Refused) else str(error)
-    return f"{type(error).__name__}: {why[:400]}"
+    return "\n".join([f"{type(error).__name__}: {why[:400]}", *getattr(error, "__notes__", ())])
 
 
 async def campaign(
