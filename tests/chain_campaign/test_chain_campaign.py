@@ -59,14 +59,16 @@ async def live(evm: Evm, url: str, seed: int, fault: Fault | None) -> tuple[int,
     """One life in a database of its own: how many reorganisations it saw, how many of the chain's
     rows were taken back or moved, and how many logs its vault had in the end.
     """
-    chance = random.Random(f"node {seed}{PATTERN}")  # noqa: S311
+    chance = random.Random(f"node {seed}")  # noqa: S311
+    confirmations = chance.choice([0, 0, 1, 2, 3])
+    if PATTERN:  # the same life
+        chance = random.Random(f"node {seed} {PATTERN}")  # noqa: S311
     async with AsyncExitStack() as stack:
         world = await stack.enter_async_context(a_world(url, evm))
         faulty = None if fault is None else Faulty(fault, chance)
         at = evm.url
         if faulty is not None:
             at = await stack.enter_async_context(before(evm.url, faulty))
-        confirmations = chance.choice([0, 0, 1, 2, 3])
         faced = EvmChains([replace(evm.facts(confirmations=confirmations), rpc_url=at)])
         stack.push_async_callback(faced.close)
         world.deps = replace(world.deps, chains=faced)
