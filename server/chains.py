@@ -146,6 +146,10 @@ class LateKeeper(HouseKeeper):
         """EIP-55 address of the key."""
         return self._real.address
 
+    async def affords(self, chain_id: int) -> bool:
+        """True where the key's gas money lasts for more than one that can wait."""
+        return await self._real.affords(chain_id)
+
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt."""
         return await self._real.send(call)
