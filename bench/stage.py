@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -111,3 +112,15 @@ async def rate(call: Callable[[int], Awaitable[object]], *, workers: int, calls:
 def median(values: list[float]) -> float:
     """The middle one."""
     return statistics.median(values)
+
+
+def cpu_s(pid: int) -> float:
+    """Seconds of CPU that a process has used, of user and system (Linux)."""
+    told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_kib(pid: int) -> int:
+    """KiB of memory that a process holds (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])

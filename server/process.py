@@ -24,7 +24,6 @@ from server.start import prepare_logging, up_to_date
 from server.ticks import Ticks
 from server.wiring import wired
 from tools.call.operation import Deps
-from tools.catalogue import OPERATIONS
 
 log = logging.getLogger("wallet.process")
 DOOR_WATCH_S = 1
@@ -70,7 +69,7 @@ async def serve_until(
     sock = bound(host, port)
     address = address_of(sock)
     async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
-        server, tools = build_server(parts.deps, OPERATIONS)
+        server, tools = build_server(parts.deps)
         app = application(parts.deps, server)
         runner = await listen(app, host, port, sock=sock)
         try:

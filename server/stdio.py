@@ -16,7 +16,6 @@ from server.settings import Settings
 from server.start import prepare_logging, up_to_date
 from server.wiring import wired_late
 from storage.store import Store
-from tools.catalogue import OPERATIONS
 
 
 async def serve_stdio(settings: Settings) -> None:
@@ -26,9 +25,7 @@ async def serve_stdio(settings: Settings) -> None:
     await up_to_date(settings)
     key = settings.service_user_key
     async with wired_late(settings) as deps:
-        server, _ = build_server(
-            deps, OPERATIONS, stdio_key=key.get_secret_value() if key else None
-        )
+        server, _ = build_server(deps, stdio_key=key.get_secret_value() if key else None)
         async with stdio_server() as (read, write), anyio.create_task_group() as group:
             group.start_soon(_leave_on_sigterm, deps.store)
             # A stray print must not reach the protocol.
