@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from bench import (
+    beside_twin,
     hall,
     keeper,
     ledger,
@@ -25,6 +26,7 @@ from bench import (
 MEASURES = {
     "reports": reports.measure,
     "reads": ledger.measure,
+    "twin": beside_twin.measure,
     "hall": hall.measure,
     "mcp": mcp_cost.measure,
     "mcp_start": mcp_start.measure,

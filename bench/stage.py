@@ -57,21 +57,26 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
         SiweSignIn(),
         Switches(door=True),
     )
-    agent = Agent("u_bench", "u_owner", "Bench", "0x" + "11" * 20, NOW)
-
-    def fill(uow) -> None:  # type: ignore[no-untyped-def]
-        uow.identities.person("0x" + "22" * 20, new_id="u_owner", now=NOW)
-        uow.identities.add_agent(agent)
-        uow.identities.add_key("k_bench", agent.agent_id, hashed(KEY), NOW)
-        for n in range(16):
-            uow.mandates.add(mandate(f"m_bench{n:05d}"))
-
-    await store.write(fill)
+    await fill(store)
     try:
         yield Stage(deps, store, Caller("agent", "u_bench", "u_owner"), "m_bench00000")
     finally:
         await chains.close()
         await store.close()
+
+
+async def fill(store: Store, mandates: int = 16) -> None:
+    """An agent with a key, and working mandates m_bench00000, m_bench00001, …"""
+    agent = Agent("u_bench", "u_owner", "Bench", "0x" + "11" * 20, NOW)
+
+    def rows(uow) -> None:  # type: ignore[no-untyped-def]
+        uow.identities.person("0x" + "22" * 20, new_id="u_owner", now=NOW)
+        uow.identities.add_agent(agent)
+        uow.identities.add_key("k_bench", agent.agent_id, hashed(KEY), NOW)
+        for n in range(mandates):
+            uow.mandates.add(mandate(f"m_bench{n:05d}"))
+
+    await store.write(rows)
 
 
 def mandate(public_id: str) -> Mandate:
