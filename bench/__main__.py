@@ -19,6 +19,7 @@ from bench import (
     orders,
     reader,
     reports,
+    serve_start,
     stream,
     venue,
 )
@@ -30,6 +31,7 @@ MEASURES = {
     "hall": hall.measure,
     "mcp": mcp_cost.measure,
     "mcp_start": mcp_start.measure,
+    "serve_start": serve_start.measure,
     "reader": reader.measure,
     "venue": venue.measure,
     "keeper": keeper.measure,

@@ -61,8 +61,10 @@ class Service:
 
 
 @asynccontextmanager
-async def process(command: list[str], env: dict[str, str], told: str) -> AsyncIterator[str]:
-    """A server until the end of the block; the address that it tells on stderr."""
+async def process(
+    command: list[str], env: dict[str, str], told: str
+) -> AsyncIterator[tuple[str, int]]:
+    """A server until the end of the block: the address that it tells on stderr, its process id."""
     child = await asyncio.create_subprocess_exec(
         *command, env=env, stdout=subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
@@ -76,7 +78,7 @@ async def process(command: list[str], env: dict[str, str], told: str) -> AsyncIt
         raise RuntimeError("".join(lines))
     swallowed = asyncio.create_task(_swallow(child.stderr))
     try:
-        yield found[1]
+        yield found[1], child.pid
     finally:
         child.terminate()
         await child.wait()
@@ -109,7 +111,7 @@ async def ours(url: str) -> AsyncIterator[Service]:
     }  # fmt: skip
     command = [sys.executable, "-m", "server", "serve", "--port", "0"]
     async with (
-        process(command, env, r"serving on (\S+)") as base,
+        process(command, env, r"serving on (\S+)") as (base, _),
         _asking({"X-Service-User-Key": KEY}) as http,
     ):
         yield Service(
@@ -131,9 +133,11 @@ async def twin(url: str) -> AsyncIterator[Service]:
     ledgers = [f"{name}={rows}" for name, rows in LEDGERS.items()]
     filling = [python, str(TWIN / "seed.py"), KEY, str(MANDATES), *ledgers]
     await asyncio.to_thread(subprocess.run, filling, env=env, check=True, timeout=120)
-    command = [python, "-m", "uvicorn", "service:app", "--host", "127.0.0.1", "--port", "0"]
+    # Its five seconds of keep-alive may pass while the other one has its turn.
+    options = ["--host", "127.0.0.1", "--port", "0", "--timeout-keep-alive", "75"]
+    command = [python, "-m", "uvicorn", "service:app", *options]
     async with (
-        process(command, env, r"running on (http\S+)") as base,
+        process(command, env, r"running on (http\S+)") as (base, _),
         _asking({"X-Key": KEY}) as http,
     ):
         yield Service(

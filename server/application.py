@@ -6,17 +6,16 @@ from aiohttp import web
 
 from app import screens
 from http_shim.application import build
-from server.mcp_http import mcp_app
-from server.mcp_server import WalletServer
+from http_shim.asgi_bridge import Asgi
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
 
 
-def application(deps: Deps, server: WalletServer) -> web.Application:
-    """Put it together; `server` is what answers MCP."""
+def application(deps: Deps, mcp: Asgi) -> web.Application:
+    """Put it together; `mcp` is what answers MCP."""
     return build(
         deps,
         OPERATIONS,
-        mcp=mcp_app(server, deps.config.base_url),
+        mcp=mcp,
         screens=screens.routes(deps, OPERATIONS),
     )
