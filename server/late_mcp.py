@@ -8,11 +8,12 @@ import asyncio
 import contextlib
 import gc
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from http_shim.asgi_bridge import Message
 from tools.call.operation import Deps
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("wallet.mcp")
 DOOR_WATCH_S: Final = 1
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 
 class LateMcp:
@@ -36,7 +37,7 @@ class LateMcp:
         self._wanted = asyncio.Event()
         self._app: asyncio.Future[Starlette] = asyncio.get_running_loop().create_future()
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, or run from start-up to shutdown."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)

@@ -103,7 +103,7 @@ class Tools:
         try:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
-            key, arguments = _arguments(self._shelf.tools()[op.name].input_schema, given)
+            key, arguments = _arguments(self._shelf.tools()[op.name], given)
             address = _address(self.deps, ctx)
             caller = await self._caller(ctx, address)
         except Refused as refused:
@@ -183,9 +183,7 @@ def _writes(tool: t.Tool) -> bool:
     return tool.annotations is None or not tool.annotations.read_only_hint
 
 
-def _arguments(
-    schema: Mapping[str, Any], given: Mapping[str, Any]
-) -> tuple[str | None, dict[str, Any]]:
+def _arguments(tool: t.Tool, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """(idempotency key, the rest); an object that a host sent as JSON text is read, what it sent
     as null is left out.
 
@@ -193,7 +191,7 @@ def _arguments(
     """
     arguments = dict(given)
     bounded(arguments)
-    properties = schema["properties"]
+    properties = tool.input_schema["properties"]
     key = arguments.pop("idempotency_key", None) if "idempotency_key" in properties else None
     if key is not None and not isinstance(key, str):
         raise invalid("idempotency_key", "a string is needed")
