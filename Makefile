@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean
+.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
 
 setup: $(STAMP)
 
@@ -37,6 +37,10 @@ demo: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+# Ponder's reader beside ours, on the same Anvil and PostgreSQL; npm fetches it, from a lock.
+bench-peers: setup
+	$(BIN)/python -m bench.peers.measure
 
 # Random lives against the real vault; LIVES_SEED=n plays the same ones again.
 lives: setup
@@ -154,6 +158,7 @@ lock:
 	printf 'halmos>=0.3.3\nslither-analyzer>=0.11.6\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/prove.txt
 	echo "erc7730" | uv pip compile -q --python-version 3.12 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/erc7730.txt
 	echo "pyrevm>=0.3.7" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mutants.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate bench/twin/requirements.in -o bench/twin/requirements.txt
 	echo "playwright" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/browser.txt
 
 clean:
