@@ -163,12 +163,14 @@ class Effect(Generic[B, D]):
     first and completed in the second. `act` runs between them with none open, for at most `bound_s`
     seconds. A refusal raised by `act` says that nothing has happened outside: `undo` takes back
     what `begin` wrote. What `act` cannot know it returns, for `finish` to record; what it raises
-    besides leaves the outcome unknown, and `reconcile` says where to ask.
+    besides leaves the outcome unknown, and `reconcile` says where to ask. Without `begin` it is
+    `act` that takes what was asked, without `finish` its result is the reply; then a call without
+    a key needs no transaction of ours.
     """
 
-    begin: Callable[[UnitOfWork, Ask[Any, Any]], B]
     act: Callable[[Deps, Caller, B], Awaitable[D]]
-    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Written | Reply]
+    begin: Callable[[UnitOfWork, Ask[Any, Any]], B] | None = None
+    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Written | Reply] | None = None
     undo: Callable[[UnitOfWork, Ask[Any, Any], B], None] | None = None
     reconcile: tuple[NextStep, ...] = ()
     bound_s: int = 60

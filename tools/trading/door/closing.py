@@ -21,7 +21,7 @@ from domain.trading.venue import Perp, Position
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Ask, Caller, Deps, Effect, Reply
-from tools.trading.door.steps import HERE, begin, door_operation, finish, first, second
+from tools.trading.door.steps import HERE, at_once, door_operation, first, second
 from tools.trading.fields import own_write, venue_of
 from tools.trading.orders.confirming import new_cloid, signable
 from tools.trading.orders.making import ttl
@@ -72,10 +72,10 @@ async def close(deps: Deps, caller: Caller, asked: CloseIn) -> Reply:
     else:
         facts = await _live_position(deps, stand, want)
 
-    def make(uow: UnitOfWork) -> Reply:
+    def make(uow: UnitOfWork) -> Reply | Order:
         return _prepared(uow, deps, caller, facts, sent)
 
-    return await first(deps, caller, await deps.store.write(make))
+    return await first(deps, await deps.store.write(make))
 
 
 async def _live_position(deps: Deps, stand: Standing, want: WantedClose | Fault) -> Closing:
@@ -151,7 +151,7 @@ async def _sized(
 
 def _prepared(
     uow: UnitOfWork, deps: Deps, caller: Caller, facts: Closing, sent: Mapping[str, object]
-) -> Reply:
+) -> Reply | Order:
     """Decide and store; nothing is reserved for a close."""
     now = deps.clock.now()
     ask = ask_of(uow, deps, caller, now)
@@ -177,8 +177,7 @@ def _prepared(
     )
     order, figures = _close_order(ask, stand, facts, want, sent)
     if not live:
-        uow.orders.add(order)
-        return told(order, now, None, stand, None, checks_told(order, figures, facts.perp, None))
+        return at_once(uow, order, now)
     order, confirm = signable(uow, order, ask.ids, now, order.expires_at)
     uow.orders.add(order)
     key = uow.venue.key_in_use(facts.link.link_id, "order") if facts.link else None
@@ -267,7 +266,7 @@ OPERATIONS: Final = (
         summary="Close a position, all or a part; a live close works with every lock shut.",
         route=("POST", "/app/trade/close"),
         takes=CloseIn,
-        effect=Effect(begin=begin, act=close, finish=finish),
+        effect=Effect(act=close),
         counts=counted_close,
         idempotency=own_write("/app/trade/close"),
         refusals=(*HERE, *WRITES, "outcome_unknown"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from domain.trading.form import wanted
+from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps, Effect, Reply
-from tools.trading.door.steps import HERE, begin, door_operation, finish, first, second
+from tools.trading.door.steps import HERE, at_once, door_operation, first, second
 from tools.trading.fields import own_write
-from tools.trading.orders.making import known, prepare
+from tools.trading.orders.making import known, make, stored
 from tools.trading.orders.routes import CITING, WRITES
 from tools.trading.orders.standing import (
     counted_at_door,
@@ -25,12 +26,14 @@ async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
         return await second(deps, caller, sent, closing=False)
     facts = await known(deps, caller, wanted(sent, seen_required=True), "door")
 
-    def make(uow: UnitOfWork) -> Reply:
+    def work(uow: UnitOfWork) -> Reply | Order:
         ask = ask_of(uow, deps, caller, deps.clock.now(), asked=asked)
-        return prepare(uow, ask, facts, "door")
+        made = make(uow, ask, facts, "door")
+        if made.order.mode == "paper":
+            return at_once(uow, made.order, ask.now)
+        return stored(uow, ask, facts, made.stand, made.order, made.decided)
 
-    made = await deps.store.write(make)
-    return await first(deps, caller, made)
+    return await first(deps, await deps.store.write(work))
 
 
 OPERATIONS: Final = (
@@ -40,7 +43,7 @@ OPERATIONS: Final = (
         summary="Order: on paper at once, live with your signature in a second step.",
         route=("POST", "/app/trade/order"),
         takes=DoorOrderIn,
-        effect=Effect(begin=begin, act=order, finish=finish),
+        effect=Effect(act=order),
         counts=counted_at_door,
         idempotency=own_write("/app/trade/order"),
         refusals=(*HERE, *CITING, *WRITES, "outcome_unknown"),

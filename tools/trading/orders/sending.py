@@ -330,16 +330,19 @@ async def ended(deps: Deps, order: Order, end: End) -> Order:
 
 async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
     """Fill a paper order on the market's own book. Errors: the 13."""
-    desk = desk_of(deps)
 
     def mark(uow: UnitOfWork) -> Order | None:
         return _marked_paper(uow, deps, caller, order)
 
     marked = await deps.store.write(mark)
-    if marked is None:
-        return await again(deps, order)
+    return await (again(deps, order) if marked is None else fill_paper(deps, marked))
+
+
+async def fill_paper(deps: Deps, marked: Order) -> Order:
+    """Fill a paper order that is marked as being executed. Errors: the 13."""
+    desk = desk_of(deps)
     try:
-        sight = await desk.sight(venue_of(deps, order.network), marked)
+        sight = await desk.sight(venue_of(deps, marked.network), marked)
     except Refused as refused:
         await ended(deps, marked, End(happening="refuse", refusal=refused.refusal, whole=True))
         raise
@@ -352,6 +355,15 @@ async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
         return end_order(uow, was, _met(desk.fill(uow, was, sight, now)), now)
 
     return await deps.store.write(book)
+
+
+def begun_on_paper(order: Order, now: datetime) -> Order:
+    """A paper order as it is being executed.
+
+    Where this process ends before the fill, the tick gives the order up.
+    """
+    status = becomes(order.status, "execute")
+    return replace(order, status=status, sent_at=now, next_check_at=now + PAPER_TAKES)
 
 
 def _met(met: PaperOutcome) -> End:
@@ -386,11 +398,4 @@ def _marked_paper(uow: UnitOfWork, deps: Deps, caller: Caller, read: Order) -> O
         )
     )
     still_allowed(uow, ask, order, {})
-    after = replace(
-        _today(uow, stand, order, now),
-        status=becomes(order.status, "execute"),
-        sent_at=now,
-        # Where this process ends before the fill, the tick gives the order up.
-        next_check_at=now + PAPER_TAKES,
-    )
-    return uow.orders.save(after, order)
+    return uow.orders.save(begun_on_paper(_today(uow, stand, order, now), now), order)
