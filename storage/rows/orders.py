@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -101,10 +102,7 @@ class Orders:
         if done != 1:
             why = "The order was changed by another request at the same time."
             raise Refused(refusal("conflict", why=why))
-        saved = self.get(order.order_id)
-        if saved is None:
-            raise LookupError(order.order_id)
-        return saved
+        return replace(order, version=was.version + 1, fills=self._fills(order.order_id))
 
     def add_fills(self, order_id: str, fills: Sequence[OrderFill]) -> list[tuple[int, OrderFill]]:
         """Write fills down; one that is there already stays as it is. Those that were not, with
@@ -257,13 +255,13 @@ class Orders:
         return None if row is None else self._orders([row])[0]
 
     def _orders(self, rows: Sequence[Row]) -> list[Order]:
-        found = []
-        for row in rows:
-            fills = self._sql.rows(
-                "SELECT body FROM order_fills WHERE order_id = :id ORDER BY n", id=row["order_id"]
-            )
-            found.append(_order(row, tuple(_fill(json.loads(f["body"])) for f in fills)))
-        return found
+        return [_order(row, self._fills(row["order_id"])) for row in rows]
+
+    def _fills(self, order_id: str) -> tuple[OrderFill, ...]:
+        rows = self._sql.rows(
+            "SELECT body FROM order_fills WHERE order_id = :id ORDER BY n", id=order_id
+        )
+        return tuple(_fill(json.loads(row["body"])) for row in rows)
 
 
 def _row(order: Order) -> dict[str, object]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from domain.trading.form import wanted
+from domain.trading.gate import Fault
 from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps, Effect, Reply
-from tools.trading.door.steps import HERE, at_once, door_operation, first, second
+from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
 from tools.trading.fields import own_write
-from tools.trading.orders.making import known, make, stored
+from tools.trading.orders.making import Known, known, make, stored
 from tools.trading.orders.routes import CITING, WRITES
 from tools.trading.orders.standing import (
     counted_at_door,
@@ -25,15 +26,28 @@ async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
     if STEP_TWO & sent.keys():
         return await second(deps, caller, sent, closing=False)
     facts = await known(deps, caller, wanted(sent, seen_required=True), "door")
+    accepted = deps.clock.now()
+    seen = await _seen(deps, caller, facts)
 
     def work(uow: UnitOfWork) -> Reply | Order:
-        ask = ask_of(uow, deps, caller, deps.clock.now(), asked=asked)
+        ask = ask_of(uow, deps, caller, accepted, asked=asked)
         made = make(uow, ask, facts, "door")
-        if made.order.mode == "paper":
-            return at_once(uow, made.order, ask.now)
+        if made.order.mode == "paper" and seen is not None:
+            return at_once(uow, deps, made.order, seen)
         return stored(uow, ask, facts, made.stand, made.order, made.decided)
 
-    return await first(deps, await deps.store.write(work))
+    return first(deps, await deps.store.write(work))
+
+
+async def _seen(deps: Deps, caller: Caller, facts: Known) -> Seen | None:
+    """What an order on paper will be filled on; None for one that is live, or that is refused for
+    what is known already.
+    """
+    want = facts.wanted
+    refused = facts.market.fault is not None or facts.market.silent is not None
+    if isinstance(want, Fault) or facts.mode == "live" or refused:
+        return None
+    return await ahead(deps, caller, want.product, book=want.book, reduces=want.reduce_only)
 
 
 OPERATIONS: Final = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from functools import partial
 from typing import Final, Literal
 
@@ -11,12 +10,17 @@ from pydantic import Field
 
 from domain.refusals import REFUSALS, Refusal, Refused, refusal
 from domain.trading.gate import Fault, invalid_order
+from domain.trading.modes import MARKET_NETWORK
 from domain.trading.orders import UNSENT, Order
+from domain.trading.paper.meeting import Sight
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.confirming import confirm_hash
+from tools.trading.orders.on_paper import begun_on_paper, filled
 from tools.trading.orders.routes import named, signed_of
-from tools.trading.orders.sending import begun_on_paper, fill_paper, send_live
+from tools.trading.orders.sending import send_live
+from tools.trading.orders.settling import End, end_order
 from tools.trading.orders.shapes import (
     OrderChecks,
     OrderOut,
@@ -25,6 +29,7 @@ from tools.trading.orders.shapes import (
     shown,
     steps,
 )
+from tools.trading.orders.standing import owner_of
 from tools.trading.orders.takes import STEP_TWO
 
 
@@ -45,19 +50,41 @@ ALL_13: Final = tuple(code for code in REFUSALS if code.startswith("wallet_"))
 HERE: Final = tuple(c for c in ALL_13 if c != "wallet_limit_raise")
 
 
-def at_once(uow: UnitOfWork, order: Order, now: datetime) -> Order:
-    """Store a paper order as it is being executed: at the door nothing lies between its preparation
-    and that, so that the modes of both are one.
+Seen = Sight | Refused
+
+
+async def ahead(
+    deps: Deps, caller: Caller, product: str, *, book: str | None, reduces: bool
+) -> Seen:
+    """What a paper order that is accepted now will be filled on, or why it will not be.
+
+    It is waited for with no transaction open, so that the order is decided about, stored and filled
+    in one: a process that ends meanwhile leaves nothing behind.
     """
+    venue = venue_of(deps, MARKET_NETWORK)
+    try:
+        return await desk_of(deps).sight(
+            venue, product, owner_id=owner_of(caller), book=book, reduces=reduces
+        )
+    except Refused as refused:
+        return refused
+
+
+def at_once(uow: UnitOfWork, deps: Deps, order: Order, seen: Seen) -> Order:
+    """Store a paper order with what became of it; where nothing was seen it is rejected."""
+    now = deps.clock.now()
     order = begun_on_paper(order, now)
     uow.orders.add(order)
-    return order
+    if isinstance(seen, Refused):
+        end = End(happening="refuse", refusal=seen.refusal, whole=True)
+        return end_order(uow, order, end, now)
+    return filled(uow, desk_of(deps), order, seen, now)
 
 
-async def first(deps: Deps, made: Reply | Order) -> Reply:
+def first(deps: Deps, made: Reply | Order) -> Reply:
     """The first answer: what is to be signed, or on paper what became of it at once."""
     if isinstance(made, Order):
-        return _answer(await fill_paper(deps, made), deps)
+        return _answer(made, deps)
     kept = None if made.kept is None else _with_mode(made.kept)
     return Reply(201, _with_mode(made.body), kept=kept)
 

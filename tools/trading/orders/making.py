@@ -25,6 +25,7 @@ from domain.trading.orders import (
     SignMode,
     Source,
     first_status,
+    wants_less,
 )
 from domain.trading.pricing import Priced, priced
 from domain.trading.venue import Perp
@@ -343,11 +344,6 @@ def _reserved(
     if not counters:
         return replace(order, counted=order.notional, counted_day=None)
     return reserve(uow, stand, order, order.created_at)
-
-
-def wants_less(order: Order) -> bool:
-    """An order that may only shrink a position."""
-    return order.action.reduce_only or order.closing
 
 
 def stored(
