@@ -234,7 +234,7 @@ class Desk:
         if not met.rests:
             end_order(uow, order, End(happening="fill", fills=all_fills, whole=True), now)
             return
-        keep_fills(uow, order, fills, now)
+        keep_fills(uow, order, fills, now, order.seen)
         size = filled_size(all_fills)
         still = replace(
             order,
@@ -264,13 +264,14 @@ def _on(uow: UnitOfWork, seen: Book, asked: Asked, meet: Callable[[Taken], Met])
     """What an order meets on a snapshot. One that fills something is stored, and where somebody
     took of it meanwhile it is met once more, while nobody else can.
     """
-    before = uow.paper.taken(seen.hash, is_buy=asked.is_buy)
-    met = meet(before)
+    takers = uow.paper.takers(seen.hash)
+    met = meet(uow.paper.taken(seen.hash, is_buy=asked.is_buy))
     if not met.fills:
         return met
     uow.paper.keep(seen)
-    now = uow.paper.taken(seen.hash, is_buy=asked.is_buy)
-    return met if now == before else meet(now)
+    if uow.paper.takers(seen.hash) == takers:
+        return met
+    return meet(uow.paper.taken(seen.hash, is_buy=asked.is_buy))
 
 
 def _booked(
