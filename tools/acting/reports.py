@@ -215,7 +215,8 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Answer:
     same = tuple(uow.ledger.by_tx(m.public_id, asked.tx_hash)) if asked.tx_hash else ()
     case = load_case(uow, ask, m, events=0)
     # A verdict is stored for good: it rests on rows that are deep enough, as the mandate does.
-    broken = violations(replace(case, mandate=m), new, same)
+    judged = case if case.mandate is m else replace(case, mandate=m)
+    broken = violations(judged, new, same)
     event = uow.ledger.append(
         m.public_id,
         replace(new, payload=flagged(new, broken)) if broken else new,

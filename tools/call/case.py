@@ -244,7 +244,10 @@ def load_case(
     *,
     events: int = CHAIN_EVENTS,
 ) -> Case:
-    """Everything the derivations look at, by a bounded number of queries."""
+    """Everything the derivations look at, by a bounded number of queries. What was signed is
+    compared only where the chain was asked.
+    """
+    asked_chain = facts is not None
     facts = facts or Facts()
     vault, asks = m.vault_address, m.approval_above_usdc is not None
     # Calldata is only handed out for a vault, and only where the owner is asked can an approval be
@@ -267,7 +270,7 @@ def load_case(
         reservations=tuple(uow.reservations.live(m.public_id, ask.now)) if vault else (),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
         provisional=staged,
-        terms_status=terms_status(m, chain_if_named_here(ask, m), facts),
+        terms_status=terms_status(m, chain_if_named_here(ask, m), facts) if asked_chain else None,
         keeper_key=keeper_key(uow, ask, m),
         orders=orders_today(uow, ask, m) if at_venue(m) else OrdersToday(),
         marks=facts.marks,
