@@ -165,6 +165,7 @@ _SAID: Final[Keys] = (
     *_texts("why", "text", "next_at", "fee_kind", "resource"),
     _key("preview", Stored.any),
     _flag("notional"),
+    _flag("ordered"),
 )
 
 

@@ -23,10 +23,11 @@ from domain.times import day_of
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrdersToday:
     """What a mandate's orders at the venue count against this UTC day: what is open, at its limit
-    price, and what was traded.
+    price, and what was traded. `filled` is the part of the live ones that are done.
     """
 
     live: Usdc = ZERO
+    filled: Usdc = ZERO
     paper: Usdc = ZERO
 
 

@@ -57,9 +57,12 @@ def _in(words: Sequence[str] | frozenset[str]) -> str:
     return ", ".join(f"'{w}'" for w in sorted(words))
 
 
+SUMS: Final = (
+    "SUM(counted_micros) AS n, "
+    f"SUM(CASE WHEN status IN ({_in(DONE)}) THEN counted_micros ELSE 0 END) AS done FROM orders "
+)
 COUNTED: Final = (
-    "SELECT mode, SUM(counted_micros) AS n FROM orders "
-    "WHERE mandate_id = :mandate AND counted_day = :day GROUP BY mode"
+    f"SELECT mode, {SUMS}WHERE mandate_id = :mandate AND counted_day = :day GROUP BY mode"
 )
 
 
@@ -210,14 +213,16 @@ class Orders:
             (int(r["created_at"]), order) for r, order in zip(rows, self._orders(rows), strict=True)
         ]
 
-    def counted_of_mandate(self, mandate_id: str, day: str) -> dict[Mode, Usdc]:
-        """What a mandate's orders count against its day, by mode."""
+    def counted_of_mandate(self, mandate_id: str, day: str) -> dict[Mode, tuple[Usdc, Usdc]]:
+        """What a mandate's orders count against its day, by mode, and how much of it is of those
+        that are done.
+        """
         rows = self._sql.rows(
             COUNTED,
             mandate=mandate_id,
             day=day,
         )
-        return {row["mode"]: Usdc(int(row["n"])) for row in rows}
+        return {row["mode"]: (Usdc(int(row["n"])), Usdc(int(row["done"]))) for row in rows}
 
     def live_of_mandate(self, mandate_id: str, network: Network) -> list[Order]:
         """Every live order on one network that cites a mandate, oldest first."""

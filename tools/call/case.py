@@ -291,4 +291,6 @@ def keeper_key(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> bool:
 def orders_today(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> OrdersToday:
     """What a mandate's orders count against the UTC day."""
     counted = uow.orders.counted_of_mandate(m.public_id, day_of(ask.now))
-    return OrdersToday(live=counted.get("live", ZERO), paper=counted.get("paper", ZERO))
+    live, filled = counted.get("live", (ZERO, ZERO))
+    paper, _ = counted.get("paper", (ZERO, ZERO))
+    return OrdersToday(live=live, filled=filled, paper=paper)
