@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 import anyio
 from aiohttp import ClientSession
@@ -22,7 +22,6 @@ from chain import codec
 from chain.local_wallet import LocalWallet
 from domain.facts import Call
 from domain.money import Usdc
-from domain.wire import JsonObject
 from server.demo.orders import LOOK_S, PATIENCE_S, nothing_open
 from server.demo.people import harness
 from server.demo.stage import CHAIN_ID, Stage
@@ -198,7 +197,8 @@ async def _falls(s: Stage, path: str) -> None:
     await _steered(s, AFTER)
     s.story.say(f"{COIN} falls from {BEFORE} to {AFTER}")
     await set_switch(s.settings, "stop_line_dry_run", "off")
-    told = await _closed(s, path)
+    await _until_sold(s, path)
+    told = await s.owner.ask("GET", path)
     await set_switch(s.settings, "live_terminal", "off")
     await set_allowed(s.settings, s.owner.wallet.address, "the demo", allowed=False)
     s.story.same("the keeper stopped the mandate", told["mandate"]["status"], "stopped")
@@ -222,17 +222,12 @@ async def _falls(s: Stage, path: str) -> None:
     s.story.same("`wallet db verify` finds every ledger whole", checked["ok"], True)
 
 
-async def _closed(s: Stage, path: str) -> JsonObject:
-    """The mandate once the row of its last fill is in. Errors: StepFailed past 30 seconds."""
-    told: Any = {}
+async def _until_sold(s: Stage, path: str) -> None:
+    """Wait for the row of the keeper's fill. Errors: StepFailed past 30 seconds."""
     with anyio.move_on_after(PATIENCE_S):
         while True:
-            told = await s.owner.ask("GET", path)
-            if any(_sells(e) for e in told["events"]):
-                return dict(told)
+            events = (await s.owner.ask("GET", path))["events"]
+            if any((e["reported_by"], e["kind"]) == ("keeper", "sell") for e in events):
+                return
             await anyio.sleep(LOOK_S)
-    raise StepFailed(f"the keeper closed nothing: {told['progress']}")
-
-
-def _sells(event: JsonObject) -> bool:
-    return bool(event["reported_by"] == "keeper" and event["kind"] == "sell")
+    raise StepFailed("the keeper closed nothing")
