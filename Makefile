@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean
+.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
 
 setup: $(STAMP)
 
@@ -37,6 +37,10 @@ demo: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+# Ponder's reader beside ours, on the same Anvil and PostgreSQL; npm fetches it, from a lock.
+bench-peers: setup
+	$(BIN)/python -m bench.peers.measure
 
 # Random lives against the real vault; LIVES_SEED=n plays the same ones again.
 lives: setup
@@ -134,9 +138,16 @@ slither: $(PROVE)/.locked
 	cd contracts && npm ci --ignore-scripts --no-audit --no-fund && $(CURDIR)/$(PROVE)/bin/slither src --solc ./solc-npm --solc-standard-json \
 	  --solc-remaps "@openzeppelin/=node_modules/@openzeppelin/" --exclude-dependencies --filter-paths node_modules
 
-# Small changes of the contracts, each of which a test must notice; prints the score and names the survivors.
-mutants: setup
-	$(BIN)/python -m tests.contracts.mutants --verbose
+# Small changes of the contracts, each of which a test must notice; prints the score and names the survivors. An
+# interrupted run goes on; revm in a folder of its own.
+REVM := build/revm
+$(REVM)/.locked: locks/mutants.txt
+	rm -rf $(REVM)
+	$(BIN)/python -m pip install -q --require-hashes --target $(REVM) -r locks/mutants.txt
+	touch $@
+
+mutants: setup $(REVM)/.locked
+	PYTHONPATH=$(REVM) $(BIN)/python -m tests.contracts.mutation --verbose
 
 # Needs uv; run after a change of the dependencies in pyproject.toml.
 lock:
@@ -146,6 +157,8 @@ lock:
 	echo "ccxt" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/ccxt.txt
 	printf 'halmos>=0.3.3\nslither-analyzer>=0.11.6\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/prove.txt
 	echo "erc7730" | uv pip compile -q --python-version 3.12 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/erc7730.txt
+	echo "pyrevm>=0.3.7" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mutants.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate bench/twin/requirements.in -o bench/twin/requirements.txt
 	echo "playwright" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/browser.txt
 
 clean:

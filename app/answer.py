@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -81,17 +81,23 @@ class Visit:
         )
 
     def show(
-        self, template: str, view: Any, *, status: int = 200, chain_id: int | None = None
+        self,
+        template: str,
+        view: Any,
+        *,
+        status: int = 200,
+        chain_id: int | None = None,
+        asks: Sequence[str] = (),
     ) -> web.Response:
         """The page; 304 where it shows nothing that the reader does not have.
 
         A page is made of its view and its shell alone, so that their text is its version: what has
-        not changed is not rendered again.
+        not changed is not rendered again. `asks`: other origins that its script asks.
         """
         shell = self.shell(chain_id)
         version = hashlib.sha256(f"{BUILD} {template} {shell!r} {view!r}".encode()).hexdigest()
         tag = f'"{version[:20]}"'
-        answered = {**headers.PAGE, "ETag": tag}
+        answered = {**headers.asking(asks), "ETag": tag}
         if status == 200 and self.request.headers.get("If-None-Match") == tag:
             return web.Response(status=304, headers=answered)
         body = render(template, page=shell, view=view)

@@ -15,7 +15,19 @@ from app import assets, gate
 from app.answer import Visit
 from app.ask import Asking, NotDone
 from app.page import Page
-from app.pages import agents, doors, mandates, public, sending, signing, starting, statements
+from app.pages import (
+    agents,
+    books,
+    doors,
+    mandates,
+    own,
+    public,
+    sending,
+    signing,
+    starting,
+    statements,
+    trading,
+)
 from app.views import arriving, sign_in
 from app.views import refused as refused_view
 from domain.refusals import Refused, refusal
@@ -35,6 +47,9 @@ PAGES: Final[tuple[Page, ...]] = (
     *sending.PAGES,
     *statements.PAGES,
     *agents.PAGES,
+    *trading.PAGES,
+    *books.PAGES,
+    *own.PAGES,
     *public.PAGES,
 )
 

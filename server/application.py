@@ -8,8 +8,7 @@ from aiohttp import web
 
 from app import screens
 from http_shim.application import build
-from server.mcp_http import mcp_app
-from server.mcp_server import WalletServer
+from http_shim.asgi_bridge import Asgi
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
 
@@ -19,16 +18,14 @@ if TYPE_CHECKING:
 DEMO_ROUTE: Final = "/app/demo-wallet"
 
 
-def application(
-    deps: Deps, server: WalletServer, demo: DemoWallet | None = None
-) -> web.Application:
-    """Put it together; `server` is what answers MCP, `demo` the wallet that a demo offers."""
+def application(deps: Deps, mcp: Asgi, demo: DemoWallet | None = None) -> web.Application:
+    """Put it together; `mcp` is what answers MCP, `demo` the wallet that a demo offers."""
     pages = screens.routes(deps, OPERATIONS, demo=demo is not None)
     if demo is not None:
         pages.append(web.post(DEMO_ROUTE, demo.handle, name="screen.demo"))
     return build(
         deps,
         OPERATIONS,
-        mcp=mcp_app(server, deps.config.base_url),
+        mcp=mcp,
         screens=pages,
     )

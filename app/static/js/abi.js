@@ -1,11 +1,11 @@
 // The shapes that a signature and a transaction may have; a test holds them against the terms and chain/abi.
+import { DOMAIN, fields } from "./types.js";
 import { encodeAbiParameters, keccak256 } from "../vendor/eth.js";
 
-const fields = (text) => text.split(",").map((f) => { const [name, type = "uint256"] = f.split(" "); return { name, type }; });
 const list = (name, text) => ({ name, type: "tuple[]", components: fields(text) });
 const fn = (name, ...inputs) => ({ type: "function", name, inputs, outputs: [], stateMutability: "nonpayable" });
 
-export const DOMAIN = fields("name string,version string,chainId,verifyingContract address");
+export { DOMAIN };
 export const TERMS = fields("publicId string,owner address,agent address,budgetUsdc,perTxCap,dailyCap,stopFloor,stopFloorBps uint16,horizonDays uint32,endsAt uint64,agentFeeBps uint16,approvalAbove,onFloor uint8,allowedTargetsHash bytes32,guardTargetsHash bytes32,issuedAt uint64,nonce");
 export const LISTS = [list("calls", "target address,selector bytes4,selfArgs uint32"), list("probes", "target address,selector bytes4")];
 export const ABI = [
