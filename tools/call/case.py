@@ -58,7 +58,7 @@ _Vault = tuple[int, str]
 class KeptVaults:
     """What vaults held a moment ago, for pages that ask again and again by themselves."""
 
-    def __init__(self, clock: Clock, seconds: float):
+    def __init__(self, clock: Clock, seconds: int):
         self._clock, self._for = clock, timedelta(seconds=seconds)
         self._kept: dict[_Vault, tuple[datetime, VaultState]] = {}
         self._reading: WeakValueDictionary[_Vault, asyncio.Lock] = WeakValueDictionary()
