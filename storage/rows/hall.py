@@ -142,9 +142,9 @@ class Hall:
         )
         return _day(row) if row else None
 
-    def stale(self, today: datetime, limit: int) -> list[str]:
+    def stale(self, today: datetime, now: datetime, limit: int) -> list[str]:
         """Agents whose row is behind: those without one, with ledger rows since, or of a day
-        before `today` (00:00 UTC).
+        before `today` (00:00 UTC), or of a time to come, as a clock that ran ahead said.
 
         A row counts from a minute before `as_of` on, because a transaction that began earlier may
         commit later.
@@ -157,9 +157,11 @@ class Hall:
         behind = self._sql.rows(
             "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
             "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
-            "AND (h.as_of < :today OR l.created_at >= h.as_of - :slack)) ORDER BY h.as_of "
+            "AND (h.as_of < :today OR h.as_of > :now + :slack "
+            "OR l.created_at >= h.as_of - :slack)) ORDER BY h.as_of "
             "LIMIT :most",
             today=micros(today),
+            now=micros(now),
             slack=SLACK_US,
             most=limit,
         )

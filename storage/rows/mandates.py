@@ -242,7 +242,8 @@ class Mandates:
         """
         made, last = behind
         rows = self._sql.rows(
-            "SELECT m.public_id, m.created_at AS made, l.created_at AS newest FROM mandates m "
+            "SELECT m.public_id, m.created_at AS made, (SELECT MAX(e.created_at) "
+            "FROM ledger_events e WHERE e.public_id = m.public_id) AS newest FROM mandates m "
             "JOIN ledger_heads l ON l.public_id = m.public_id "
             "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) "
             "AND (m.created_at, m.public_id) > (:made, :last) "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -385,6 +386,15 @@ async def test_switches_and_work_claims(store: Store) -> None:
     assert not await store.write(
         lambda uow: uow.work.claim("settle", "m_1", "x", m.later(61), m.later(99))
     )
+
+
+async def test_work_that_a_clock_which_ran_ahead_claimed_is_free(store: Store) -> None:
+    def claim(who: str, at: datetime) -> Callable[[UnitOfWork], bool]:
+        return lambda uow: uow.work.claim("settle", "m_1", who, at, at + timedelta(seconds=60))
+
+    assert await store.write(claim("ahead", m.later(days=400)))
+    assert await store.write(claim("right", m.NOW))
+    assert not await store.write(claim("other", m.NOW))
 
 
 async def test_policies_and_their_log(store: Store) -> None:

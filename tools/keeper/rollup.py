@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -35,6 +35,7 @@ AT_ONCE: Final = 20
 
 AGENTS_A_ROUND: Final = 100
 EVER: Final = "9"
+DAYS_BACK: Final = 40  # that are looked at where a clock was set back
 
 
 class Asked(Protocol):
@@ -77,8 +78,13 @@ def roll_on(uow: UnitOfWork, m: Mandate) -> tuple[Record, list[Day], bool]:
     """Fold the next rows of a mandate in; the last value says that more are left."""
     record = stored(uow, m)
     events = uow.ledger.behind(m.public_id, record.seq, ROWS_AT_ONCE)
-    record, days = roll(record, events)
+    record, days = roll(record, events, lambda: _past(uow, m))
     return record, days if events else [], len(events) == ROWS_AT_ONCE
+
+
+def _past(uow: UnitOfWork, m: Mandate) -> list[Day]:
+    rows = uow.hall.newest_days(m.public_id, DAYS_BACK)
+    return [Day.from_json(r.body["day"]) for r in rows if r.agent_id == m.agent_id]
 
 
 def roll_up(uow: UnitOfWork, public_id: str) -> bool:
@@ -91,11 +97,24 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
     if stored(uow, m) == EMPTY:
         uow.hall.drop_days(public_id)
     record, days, more = roll_on(uow, m)
+    if days and days[-1].day < _newest(uow, m):  # a clock that ran ahead had stamped some
+        uow.hall.drop_days(public_id, days[-1].day)
     for n, day in enumerate(days, start=1):
         # Only the newest day says where to go on.
         body = {"day": day.as_json()} | ({"record": record.as_json()} if n == len(days) else {})
         uow.hall.put_day(HallDay(public_id, day.day, m.agent_id, body))
     return more
+
+
+def upto(record: Record, days: Mapping[str, Day]) -> dict[str, Day]:
+    """The days without those that a clock which ran ahead had stamped, whose rows are in others."""
+    last = EVER if record.day is None else record.day.day
+    return {name: day for name, day in days.items() if name <= last}
+
+
+def _newest(uow: UnitOfWork, m: Mandate) -> str:
+    last = uow.hall.last_day(m.public_id)
+    return "" if last is None else last.day
 
 
 def standings(
@@ -118,7 +137,7 @@ def _standing(uow: UnitOfWork, agent: Agent, m: Mandate, *, ahead: bool) -> Stan
     record = stored(uow, m)
     if ahead:
         record, newer, _ = roll_on(uow, m)
-        days |= {d.day: d for d in newer}
+        days = upto(record, days | {d.day: d for d in newer})
     state = uow.ledger.state(m.public_id)
     stopped = state.measured.stopped
     return Standing(
@@ -222,8 +241,9 @@ def _some(agent_id: str, at: str | None, uow: UnitOfWork) -> tuple[list[Standing
 
 async def refresh_stale(deps: Deps, limit: int = AGENTS_A_ROUND) -> int:
     """Refresh the agents whose rows are behind, the oldest first; how many."""
-    today = deps.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    behind = await deps.store.read(lambda uow: uow.hall.stale(today, limit))
+    now = deps.clock.now()
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    behind = await deps.store.read(lambda uow: uow.hall.stale(today, now, limit))
     for agent_id in behind:
         await refresh(deps, agent_id)
     return len(behind)
