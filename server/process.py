@@ -72,6 +72,7 @@ async def serve_until(
     async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
         server, tools = build_server(parts.deps, OPERATIONS)
         app = application(parts.deps, server)
+        app[GAUGES].append(parts.chains.gauges)
         runner = await listen(app, host, port, sock=sock)
         try:
             group.start_soon(_watch_door, tools)

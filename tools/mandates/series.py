@@ -17,7 +17,7 @@ from domain.reads.series import DAYS_SHOWN, SeriesPoint, series
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
-from tools.call.case import Facts, chain_if_named, load_case, vault_if_readable
+from tools.call.case import Facts, chain_if_named, load_case, vault_as_known
 from tools.call.fields import OneMandate
 from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation
 from tools.keeper.rollup import stored, upto
@@ -51,7 +51,7 @@ class Rolled:
 async def gather_days(deps: Deps, caller: Caller, asked: OneMandate) -> Rolled:
     """Read the stored days, and fold some rows behind them, some a turn."""
     m = await peek(deps, caller, asked.public_id)
-    facts = Facts(vault=await vault_if_readable(chain_if_named(deps, m), m))
+    facts = Facts(vault=await vault_as_known(chain_if_named(deps, m), m))
     record, days = await deps.store.read(lambda uow: _kept(uow, m))
     for _ in range(AHEAD // ROWS_A_TURN):
         record, newer, rows = await deps.store.read(
