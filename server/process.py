@@ -88,10 +88,13 @@ async def serve_until(
             await stop.wait()
         finally:
             with anyio.CancelScope(shield=True):
+                # What runs by itself lets go meanwhile.
+                group.cancel_scope.cancel()
                 await farewell(runner)
+                # Who waits for a lock of another process is told so, while there is somebody to.
+                parts.deps.store.leave()
                 await drain(server)
                 await runner.cleanup()
-                group.cancel_scope.cancel()
 
 
 async def _tell_owners(deps: Deps, app: web.Application) -> None:
