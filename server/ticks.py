@@ -75,7 +75,10 @@ class Ticks:
                 )
             every = self.parts.settings.keeper_tick_s
             for keeping in self._keepings:
-                group.start_soon(self._forever, keeping.name, every, keeping.round)
+                # Half a tick: two keepers share the vaults, and read none twice in one tick.
+                group.start_soon(
+                    self._forever, keeping.name, every, partial(keeping.round, every / 2)
+                )
             group.start_soon(self._forever, "rolling the Hall up", every, self.roll_up)
             group.start_soon(
                 self._forever, "failing old transfers", every, self._confirmations.expire
@@ -141,7 +144,7 @@ class Ticks:
 
     async def roll_up(self) -> None:
         """Bring the Hall's rows up to date."""
-        await refresh_stale(self.deps)
+        await refresh_stale(self.deps, self.holder)
 
     async def settle_transfers(self, chain: EvmChain) -> None:
         """Ask the chain about reported transfers, and look for those that nobody reported."""

@@ -133,6 +133,27 @@ async def test_a_vault_belongs_to_one_mandate(store: Store) -> None:
     assert await store.read(lambda uow: uow.mandates.by_vault(8453, vault)) is None
 
 
+async def test_pollers_that_claim_at_once_share_the_vaults(store: Store) -> None:
+    def add(uow: UnitOfWork) -> None:
+        for n in range(40):
+            uow.mandates.add(m.mandate(f"m_{n:02d}", vault_address=f"0x{n:040x}"))
+
+    def claim(uow: UnitOfWork) -> list[str]:
+        since = m.NOW - timedelta(seconds=15)
+        found = [x.public_id for x in uow.mandates.due_for_refresh(84532, 10, m.NOW, since)]
+        uow.mandates.refreshed(found, m.NOW)
+        return found
+
+    await store.write(add)
+    some = await asyncio.gather(*(store.write(claim) for _ in range(8)))
+    claimed = [public_id for found in some for public_id in found]
+    assert len(claimed) == len(set(claimed))
+    rest = await store.write(claim)
+    while more := await store.write(claim):
+        rest += more
+    assert sorted(claimed + rest) == [f"m_{n:02d}" for n in range(40)]
+
+
 async def test_the_poller_takes_the_never_read_first_then_the_oldest(store: Store) -> None:
     def work(uow: UnitOfWork) -> None:
         for n, at in enumerate((m.later(5), None, m.later(3), None)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, Protocol
 
@@ -18,7 +18,7 @@ from domain.reads.hall import Standing, Subject, facts, foreign, hall_row
 from domain.reads.windows import chart
 from domain.settings import Config
 from domain.times import day_of
-from storage.rows.hall import HallAgent, HallDay
+from storage.rows.hall import STALE, HallAgent, HallDay
 from storage.rows.identities import Agent
 from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
@@ -33,7 +33,8 @@ MANDATES_A_TURN: Final = 10
 AT_ONCE: Final = 20
 
 
-AGENTS_A_ROUND: Final = 100
+AGENTS_A_TURN: Final = 20
+ROUND_S: Final = 60
 EVER: Final = "9"
 DAYS_BACK: Final = 40  # that are looked at where a clock was set back
 
@@ -239,11 +240,32 @@ def _some(agent_id: str, at: str | None, uow: UnitOfWork) -> tuple[list[Standing
     return found, after(mandates[-1]) if len(mandates) == MANDATES_A_TURN else None
 
 
-async def refresh_stale(deps: Deps, limit: int = AGENTS_A_ROUND) -> int:
-    """Refresh the agents whose rows are behind, the oldest first; how many."""
+async def refresh_stale(deps: Deps, holder: str = "house", limit: int = AGENTS_A_TURN) -> int:
+    """Refresh every agent whose row is behind, the oldest first, for as long as a round may take;
+    how many. Each is claimed, so that keepers share them; one is refreshed once in a round.
+    """
+    done: list[str] = []
+    try:
+        with anyio.move_on_after(ROUND_S):
+            while behind := await deps.store.write(partial(_claimed, deps, holder, limit)):
+                for agent_id in behind:
+                    done.append(agent_id)
+                    await refresh(deps, agent_id)
+    finally:
+        with anyio.CancelScope(shield=True):
+            for n in range(0, len(done), limit):
+                await deps.store.write(partial(_released, holder, done[n : n + limit]))
+    return len(done)
+
+
+def _claimed(deps: Deps, holder: str, limit: int, uow: UnitOfWork) -> list[str]:
     now = deps.clock.now()
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    behind = await deps.store.read(lambda uow: uow.hall.stale(today, now, limit))
-    for agent_id in behind:
-        await refresh(deps, agent_id)
-    return len(behind)
+    until = now + timedelta(seconds=2 * ROUND_S)
+    behind = uow.hall.stale(today, now, limit)
+    return [a for a in behind if uow.work.claim(STALE, a, holder, now, until)]
+
+
+def _released(holder: str, agent_ids: Sequence[str], uow: UnitOfWork) -> None:
+    for agent_id in agent_ids:
+        uow.work.release(STALE, agent_id, holder)
