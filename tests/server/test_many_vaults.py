@@ -13,6 +13,7 @@ import pytest
 from bench import keeping as field
 from server.settings import Settings
 from storage.unit_of_work import UnitOfWork
+from tests.waiting import STUCK_S
 from tests.world import Evm, running_evm
 from tools.keeper import rollup
 from tools.keeper.rollup import refresh_stale
@@ -45,6 +46,16 @@ def marks(uow: UnitOfWork) -> list[int]:
         "FROM ledger_events GROUP BY public_id"
     )
     return [int(r["n"]) for r in rows]
+
+
+def claims_of_the_hall(uow: UnitOfWork) -> int:
+    (row,) = uow.sql.rows("SELECT COUNT(*) AS n FROM work_claims WHERE kind = 'hall row'")
+    return int(row["n"])
+
+
+def rows_of_the_hall(uow: UnitOfWork) -> int:
+    (row,) = uow.sql.rows("SELECT COUNT(*) AS n FROM hall_agents")
+    return int(row["n"])
 
 
 async def test_every_vault_is_read_in_half_the_time_in_which_a_mark_is_fresh(
@@ -107,10 +118,19 @@ async def test_one_round_refreshes_the_whole_hall_and_two_keepers_share_it(
     assert sum(done) == AGENTS + 1 == len(seen) == len(set(seen))
     assert min(done) > 0
     assert await refresh_stale(deps, "k0") == 0
-    left = await many.world.store.read(
-        lambda uow: list(uow.sql.rows("SELECT key FROM work_claims WHERE kind = 'hall row'"))
-    )
-    assert left == []
+    assert await many.world.store.read(claims_of_the_hall) == 0
+
+
+async def test_a_round_of_the_hall_that_ran_out_of_time_leaves_no_claim(
+    many: field.Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollup, "ROUND_S", 0.2)
+    many.world.clock.forward(minutes=2)
+    with anyio.fail_after(STUCK_S):
+        while await many.world.store.read(rows_of_the_hall) <= AGENTS:
+            await refresh_stale(many.world.deps, "k0")
+            left = await many.world.store.read(claims_of_the_hall)
+            assert left == 0
 
 
 @pytest.mark.campaign

@@ -244,18 +244,20 @@ async def refresh_stale(deps: Deps, holder: str = "house", limit: int = AGENTS_A
     """Refresh every agent whose row is behind, the oldest first, for as long as a round may take;
     how many. Each is claimed, so that keepers share them; one is refreshed once in a round.
     """
-    done: list[str] = []
+    claimed: list[str] = []
+    done = 0
     try:
         with anyio.move_on_after(ROUND_S):
             while behind := await deps.store.write(partial(_claimed, deps, holder, limit)):
+                claimed += behind
                 for agent_id in behind:
-                    done.append(agent_id)
                     await refresh(deps, agent_id)
+                    done += 1
     finally:
         with anyio.CancelScope(shield=True):
-            for n in range(0, len(done), limit):
-                await deps.store.write(partial(_released, holder, done[n : n + limit]))
-    return len(done)
+            for n in range(0, len(claimed), limit):
+                await deps.store.write(partial(_released, holder, claimed[n : n + limit]))
+    return done
 
 
 def _claimed(deps: Deps, holder: str, limit: int, uow: UnitOfWork) -> list[str]:
