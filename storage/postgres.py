@@ -24,7 +24,7 @@ from storage.unit_of_work import UnitOfWork
 T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
 # How long running writes may take when the store is closed.
-LAST_S: Final = 0.7
+LAST_MS: Final = 700
 
 
 class PostgresStore:
@@ -116,12 +116,12 @@ class PostgresStore:
         """
         self._closed = True
         if self._writes:
-            _, waiting = await asyncio.wait(self._writes, timeout=LAST_S)
+            _, waiting = await asyncio.wait(self._writes, timeout=LAST_MS / 1_000)
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
         with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_S):
+            async with asyncio.timeout(LAST_MS / 1_000):
                 await self._batches.drained()
         await self._connections.close()
 
