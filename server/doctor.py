@@ -114,7 +114,8 @@ async def _chain(chain: EvmChain) -> list[Finding]:
     try:
         block = await chain.latest()
     except Refused as refused:
-        return [*found, Finding(name, False, refused.refusal.reason, "it is not read")]
+        effect = "nothing of it is believed" if chain.trouble else "it is not read"
+        return [*found, Finding(name, False, refused.refusal.reason, effect)]
     need = len(nodes) // 2 + 1
     if sum(node.works for node in nodes) < need:
         why = f"{need} of {len(nodes)} nodes have to agree"

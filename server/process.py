@@ -73,6 +73,7 @@ async def serve_until(
     async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
         mcp, wrong = LateMcp(parts.deps), list[Exception]()
         app = application(parts.deps, mcp, demo)
+        app[GAUGES].append(parts.chains.gauges)
         runner = await listen(app, host, port, sock=sock)
         try:
             if parts.deps.webhooks is not None:
@@ -94,10 +95,13 @@ async def serve_until(
             await stop.wait()
         finally:
             with anyio.CancelScope(shield=True):
+                # What runs by itself lets go meanwhile.
+                group.cancel_scope.cancel()
                 await farewell(runner)
+                # Who waits for a lock of another process is told so, while there is somebody to.
+                parts.deps.store.leave()
                 await mcp.drain()
                 await runner.cleanup()
-                group.cancel_scope.cancel()
     if wrong:
         raise wrong[0]
 

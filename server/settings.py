@@ -107,6 +107,8 @@ class Settings(BaseSettings):
     default_chain_id: int = 84532
     auction_chain_id: int = 84532
     chains: dict[int, ChainSettings] = Field(default_factory=dict)
+    chain_read_ms: int = Field(default=300, ge=10, le=60_000)
+    chain_call_ms: int = Field(default=3_000, ge=10, le=60_000)
     keeper_private_key: SecretStr | None = None
     keeper_private_key_file: Path | None = None
     service_user_key: SecretStr | None = None

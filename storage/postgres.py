@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy.util import greenlet_spawn
 
@@ -23,6 +23,8 @@ from storage.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
+# How long running writes may take when the store is closed.
+LAST_MS: Final = 700
 
 
 class PostgresStore:
@@ -105,11 +107,22 @@ class PostgresStore:
     async def _run(self, work: Work[T], connection: Connection) -> T:
         return await greenlet_spawn(work, UnitOfWork(PostgresSql(connection), self._cache))
 
+    def leave(self) -> None:
+        """Nothing to do: what waits for another's row is ended by `close`."""
+
     async def close(self) -> None:
-        """Let running writes finish, then let the connections go."""
+        """Let running writes finish, then close the pool; one that waits for what somebody else
+        holds is rolled back.
+        """
         self._closed = True
-        await asyncio.gather(*self._writes, return_exceptions=True)
-        await self._batches.drained()
+        if self._writes:
+            _, waiting = await asyncio.wait(self._writes, timeout=LAST_MS / 1_000)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_MS / 1_000):
+                await self._batches.drained()
         await self._connections.close()
 
 
@@ -136,6 +149,10 @@ class Brought:
     async def write(self, work: Work[T], needs: Needs | None = None) -> T:
         """As the store."""
         return await self._store.write(work, needs)
+
+    def leave(self) -> None:
+        """As the store."""
+        self._store.leave()
 
     async def close(self) -> None:
         """Nothing of its own is open."""

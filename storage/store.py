@@ -64,6 +64,10 @@ class Store(Protocol):
         """
         ...
 
+    def leave(self) -> None:
+        """From now on nobody waits for what somebody else holds; the process is about to end."""
+        ...
+
     async def close(self) -> None:
         """Finish what runs, then let go of the database."""
         ...
@@ -159,7 +163,11 @@ class SqliteStore:
         self._writer.execute("PRAGMA busy_timeout = 0")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
         self._writing: asyncio.Task[None] | None = None
-        self._closed = False
+        self._closed = self._leaving = False
+
+    def leave(self) -> None:
+        """From now on a lock that another process holds is not waited for."""
+        self._leaving = True
 
     async def brought(self, needs: Needs) -> Store:
         """The store itself: everything is at hand."""
@@ -172,7 +180,7 @@ class SqliteStore:
             try:
                 return self._shown(work)
             except sqlite3.Error as error:
-                if is_locked(error) and self._now_ms() < until and not self._closed:
+                if is_locked(error) and self._now_ms() < until and not self._leaving:
                     await asyncio.sleep(LOCK_ASK_MS / 1_000)
                     continue
                 why = sqlite_trouble(error)
@@ -204,7 +212,7 @@ class SqliteStore:
         """Let queued writes finish, then close."""
         if self._closed:
             return
-        self._closed = True
+        self._closed = self._leaving = True
         if self._writing is not None:
             with suppress(asyncio.CancelledError):
                 await asyncio.shield(self._writing)
@@ -272,7 +280,7 @@ class SqliteStore:
             try:
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
-                if not is_locked(error) or self._closed or self._now_ms() >= until:
+                if not is_locked(error) or self._leaving or self._now_ms() >= until:
                     raise
                 await asyncio.sleep(LOCK_ASK_MS / 1_000)
             else:

@@ -5,7 +5,7 @@ service's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -28,11 +28,13 @@ from domain.times import day_of, midnight, timestamp, written_time
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: its clause, its code, whether it holds, and the numbers."""
+    """One check: its clause, its code, whether it holds, and the numbers; `ok` is None where that
+    could not be told, because the vault was not read.
+    """
 
     clause: ClauseKey
     code: str
-    ok: bool
+    ok: bool | None
     detail: Mapping[str, object]
     refusal: Refusal | None = None
 
@@ -60,7 +62,7 @@ def action_checks(case: Case, wanted: Wanted) -> list[Check]:
     The last, asking, refuses nothing: what it does not pass waits for the owner.
     Source: contract 6; equality passes (contract 5).
     """
-    return [
+    checks = [
         _accepted(case),
         _not_stopped(case),
         _not_paused(case),
@@ -72,6 +74,15 @@ def action_checks(case: Case, wanted: Wanted) -> list[Check]:
         _stop_line(case, wanted),
         _asking(case, wanted),
     ]
+    if not case.unread:
+        return checks
+    return [replace(c, ok=None) if c.ok and c.code in OF_THE_VAULT else c for c in checks]
+
+
+# What only the vault can say now: the record can tell that one does not hold, never that it does.
+OF_THE_VAULT: Final = frozenset(
+    {"mandate_stopped", "mandate_paused", "over_daily_cap", "over_budget", "below_stop_line"}
+)
 
 
 def _check(

@@ -173,6 +173,7 @@ def _settings(
         markets_file=markets,
         door="on",
         keeper_tick_s=1,
+        chain_read_ms=5_000,  # its chains are in this process, and work at a machine's own pace
         venue_mainnet_url=both.mainnet_url,
         venue_testnet_url=both.testnet_url,
         signer_socket=folder / "signer.sock",

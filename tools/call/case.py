@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -42,6 +42,13 @@ class Facts:
     receipt: Receipt | None = None
     simulation: Simulation | None = None
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    trouble: bool = False
+
+    @property
+    def now(self) -> Facts:
+        """Without what a vault said last, where it could not be asked just now."""
+        late = self.vault is not None and self.vault.last_known
+        return replace(self, vault=None) if late else self
 
 
 def chain_if_named(deps: Deps, m: Mandate) -> Chain | None:
@@ -121,8 +128,8 @@ def each_vault_once(kept: KeptVaults | None = None, *, again: bool = False) -> I
 
 
 async def vault_if_readable(chain: Chain | None, m: Mandate) -> VaultState | None:
-    """The vault at the newest block; None where it cannot be read. A read never fails because of
-    the chain.
+    """The vault at the newest block; None where it cannot be read in time. A read never fails
+    because of the chain.
     """
     if chain is None or not chain.rpc_set or m.vault_address is None:
         return None
@@ -132,19 +139,29 @@ async def vault_if_readable(chain: Chain | None, m: Mandate) -> VaultState | Non
     return await reads.of(chain, m.vault_address)
 
 
+async def vault_as_known(chain: Chain | None, m: Mandate) -> VaultState | None:
+    """The same; what the vault said last where it cannot be read in time."""
+    state = await vault_if_readable(chain, m)
+    if state is not None or chain is None or not chain.rpc_set or m.vault_address is None:
+        return state
+    return chain.last_known(m.vault_address)
+
+
 async def _vault(chain: Chain, address: str) -> VaultState | None:
     try:
-        return (await chain.vault_states([address]))[address]
+        with chain.hurried():
+            return (await chain.vault_states([address]))[address]
     except Refused:
         return None
 
 
 async def simulation_if_readable(chain: Chain, call: Call) -> Simulation | None:
-    """What a call would do now; None where the chain cannot be asked, from which no refusal
+    """What a call would do now; None where the chain cannot be asked in time, from which no refusal
     follows.
     """
     try:
-        return await chain.simulate(call)
+        with chain.hurried():
+            return await chain.simulate(call)
     except Refused:
         return None
 
@@ -178,7 +195,8 @@ async def gather_mandate(deps: Deps, caller: Caller, asked: Any) -> Facts:
     m = await peek(deps, caller, asked.public_id)
     chain = chain_if_named(deps, m)
     return Facts(
-        vault=await vault_if_readable(chain, m),
+        vault=await vault_as_known(chain, m),
+        trouble=chain is not None and chain.trouble is not None,
         signer=await signature_now(chain, m),
         marks=await venue_marks(deps, m),
     )
@@ -274,6 +292,7 @@ def load_case(
         keeper_key=keeper_key(uow, ask, m),
         orders=orders_today(uow, ask, m) if at_venue(m) else OrdersToday(),
         marks=facts.marks,
+        wrong_chain=facts.trouble,
     )
 
 
