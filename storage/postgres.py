@@ -24,6 +24,10 @@ GRACE_MS: Final = 1_000
 _RETRY_STATES: Final = frozenset({"40001", "40P01"})
 
 
+def told_nobody(_: int) -> None:
+    """What a store tells of its batches until somebody counts them."""
+
+
 class PostgresStore:
     """Handlers run through `run_sync` on a pool of asyncpg connections; several processes may
     share the database.
@@ -34,6 +38,7 @@ class PostgresStore:
 
     def __init__(self, url: str, patience: Patience):
         self.url = url
+        self.on_batch: Callable[[int], object] = told_nobody
         self._patience = patience
         self._cache = StateCache()
         self._engine = _engine(url, patience)
@@ -88,6 +93,8 @@ class PostgresStore:
                     )
                     sent = engine is not self._reads
                     await connection.commit()
+                    if sent:
+                        self.on_batch(1)
                     return result
         except PoolIsEmpty as error:
             raise Unavailable("all its connections are in use") from error

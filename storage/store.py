@@ -23,7 +23,7 @@ from storage.faults import (
     sqlite_faults,
     sqlite_trouble,
 )
-from storage.postgres import PostgresStore
+from storage.postgres import PostgresStore, told_nobody
 from storage.rows.books import StateCache
 from storage.sql import SqliteSql
 from storage.unit_of_work import UnitOfWork
@@ -42,9 +42,13 @@ LOCK_ASK_MS: Final = 10
 
 
 class Store(Protocol):
-    """A database that runs handlers; each in one transaction."""
+    """A database that runs handlers; each in one transaction.
+
+    `on_batch` is told how many writes were committed together.
+    """
 
     url: str
+    on_batch: Callable[[int], object]
 
     async def read(self, work: Work[T]) -> T:
         """Run on one snapshot; a write inside fails. Errors: `Unavailable`."""
@@ -150,6 +154,7 @@ class SqliteStore:
 
     def __init__(self, url: str, patience: Patience):
         self.url = url
+        self.on_batch: Callable[[int], object] = told_nobody
         self._patience = patience
         self._path = sqlite_path(url)
         self._cache = StateCache()
@@ -227,6 +232,7 @@ class SqliteStore:
                 except BaseException:
                     _fail(batch, RuntimeError("the loop of the store ended"))
                     raise
+                self.on_batch(len(batch))
                 for job in batch:
                     job.settle()
                 if self._writer.in_transaction:  # not even the rollback worked: start over
