@@ -12,16 +12,19 @@ import anyio
 from aiohttp import web
 
 from http_shim.about import GAUGES
-from http_shim.application import HUB
+from http_shim.application import HUB, about_itself
 from http_shim.listening import address_of, bound, farewell, listen
+from http_shim.metrics import Metrics
 from server.application import application
+from server.logs import prepare_logging
 from server.mcp_http import drain
 from server.mcp_server import Tools, build_server
 from server.notices import Notices
 from server.outbound import Outbound
 from server.settings import Settings
-from server.start import prepare_logging, up_to_date
+from server.start import up_to_date
 from server.ticks import Ticks
+from server.watched import watch_loop
 from server.wiring import wired
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
@@ -69,12 +72,17 @@ async def serve_until(
     await up_to_date(settings)
     sock = bound(host, port)
     address = address_of(sock)
-    async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
+    metrics = Metrics()
+    async with (
+        wired(settings, address=address, metrics=metrics) as parts,
+        anyio.create_task_group() as group,
+    ):
         server, tools = build_server(parts.deps, OPERATIONS)
         app = application(parts.deps, server)
         runner = await listen(app, host, port, sock=sock)
         try:
             group.start_soon(_watch_door, tools)
+            group.start_soon(watch_loop, metrics)
             if parts.deps.webhooks is not None:
                 group.start_soon(_tell_owners, parts.deps, app)
             if keeper:
@@ -110,18 +118,27 @@ async def _watch_door(tools: Tools) -> None:
             await tools.watch()
 
 
-async def keep(settings: Settings, *, once: bool) -> None:
-    """Run the reader and the keeper without serving."""
+async def keep(settings: Settings, *, once: bool, metrics_port: int | None = None) -> None:
+    """Run the reader and the keeper without serving; on `metrics_port`, where one is given, this
+    machine is told of its health and figures.
+    """
     prepare_logging(settings)
     await up_to_date(settings)
-    async with wired(settings) as parts:
+    metrics = Metrics()
+    async with wired(settings, metrics=metrics) as parts:
         ticks = Ticks(parts)
         if once:
             await ticks.round()
             return
+        runner = None
+        if metrics_port is not None:
+            runner = await listen(about_itself(parts.deps), "127.0.0.1", metrics_port)
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with anyio.create_task_group() as group:
                 group.start_soon(ticks.run)
+                group.start_soon(watch_loop, metrics)
                 async for _ in signals:
                     group.cancel_scope.cancel()
-                    return
+                    break
+        if runner is not None:
+            await runner.cleanup()

@@ -111,6 +111,7 @@ class Settings(BaseSettings):
     keeper_private_key_file: Path | None = None
     service_user_key: SecretStr | None = None
     log_level: str = "INFO"
+    log_format: Literal["text", "json"] = "text"
 
     door: str = "off"
     approval_gate: str = "on"

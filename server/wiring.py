@@ -18,9 +18,11 @@ from server.settings import Settings
 from storage.store import open_store
 from tools.call.operation import Deps
 from tools.call.signing import WebhookSigning
+from tools.call.watch import Unwatched
 
 if TYPE_CHECKING:
     from chain.evm import EvmChains
+    from http_shim.metrics import Metrics
     from venue.networks import Networks
 
 
@@ -70,8 +72,11 @@ async def wired(
     ids: Ids | None = None,
     *,
     address: str | None = None,
+    metrics: Metrics | None = None,
 ) -> AsyncIterator[Wired]:
-    """Open the store and the chains, and close them at the end; `address` is what is served."""
+    """Open the store and the chains, and close them at the end; `address` is what is served,
+    `metrics` counts what is done.
+    """
     from chain.evm import EvmChains
     from chain.sender import Sender
     from chain.sign_in import SiweSignIn
@@ -80,6 +85,10 @@ async def wired(
     from tools.trading.paper.desk import Desk
 
     store = await open_store(settings.database_url, settings.patience())
+    if metrics is not None:
+        from server.watched import WatchedStore
+
+        store = WatchedStore(store, metrics)
     chains = EvmChains(chain_facts(settings))
     key = settings.keeper_private_key
     time = clock or SystemClock()
@@ -102,6 +111,7 @@ async def wired(
         signer=SignerLine(settings.signer_socket) if settings.signer_socket else None,
         paper=Desk(store=store, clock=time, trading=config.trading),
         webhooks=_signing(settings),
+        watch=metrics or Unwatched(),
     )
     try:
         yield Wired(settings, deps, chains, networks)
