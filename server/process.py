@@ -6,7 +6,7 @@ import contextlib
 import gc
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import anyio
 from aiohttp import web
@@ -130,15 +130,24 @@ async def keep(settings: Settings, *, once: bool, metrics_port: int | None = Non
         if once:
             await ticks.round()
             return
-        runner = None
-        if metrics_port is not None:
-            runner = await listen(about_itself(parts.deps), "127.0.0.1", metrics_port)
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with anyio.create_task_group() as group:
+        async with _telling(parts.deps, metrics_port), anyio.create_task_group() as group:
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                 group.start_soon(ticks.run)
                 group.start_soon(watch_loop, metrics)
                 async for _ in signals:
                     group.cancel_scope.cancel()
-                    break
-        if runner is not None:
+                    return
+
+
+@contextlib.asynccontextmanager
+async def _telling(deps: Deps, port: int | None) -> AsyncIterator[None]:
+    """Tell health and figures on a port of this machine, where one is given."""
+    if port is None:
+        yield
+        return
+    runner = await listen(about_itself(deps), "127.0.0.1", port)
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
             await runner.cleanup()
