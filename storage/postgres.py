@@ -138,6 +138,7 @@ def _engine(url: str, patience: Patience) -> AsyncEngine:
         pool_timeout=wait_s,
         connect_args={
             "timeout": wait_s,
+            **_statements(patience.statement_cache),
             "server_settings": {
                 "application_name": "wallet",
                 "statement_timeout": str(patience.statement_ms),
@@ -146,3 +147,9 @@ def _engine(url: str, patience: Patience) -> AsyncEngine:
             },
         },
     )
+
+
+def _statements(kept: int) -> dict[str, Any]:
+    """How statements are prepared: kept under a name, or parsed anew each time under none."""
+    sizes = {"statement_cache_size": kept, "prepared_statement_cache_size": kept}
+    return sizes if kept else {**sizes, "prepared_statement_name_func": str}
