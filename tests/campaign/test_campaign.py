@@ -15,6 +15,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
@@ -157,15 +158,16 @@ async def test_node_short(tmp_path: Path, evm: Evm, sqlite_url: str) -> None:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of its own that can be filled."""
-    folder.mkdir()
+def small_disk() -> Iterator[Path]:
+    """A file system of its own that can be filled, where the user that PostgreSQL runs as finds it."""
+    folder = Path(tempfile.mkdtemp(prefix="wallet-small-disk-"))
     mount = ["mount", "-t", "tmpfs", "-o", "size=160m,mode=755", "tmpfs", folder]
     subprocess.run(mount, check=True)
     try:
         yield folder
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
+        folder.rmdir()
 
 
 def play_one(folder: Path, seed: int, evm: Evm) -> None:
@@ -189,7 +191,7 @@ def play_one(folder: Path, seed: int, evm: Evm) -> None:
         with ExitStack() as stack:
             small = None
             if kind == "small disk":
-                small = stack.enter_context(small_disk(folder / "disk"))
+                small = stack.enter_context(small_disk())
                 chosen = [acts.postgres_has_no_room, *chosen[:2]]
             (made,) = stack.enter_context(clusters(1, folder=small))
             ballast = small / "ballast" if small else None
