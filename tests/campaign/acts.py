@@ -272,12 +272,11 @@ async def postgres_has_no_room(play: Play) -> None:
     """Its file system is filled to the last page; it may fall, and is started again once there is room."""
     cluster, ballast = _cluster(play), play.ballast
     assert ballast is not None
-    with ballast.open("wb") as file, suppress(OSError):
-        for size in (1 << 20, 1 << 12):
+    with ballast.open("wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
             with suppress(OSError):
                 while True:
                     file.write(b"\0" * size)
-                    file.flush()
     await until_refused(play)
     ballast.unlink()
     process = cluster.process
