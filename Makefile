@@ -27,10 +27,10 @@ lint: setup
 
 # The quick tier: under a minute, for the loop at the desk; SQLite only.
 check: lint
-	$(BIN)/pytest -q -x -n 2 -m "not slow and not campaign and not pg and not anvil and not node"
+	$(BIN)/pytest -q -x -n 2 --dist worksteal -m "not slow and not campaign and not pg and not anvil and not node"
 
 test: lint
-	$(BIN)/pytest -q -n 2 -m "not campaign"
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not campaign"
 
 demo: setup
 	$(BIN)/wallet demo

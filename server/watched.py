@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from http_shim.metrics import Metrics
-from storage.faults import Unavailable
-from storage.store import Store
+from storage.brought.needs import Needs
+from storage.faults import Patience, Unavailable
+from storage.store import Store, open_store
 
 LAG_EVERY_S: Final = 0.25
 
@@ -19,8 +20,6 @@ class WatchedStore:
 
     def __init__(self, store: Store, metrics: Metrics):
         self._store, self.url = store, store.url
-        self.on_batch: Callable[[int], object] = lambda n: metrics.batch.observe(n)
-        store.on_batch = self.on_batch
         self._reads, self._writes = (_Kind(metrics, kind) for kind in ("read", "write"))
 
     async def read(self, work: Any, *more: Any, **named: Any) -> Any:
@@ -31,8 +30,10 @@ class WatchedStore:
         """As the store writes."""
         return await self._writes.timed(self._store.write, work, *more, **named)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+    async def brought(self, needs: Needs) -> Store:
+        """As the store brings: what is read of it afterwards waits for nobody."""
+        found: Store = await self._reads.timed(self._store.brought, needs)
+        return self if found is self._store else found
 
     async def close(self) -> None:
         """Close the store."""
@@ -58,6 +59,11 @@ class _Kind:
         finally:
             self._queue.dec()
             self._seconds.observe(time.perf_counter() - started)
+
+
+async def watched_store(url: str, patience: Patience, metrics: Metrics) -> WatchedStore:
+    """Open a store whose batches are counted too. Errors: as `open_store`."""
+    return WatchedStore(await open_store(url, patience, metrics.batch.observe), metrics)
 
 
 async def watch_loop(metrics: Metrics) -> None:

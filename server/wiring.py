@@ -15,7 +15,7 @@ from server.chains import LateChains, LateKeeper, LateSignIn
 from server.chains import chain_facts as chain_facts
 from server.late_venues import LateVenues
 from server.settings import Settings
-from storage.store import open_store
+from storage.store import Store, open_store
 from tools.call.operation import Deps
 from tools.call.signing import WebhookSigning
 from tools.call.watch import Unwatched
@@ -84,11 +84,7 @@ async def wired(
     from server.venues import SharedWeights, venues
     from tools.trading.paper.desk import Desk
 
-    store = await open_store(settings.database_url, settings.patience())
-    if metrics is not None:
-        from server.watched import WatchedStore
-
-        store = WatchedStore(store, metrics)
+    store = await _opened(settings, metrics)
     chains = EvmChains(chain_facts(settings))
     key = settings.keeper_private_key
     time = clock or SystemClock()
@@ -119,6 +115,14 @@ async def wired(
         await networks.close()
         await chains.close()
         await store.close()
+
+
+async def _opened(settings: Settings, metrics: Metrics | None) -> Store:
+    if metrics is None:
+        return await open_store(settings.database_url, settings.patience())
+    from server.watched import watched_store
+
+    return await watched_store(settings.database_url, settings.patience(), metrics)
 
 
 def _signing(settings: Settings) -> WebhookSigning | None:

@@ -12,7 +12,8 @@ import aiosqlite
 import anyio
 
 from storage.reader import LongReader, long_reader, on_a_thread
-from storage.rows.ledger import ALL_IDS, HEAD, ROWS_OF
+from storage.rows.ledger import ALL_IDS, ROWS_OF
+from storage.rows.ledger_queries import HEAD
 from storage.rows.row import COLUMNS
 from storage.store import Store, sqlite_path
 

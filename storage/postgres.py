@@ -3,153 +3,141 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
 
-from storage.faults import Patience, Unavailable, is_refused_write, postgres_trouble, sqlstate
+from sqlalchemy.util import greenlet_spawn
+
+from storage.batches import Batches
+from storage.brought.bringing import Bringing
+from storage.brought.memory import BroughtSql
+from storage.brought.needs import Needs
+from storage.brought.snapshot import Snapshot, asked, filled
+from storage.connections import Connection, Connections, Talk
+from storage.faults import Patience
+from storage.jobs import OnBatch, told_nobody
 from storage.rows.books import StateCache
-from storage.sql import PostgresSql
+from storage.sql import NotBrought, OneStatement, PostgresSql
 from storage.unit_of_work import UnitOfWork
-
-if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncEngine
 
 T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
-TRIES: Final = 8
-# Connections that stood in the pool while the server went away all fail; a new one is made after.
-RECONNECTS: Final = 2
-# Beyond a statement's own time: what the server needs to tell that it was stopped.
-GRACE_MS: Final = 1_000
-_RETRY_STATES: Final = frozenset({"40001", "40P01"})
-
-
-def told_nobody(_: int) -> None:
-    """What a store tells of its batches until somebody counts them."""
 
 
 class PostgresStore:
-    """Handlers run through `run_sync` on a pool of asyncpg connections; several processes may
-    share the database.
-
-    Nobody waits for ever: the server stops a statement and a wait for a lock, and where the server
-    itself is silent the transaction ends here.
+    """Handlers are plain functions, and asyncpg is asynchronous: each runs in a greenlet that lets
+    the loop go on while the server answers. Several processes may share the database.
     """
 
-    def __init__(self, url: str, patience: Patience):
-        self.url = url
-        self.on_batch: Callable[[int], object] = told_nobody
-        self._patience = patience
+    def __init__(self, url: str, patience: Patience, on_batch: OnBatch = told_nobody):
+        self.url, self._on_batch = url, on_batch
         self._cache = StateCache()
-        self._engine = _engine(url, patience)
-        # Made once: options that come with every call make SQLAlchemy compile anew.
-        self._reads = self._engine.execution_options(
-            isolation_level="REPEATABLE READ", postgresql_readonly=True
-        )
+        self._connections = Connections(url, patience)
+        self._batches = Batches(self._connections, self._cache, self._alone, on_batch)
+        self._bringing = Bringing(self._fetched)
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
 
-    async def read(self, work: Work[T]) -> T:
-        """Run on one snapshot. Errors: `Unavailable`."""
-        return await self._again_where_others_won(self._reads, work)
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
+        """Run on one snapshot; one statement is one by itself. Errors: `Unavailable`."""
+        if single:
+            with suppress(NotBrought):
+                return await self._connections.use(partial(self._single, work))
+        return await self._connections.use(partial(self._shown, work))
 
-    async def write(self, work: Work[T]) -> T:
-        """Run in one transaction; a deadlock or serialization failure is tried again.
+    async def brought(self, needs: Needs) -> Brought:
+        """What some handlers need, by one statement. Errors: `Unavailable`."""
+        return Brought(self, await self._bringing.snapshot(needs), self._cache)
+
+    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
+        """Run in one transaction; a deadlock or serialization failure is tried again. Where the
+        handler says what it needs of one mandate, it runs in a batch.
 
         Errors: `Unavailable`, which says whether the commit had been sent.
         """
         if self._closed:
             raise RuntimeError("the store is closed")
-        task = asyncio.create_task(self._again_where_others_won(self._engine, work))
+        if needs is not None and len(needs.mandates) == 1:
+            future: asyncio.Future[T] = self._batches.queued(work, needs)
+            return await asyncio.shield(future)
+        task = asyncio.create_task(self._alone(work))
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
         return await asyncio.shield(task)
 
-    async def _again_where_others_won(self, engine: AsyncEngine, work: Work[T]) -> T:
-        """Run until nobody else's write is in the way. Nothing of a lost try is stored."""
-        reconnects = 0
-        for attempt in range(TRIES):
-            try:
-                return await self._once(engine, work)
-            except _Lost as lost:
-                if lost.gone and reconnects < RECONNECTS:
-                    reconnects += 1
-                elif lost.gone or attempt == TRIES - 1:
-                    raise Unavailable(lost.why) from lost.__cause__
-                else:
-                    await asyncio.sleep(2**attempt / 200)
-        raise AssertionError("the loop returns or raises")
+    async def _alone(self, work: Work[T]) -> T:
+        return await self._connections.use(partial(self._committed, work))
 
-    async def _once(self, engine: AsyncEngine, work: Work[T]) -> T:
-        from sqlalchemy.exc import DBAPIError
-        from sqlalchemy.exc import TimeoutError as PoolIsEmpty
+    async def _fetched(self, needs: Sequence[Needs]) -> Snapshot:
+        empty, text, values = asked(needs, self._cache)
 
-        sent = False
+        async def fetch(talk: Talk) -> Sequence[tuple[str, str, str]]:
+            talk.reads = True
+            found: Sequence[tuple[str, str, str]] = await talk.connection.fetch(text, *values)
+            return found
+
+        return filled(empty, await self._connections.use(fetch))
+
+    async def _single(self, work: Work[T], talk: Talk) -> T:
+        talk.reads = True
+        sql = OneStatement(PostgresSql(talk.connection))
+        return await greenlet_spawn(work, UnitOfWork(sql, self._cache))
+
+    async def _shown(self, work: Work[T], talk: Talk) -> T:
+        talk.reads = True
+        async with talk.connection.transaction(isolation="repeatable_read", readonly=True):
+            return await self._run(work, talk.connection)
+
+    async def _committed(self, work: Work[T], talk: Talk) -> T:
+        transaction = talk.connection.transaction()
+        await transaction.start()
         try:
-            async with engine.connect() as connection:
-                async with asyncio.timeout((self._patience.statement_ms + GRACE_MS) / 1_000):
-                    result = await connection.run_sync(
-                        lambda c: work(UnitOfWork(PostgresSql(c), self._cache))
-                    )
-                    sent = engine is not self._reads
-                    await connection.commit()
-                    if sent:
-                        self.on_batch(1)
-                    return result
-        except PoolIsEmpty as error:
-            raise Unavailable("all its connections are in use") from error
-        except (DBAPIError, OSError) as error:
-            why = postgres_trouble(error)
-            gone = isinstance(error, DBAPIError) and error.connection_invalidated
-            if (why is None and not gone) or (engine is self._reads and is_refused_write(error)):
-                raise
-            why = why or "its connection broke"
-            state = sqlstate(error)
-            # The server's own refusal of a commit says that nothing was stored; silence does not.
-            if sent and (gone or state is None or state.startswith(("08", "57"))):
-                raise Unavailable(why, unknown=True) from error
-            if gone or state in _RETRY_STATES:
-                raise _Lost(why, gone=gone) from error
-            raise Unavailable(why) from error
+            result = await self._run(work, talk.connection)
+        except Exception:
+            if not talk.connection.is_closed():
+                await transaction.rollback()
+            raise
+        talk.sent = True
+        await transaction.commit()
+        self._on_batch(1)
+        return result
+
+    async def _run(self, work: Work[T], connection: Connection) -> T:
+        return await greenlet_spawn(work, UnitOfWork(PostgresSql(connection), self._cache))
 
     async def close(self) -> None:
-        """Let running writes finish, then close the pool."""
+        """Let running writes finish, then let the connections go."""
         self._closed = True
         await asyncio.gather(*self._writes, return_exceptions=True)
-        await self._engine.dispose()
+        await self._batches.drained()
+        await self._connections.close()
 
 
-class _Lost(Exception):
-    """A try that left nothing behind: others wrote the same rows, or the connection was gone."""
+class Brought:
+    """A store whose reads find in memory what was brought for them; everything else is the store's
+    own doing.
+    """
 
-    def __init__(self, why: str, *, gone: bool):
-        super().__init__(why)
-        self.why, self.gone = why, gone
+    def __init__(self, store: PostgresStore, snapshot: Snapshot, cache: StateCache):
+        self.url = store.url
+        self._store, self._snapshot, self._cache = store, snapshot, cache
 
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
+        """Run on what was brought; where that is not enough, on a snapshot of the database."""
+        try:
+            return work(UnitOfWork(BroughtSql(self._snapshot), self._cache))
+        except NotBrought:
+            return await self._store.read(work, single=single)
 
-def _engine(url: str, patience: Patience) -> AsyncEngine:
-    from sqlalchemy.ext.asyncio import create_async_engine
+    async def brought(self, needs: Needs) -> Brought:
+        """Bring anew."""
+        return await self._store.brought(needs)
 
-    wait_s = patience.wait_ms / 1_000
-    return create_async_engine(
-        "postgresql+asyncpg://" + url.partition("://")[2],
-        pool_size=patience.pool,
-        max_overflow=0,
-        pool_timeout=wait_s,
-        connect_args={
-            "timeout": wait_s,
-            **_statements(patience.statement_cache),
-            "server_settings": {
-                "application_name": "wallet",
-                "statement_timeout": str(patience.statement_ms),
-                "lock_timeout": str(patience.wait_ms),
-                "idle_in_transaction_session_timeout": str(patience.statement_ms),
-            },
-        },
-    )
+    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
+        """As the store."""
+        return await self._store.write(work, needs)
 
-
-def _statements(kept: int) -> dict[str, Any]:
-    """How statements are prepared: kept under a name, or parsed anew each time under none."""
-    sizes = {"statement_cache_size": kept, "prepared_statement_cache_size": kept}
-    return sizes if kept else {**sizes, "prepared_statement_name_func": str}
+    async def close(self) -> None:
+        """Nothing of its own is open."""

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from domain.refusals import Refused, refusal
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
+    import asyncpg
 
 _NAME: Final = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INT64: Final = 2**63 - 1
-_UNIQUE_VIOLATION: Final = "23505"
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 Row = Mapping[str, Any]
@@ -29,6 +28,9 @@ class Duplicate(Exception):
     """A unique constraint refused the row; the transaction is of no more use, so let it rise or
     turn it into a refusal.
     """
+
+
+LOCKED: Final = " FOR UPDATE"  # behind a query, on PostgreSQL
 
 
 class Sql(Protocol):
@@ -90,33 +92,58 @@ def numbered(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 class PostgresSql:
-    """On a SQLAlchemy connection inside `run_sync`, driven by asyncpg."""
+    """On an asyncpg connection, inside `greenlet_spawn`."""
 
     dialect = "postgresql"
 
-    def __init__(self, connection: Connection):
+    def __init__(self, connection: asyncpg.Connection):
         # SQLite's driver is the standard library's: what is loaded here is PostgreSQL's alone.
-        from sqlalchemy.exc import IntegrityError
+        from asyncpg import UniqueViolationError
+        from sqlalchemy.util import await_only
 
-        self._connection, self._duplicate = connection, IntegrityError
+        self._connection, self._duplicate = connection, UniqueViolationError
+        self._answer = await_only
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query."""
         statement, names = numbered(text)
-        found = self._connection.exec_driver_sql(statement, tuple(values[n] for n in names))
-        return [dict(row) for row in found.mappings()]
+        found: Sequence[Row] = self._answer(
+            self._connection.fetch(statement, *(values[n] for n in names))
+        )
+        return found
 
     def run(self, text: str, /, **values: Any) -> int:
         """Run a statement."""
         statement, names = numbered(text)
+        given = (values[n] for n in names)
         try:
-            return self._connection.exec_driver_sql(
-                statement, tuple(values[n] for n in names)
-            ).rowcount
+            told = self._answer(self._connection.execute(statement, *given))
         except self._duplicate as error:
-            if getattr(error.orig, "sqlstate", None) == _UNIQUE_VIOLATION:
-                raise Duplicate(str(error.orig)) from None
-            raise
+            raise Duplicate(str(error)) from None
+        touched = told.rpartition(" ")[2]  # `INSERT 0 1`, `UPDATE 3`; `CREATE TABLE` counts none
+        return int(touched) if touched.isdigit() else 0
+
+
+class NotBrought(Exception):
+    """A handler asks for more than it said it would: it runs in a transaction of its own."""
+
+
+class OneStatement:
+    """One query and no more: without a transaction a second one would see another moment."""
+
+    def __init__(self, sql: Sql):
+        self._sql, self._asked, self.dialect = sql, False, sql.dialect
+
+    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+        """Run a query. Errors: `NotBrought`, the second time."""
+        if self._asked:
+            raise NotBrought(text)
+        self._asked = True
+        return self._sql.rows(text, **values)
+
+    def run(self, text: str, /, **values: Any) -> int:
+        """Nothing is written here. Errors: `NotBrought`."""
+        raise NotBrought(text)
 
 
 def micros(at: datetime) -> int:

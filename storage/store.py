@@ -7,14 +7,15 @@ import logging
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
+from storage.brought.needs import Needs
 from storage.faults import (
     Patience,
     Unavailable,
@@ -23,7 +24,7 @@ from storage.faults import (
     sqlite_faults,
     sqlite_trouble,
 )
-from storage.postgres import PostgresStore, told_nobody
+from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail, told_nobody
 from storage.rows.books import StateCache
 from storage.sql import SqliteSql
 from storage.unit_of_work import UnitOfWork
@@ -32,31 +33,34 @@ log = logging.getLogger("wallet.storage")
 
 T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
-BATCH: Final = 64
 # How long opening a file waits; a write waits as `Patience` says.
 OPEN_WAIT_MS: Final = 30_000
-TURN_MS: Final = 5
 WAL_WAIT_MS: Final = 20
 LEAST_WAIT_MS: Final = 100
 LOCK_ASK_MS: Final = 10
 
 
 class Store(Protocol):
-    """A database that runs handlers; each in one transaction.
-
-    `on_batch` is told how many writes were committed together.
-    """
+    """A database that runs handlers; each in one transaction."""
 
     url: str
-    on_batch: Callable[[int], object]
 
-    async def read(self, work: Work[T]) -> T:
-        """Run on one snapshot; a write inside fails. Errors: `Unavailable`."""
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
+        """Run on one snapshot; a write inside fails. `single`: it runs one statement, which is a
+        snapshot by itself. Errors: `Unavailable`.
+        """
         ...
 
-    async def write(self, work: Work[T]) -> T:
+    async def brought(self, needs: Needs) -> Store:
+        """A store whose reads find what was named at hand, all of it as of one moment from now on;
+        other reads, and writes, are as those of this one. Errors: `Unavailable`.
+        """
+        ...
+
+    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
         """Run in one transaction and answer after its commit; an exception leaves nothing
-        behind, but an `Unavailable` that says so itself.
+        behind, but an `Unavailable` that says so itself. Where the handler says what it `needs`,
+        it may be run together with others, and again where somebody else was quicker.
         """
         ...
 
@@ -65,7 +69,9 @@ class Store(Protocol):
         ...
 
 
-async def open_store(url: str, patience: Patience | None = None) -> Store:
+async def open_store(
+    url: str, patience: Patience | None = None, on_batch: OnBatch = told_nobody
+) -> Store:
     """Open `sqlite:///path` or `postgresql://…`; the schema must be there (`storage.migrate`).
 
     Errors: ValueError for any other URL; `Unavailable` where a file does not open.
@@ -73,9 +79,12 @@ async def open_store(url: str, patience: Patience | None = None) -> Store:
     patience = patience or Patience()
     if url.startswith("sqlite:///"):
         with sqlite_faults():
-            return SqliteStore(url, patience)
+            return SqliteStore(url, patience, on_batch)
     if url.startswith(("postgresql://", "postgres://")):
-        return PostgresStore(url, patience)
+        # What talks to PostgreSQL is loaded where it is needed: a start on SQLite is quicker.
+        from storage.postgres import PostgresStore
+
+        return PostgresStore(url, patience, on_batch)
     raise ValueError("the database URL starts with sqlite:/// or postgresql://")
 
 
@@ -122,25 +131,11 @@ def _use_wal(connection: sqlite3.Connection, wait_ms: int) -> None:
             return
 
 
-@dataclass(slots=True)
-class _Job:
-    """One queued handler and where its answer goes."""
+@dataclass(slots=True, eq=False)
+class _Queued(Job):
+    """A handler, and since when it waits."""
 
-    work: Callable[[UnitOfWork], Any]
-    future: asyncio.Future[Any]
-    since_ms: int
-    result: Any = None
-    error: BaseException | None = None
-
-    def settle(self) -> None:
-        if self.future.done():
-            return
-        if isinstance(self.error, StopIteration):  # a future takes any exception but this one
-            self.future.set_exception(RuntimeError("the handler raised StopIteration"))
-        elif self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
+    since_ms: int = field(kw_only=True)
 
 
 class SqliteStore:
@@ -152,14 +147,13 @@ class SqliteStore:
     waits for the disk or for another process (the commit, a lock that is taken) waits in a thread.
     """
 
-    def __init__(self, url: str, patience: Patience):
-        self.url = url
-        self.on_batch: Callable[[int], object] = told_nobody
+    def __init__(self, url: str, patience: Patience, on_batch: OnBatch = told_nobody):
+        self.url, self._on_batch = url, on_batch
         self._patience = patience
         self._path = sqlite_path(url)
         self._cache = StateCache()
         self._loop = asyncio.get_running_loop()
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[_Queued] = deque()
         wait_ms = patience.wait_ms
         self._reader = connect_sqlite(self._path, reads_only=True, wait_ms=wait_ms)
         self._reader.execute("PRAGMA busy_timeout = 0")
@@ -169,7 +163,11 @@ class SqliteStore:
         self._writing: asyncio.Task[None] | None = None
         self._closed = False
 
-    async def read(self, work: Work[T]) -> T:
+    async def brought(self, needs: Needs) -> Store:
+        """The store itself: everything is at hand."""
+        return self
+
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
         """Run on one snapshot. Errors: `Unavailable`."""
         until = self._now_ms() + self._patience.wait_ms
         while True:
@@ -193,12 +191,12 @@ class SqliteStore:
             with suppress(sqlite3.Error):  # a fault may have ended the transaction already
                 self._reader.execute("ROLLBACK")
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
         """Queue the handler; answered after the commit. Errors: `Unavailable`."""
         if self._closed:
             raise RuntimeError("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._jobs.append(_Job(work, future, self._now_ms()))
+        self._jobs.append(_Queued(work, future, since_ms=self._now_ms()))
         if self._writing is None:
             self._writing = self._loop.create_task(self._write_all())
         # A caller that is cancelled must not take the answer of a write that happens anyway.
@@ -227,12 +225,12 @@ class SqliteStore:
                         self._writer = await self._opened()
                     await self._commit(self._writer, batch)
                 except sqlite3.Error as error:
-                    _fail(batch, Unavailable(sqlite_trouble(error) or "its file does not open"))
+                    fail(batch, Unavailable(sqlite_trouble(error) or "its file does not open"))
                     continue
                 except BaseException:
-                    _fail(batch, RuntimeError("the loop of the store ended"))
+                    fail(batch, RuntimeError("the loop of the store ended"))
                     raise
-                self.on_batch(len(batch))
+                self._on_batch(len(batch))
                 for job in batch:
                     job.settle()
                 if self._writer.in_transaction:  # not even the rollback worked: start over
@@ -247,7 +245,7 @@ class SqliteStore:
         connection.execute("PRAGMA busy_timeout = 0")
         return connection
 
-    async def _commit(self, connection: sqlite3.Connection, batch: list[_Job]) -> None:
+    async def _commit(self, connection: sqlite3.Connection, batch: list[_Queued]) -> None:
         sent = False
         try:
             await self._begin(connection, batch[0].since_ms + self._patience.wait_ms)
@@ -286,7 +284,7 @@ class SqliteStore:
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1_000)
 
-    def _run(self, connection: sqlite3.Connection, job: _Job) -> None:
+    def _run(self, connection: sqlite3.Connection, job: _Queued) -> None:
         connection.execute("SAVEPOINT one")
         try:
             job.result = job.work(UnitOfWork(SqliteSql(connection), self._cache))
@@ -306,9 +304,3 @@ def _blamed(error: BaseException, *, sent: bool) -> BaseException:
         return error
     on_disk = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
     return Unavailable(sqlite_trouble(error) or "its transaction ended", unknown=sent and on_disk)
-
-
-def _fail(jobs: Iterable[_Job], error: Exception) -> None:
-    for job in jobs:
-        job.error = error
-        job.settle()

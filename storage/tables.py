@@ -40,6 +40,8 @@ Table(
     need("chain_id", BIG), may("vault_lower", Text), may("accepted_at", BIG), need("created_at", BIG),
     may("refreshed_at", BIG), may("proposed_by", Text), need("version", BIG), need("body", Text),
     may("differs_at", BIG), may("sums_block", BIG),
+    # Moves with every approval and reservation (storage.brought.flush). SQLite has one writer.
+    Column("turn", BigInteger, nullable=False, server_default=text("0"), info=ON_POSTGRES),
     Index("mandates_owner", "owner_id", "created_at", "public_id"),
     Index("mandates_agent", "agent_id", "created_at", "public_id"),
     Index(

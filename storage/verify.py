@@ -16,7 +16,8 @@ from domain.ledger.journal import counts
 from domain.ledger.pairing import can_pair, partner
 from storage.reader import LongReader, long_reader
 from storage.rows.books import checkpointed
-from storage.rows.ledger import ALL_IDS, CHECKPOINTS_OF, HEAD, ROWS_OF
+from storage.rows.ledger import ALL_IDS, CHECKPOINTS_OF, ROWS_OF
+from storage.rows.ledger_queries import HEAD
 from storage.rows.row import event_of, row_hash
 from storage.rows.transfers import BOTH_SUMS
 from storage.sql import Row

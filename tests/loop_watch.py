@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import anyio.lowlevel
 import pytest
 
 
@@ -20,9 +21,10 @@ class LoopWatch:
     longest_ms: float = 0.0
     what: str = ""
 
-    def forget(self) -> None:
-        """Start anew; the garbage of what went before is not counted against what comes."""
+    async def forget(self) -> None:
+        """Start anew, in a turn of its own: neither what went before nor its garbage counts."""
         gc.collect()
+        await anyio.lowlevel.checkpoint()
         self.longest_ms, self.what = 0.0, ""
 
     def saw(self, ms: float, handle: Any) -> None:

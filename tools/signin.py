@@ -10,6 +10,7 @@ from pydantic import Field
 from domain.next_steps import NextStep
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
+from storage.brought.needs import Needs
 from storage.rows.identities import Challenge
 from storage.unit_of_work import UnitOfWork
 from tools.call.credentials import Header, hashed, resolve, slide
@@ -159,7 +160,8 @@ async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = F
             live.expires_at - now
         ).total_seconds() * 2 < deps.config.session_s
 
-    caller, half_over = await deps.store.read(look)
+    store = await deps.store.brought(Needs(now=now, credential=hashed(credential)))
+    caller, half_over = await store.read(look)
     if caller is None:
         raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
     if half_over:

@@ -23,6 +23,17 @@ from storage.sql import (
     moment,
 )
 
+_OPEN: Final = (
+    "SELECT * FROM approvals WHERE public_id = :mandate AND status = '{}' "
+    "AND expires_at > :now ORDER BY requested_at, approval_id"
+)
+PENDING: Final = _OPEN.format("pending")
+APPROVED: Final = _OPEN.format("approved")
+LIVE: Final = (
+    "SELECT * FROM reservations WHERE public_id = :mandate AND expires_at > :now "
+    "AND outcome IS NULL ORDER BY made_at, action_hash"
+)
+
 
 class Approvals:
     """Approval items."""
@@ -89,24 +100,12 @@ class Approvals:
 
     def pending(self, public_id: str, now: datetime) -> list[Approval]:
         """Items that wait for the owner and are still good, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND status = 'pending' "
-            "AND expires_at > :now "
-            "ORDER BY requested_at, approval_id",
-            mandate=public_id,
-            now=micros(now),
-        )
+        rows = self._sql.rows(PENDING, mandate=public_id, now=micros(now))
         return [_item(r) for r in rows]
 
     def approved(self, public_id: str, now: datetime) -> list[Approval]:
         """Items the owner approved that are not used and still good, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM approvals WHERE public_id = :mandate AND status = 'approved' "
-            "AND expires_at > :now "
-            "ORDER BY requested_at, approval_id",
-            mandate=public_id,
-            now=micros(now),
-        )
+        rows = self._sql.rows(APPROVED, mandate=public_id, now=micros(now))
         return [_item(r) for r in rows]
 
     def page(
@@ -225,7 +224,7 @@ def _item(row: Row) -> Approval:
     )
 
 
-_KEPT = (
+KEPT: Final = (
     "public_id",
     "action_hash",
     "target",
@@ -240,7 +239,10 @@ _KEPT = (
     "outcome",
     "tx_hash",
 )
-_RENEWED = ", ".join(f"{n} = excluded.{n}" for n in _KEPT if n not in ("public_id", "action_hash"))
+_RENEWED = ", ".join(f"{n} = excluded.{n}" for n in KEPT if n not in ("public_id", "action_hash"))
+
+RENEW: Final = f"ON CONFLICT (public_id, action_hash) DO UPDATE SET {_RENEWED}"
+HAND_OUT: Final = f"INSERT INTO reservations {columns(KEPT)} {RENEW}"
 
 
 class Reservations:
@@ -252,8 +254,7 @@ class Reservations:
     def put(self, r: Reservation) -> None:
         """Note calldata that is handed out, in place of an earlier time for the same action."""
         self._sql.run(
-            f"INSERT INTO reservations {columns(_KEPT)} "
-            f"ON CONFLICT (public_id, action_hash) DO UPDATE SET {_RENEWED}",
+            HAND_OUT,
             public_id=r.public_id,
             action_hash=r.action.action_hash,
             target=r.action.target,
@@ -271,12 +272,7 @@ class Reservations:
 
     def live(self, public_id: str, now: datetime) -> list[Reservation]:
         """Those that still count."""
-        rows = self._sql.rows(
-            "SELECT * FROM reservations WHERE public_id = :mandate AND expires_at > :now "
-            "AND outcome IS NULL ORDER BY made_at, action_hash",
-            mandate=public_id,
-            now=micros(now),
-        )
+        rows = self._sql.rows(LIVE, mandate=public_id, now=micros(now))
         return [_reservation(r) for r in rows]
 
     def of_action(self, public_id: str, action_hash: str) -> Reservation | None:

@@ -36,7 +36,7 @@ class StateCache:
     def __init__(self) -> None:
         self._states: OrderedDict[str, tuple[tuple[str, Books], ...]] = OrderedDict()
         self._events: OrderedDict[str, Event] = OrderedDict()
-        self._pages: OrderedDict[tuple[str, int], tuple[Event, ...]] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, int], tuple[str, tuple[Event, ...]]] = OrderedDict()
         self._lock = threading.Lock()
         self.accounts = AccountCache()
 
@@ -53,22 +53,40 @@ class StateCache:
                     self._events.popitem(last=False)
         return kept
 
-    def page(self, row_hash: str, limit: int) -> tuple[Event, ...] | None:
-        """The page that the row with this hash is the newest of; always the same object."""
-        return self._pages.get((row_hash, limit))
+    def page(self, public_id: str, row_hash: str, limit: int) -> tuple[Event, ...] | None:
+        """The newest page, if the row with this hash is the newest; always the same object."""
+        known, page = self.newest_page(public_id, limit)
+        return page if known == row_hash else None
 
-    def keep_page(self, row_hash: str, limit: int, page: tuple[Event, ...]) -> None:
+    def newest_page(self, public_id: str, limit: int) -> tuple[str, tuple[Event, ...]]:
+        """(hash of its newest row, the page that was last kept); empty where none is."""
+        return self._pages.get((public_id, limit), ("", ()))
+
+    def keep_page(self, public_id: str, row_hash: str, page: tuple[Event, ...], limit: int) -> None:
         """Keep a page: what was written below a row never changes."""
         with self._lock:
-            self._pages[row_hash, limit] = page
+            self._pages.pop((public_id, limit), None)
+            self._pages[public_id, limit] = (row_hash, page)
             while len(self._pages) > PAGES_KEPT:
                 self._pages.popitem(last=False)
+
+    def newest(self, public_id: str) -> tuple[str, Books] | None:
+        """(row hash, state) that was last kept."""
+        kept = self._states.get(public_id)
+        return kept[0] if kept else None
 
     def get(self, public_id: str, row_hash: str) -> Books | None:
         """The state at that row, if it is kept."""
         return next(
             (state for of, state in self._states.get(public_id, ()) if of == row_hash), None
         )
+
+    def rewind(self, public_id: str, row_hash: str) -> None:
+        """Forget what was kept after the state at this row: it never became the record."""
+        with self._lock:
+            kept = self._states.get(public_id, ())
+            at = next((n for n, (of, _) in enumerate(kept) if of == row_hash), len(kept))
+            self._states[public_id] = kept[at:]
 
     def put(self, public_id: str, row_hash: str, state: Books) -> None:
         """Keep a state; the mandate least lately put goes first."""

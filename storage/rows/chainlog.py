@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from storage.sql import Row, Sql, canonical, first, maybe_moment, micros
 
@@ -46,6 +46,16 @@ class Staged:
     log_index: int
     address: str
     body: Mapping[str, Any]
+
+
+STAGED_SHOWN: Final = 50
+STAGED: Final = (
+    "SELECT * FROM chain_staging s WHERE chain_id = :chain AND address_lower = :address "
+    "AND NOT EXISTS "
+    "(SELECT 1 FROM ledger_events e WHERE e.public_id = :mandate AND e.tx_hash = s.tx_hash "
+    "AND e.log_index = s.log_index AND e.reported_by = 'chain') "
+    "ORDER BY block_number, log_index LIMIT :most"
+)
 
 
 class ChainLog:
@@ -179,17 +189,13 @@ class ChainLog:
         return [_staged(r) for r in rows]
 
     def staged_of(
-        self, chain_id: int, address: str, public_id: str, limit: int = 50
+        self, chain_id: int, address: str, public_id: str, limit: int = STAGED_SHOWN
     ) -> list[Staged]:
         """A vault's logs that are not deep enough yet and not in its mandate's ledger by a
         receipt, oldest first.
         """
         rows = self._sql.rows(
-            "SELECT * FROM chain_staging s WHERE chain_id = :chain AND address_lower = :address "
-            "AND NOT EXISTS "
-            "(SELECT 1 FROM ledger_events e WHERE e.public_id = :mandate AND e.tx_hash = s.tx_hash "
-            "AND e.log_index = s.log_index AND e.reported_by = 'chain') "
-            "ORDER BY block_number, log_index LIMIT :most",
+            STAGED,
             chain=chain_id,
             address=address.lower(),
             mandate=public_id,

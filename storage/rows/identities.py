@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from domain.refusals import Refused, refusal
 from domain.text import shown
@@ -11,6 +12,15 @@ from storage.paging import cursor_of, keys_of
 from storage.sql import Row, Sql, columns, first, maybe_moment, micros, moment
 
 LIVE_KEYS_MAX = 2
+SESSION: Final = (
+    "SELECT s.user_id, u.address, s.created_at, s.expires_at, s.longest_at FROM sessions s "
+    "JOIN users u ON u.user_id = s.user_id WHERE s.token_hash = :hash AND s.expires_at > :now"
+)
+AGENT_BY_KEY: Final = (
+    "SELECT a.* FROM agent_keys k JOIN agents a ON a.agent_id = k.agent_id "
+    "WHERE k.key_hash = :hash AND k.revoked_at IS NULL"
+)
+HOUSE_ROLE: Final = "SELECT role FROM house_keys WHERE key_hash = :hash AND revoked_at IS NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +176,7 @@ class Identities:
         """The live session of a token."""
         row = first(
             self._sql,
-            "SELECT s.user_id, u.address, s.created_at, s.expires_at, s.longest_at FROM sessions s "
-            "JOIN users u ON u.user_id = s.user_id WHERE s.token_hash = :hash "
-            "AND s.expires_at > :now",
+            SESSION,
             hash=token_hash,
             now=micros(now),
         )
@@ -292,8 +300,7 @@ class Identities:
         """The agent behind a live key."""
         row = first(
             self._sql,
-            "SELECT a.* FROM agent_keys k JOIN agents a ON a.agent_id = k.agent_id "
-            "WHERE k.key_hash = :hash AND k.revoked_at IS NULL",
+            AGENT_BY_KEY,
             hash=key_hash,
         )
         return _agent(row) if row else None
@@ -312,7 +319,7 @@ class Identities:
         """The role of a live house key."""
         row = first(
             self._sql,
-            "SELECT role FROM house_keys WHERE key_hash = :hash AND revoked_at IS NULL",
+            HOUSE_ROLE,
             hash=key_hash,
         )
         return str(row["role"]) if row else None

@@ -9,20 +9,26 @@ from typing import Final
 
 from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, NewEvent, Reporter
-from domain.ledger.kinds import ACTION_KINDS
 from domain.ledger.pairing import can_pair, other_side, partner
 from storage.rows.books import StateCache, checkpoint_text, checkpointed
 from storage.rows.house import HouseRows
-from storage.rows.row import COLUMNS, event_of, row_values
-from storage.sql import Row, Sql, columns, first, micros, moment
+from storage.rows.ledger_queries import (
+    BEGIN_HEAD,
+    BY_SEQ,
+    BY_TX,
+    CHECK,
+    CHECKPOINT,
+    HEAD,
+    INSERT,
+    MOVE_HEAD,
+    PAGE,
+    PARTNERS,
+    TAIL,
+)
+from storage.rows.row import event_of, row_values
+from storage.sql import LOCKED, Row, Sql, first, micros, moment
 
 CHECKPOINT_EVERY: Final = 64
-
-
-PAGE: Final = 2_000
-
-
-ROWS_ABOVE: Final = 4  # of a page that is kept: a read comes after a report or two
 
 
 CLOCKS_APART: Final = timedelta(minutes=1)
@@ -31,9 +37,6 @@ CLOCKS_APART: Final = timedelta(minutes=1)
 # The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
 WEEK, MONDAY = 604_800_000_000, 259_200_000_000
 LATE: Final = f"(occurred_at + {MONDAY}) / {WEEK} < (created_at + {MONDAY}) / {WEEK}"
-
-
-_AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
 
 
 # Whole ledgers, for verification and export.
@@ -46,13 +49,7 @@ ALL_IDS: Final = (
 ROWS_OF: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id ORDER BY seq"
 
 
-HEAD: Final = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
-
-
 CHECKPOINTS_OF: Final = "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id"
-
-
-_INSERT: Final = "INSERT INTO ledger_events " + columns(COLUMNS)
 
 
 class Ledger(HouseRows):
@@ -61,7 +58,7 @@ class Ledger(HouseRows):
     def __init__(self, sql: Sql, cache: StateCache):
         super().__init__(sql)
         self._cache = cache
-        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+        self._lock = LOCKED if sql.dialect == "postgresql" else ""
         self._heads: dict[str, Row | None] = {}
 
     def head(self, public_id: str) -> tuple[int, str]:
@@ -81,12 +78,7 @@ class Ledger(HouseRows):
         query = HEAD + self._lock
         row = self._heads.pop(public_id, None) or first(self._sql, query, public_id=public_id)
         if row is None:
-            self._sql.run(
-                "INSERT INTO ledger_heads (public_id, seq, row_hash, created_at) "
-                "VALUES (:public_id, 0, '', 0) "
-                "ON CONFLICT (public_id) DO NOTHING",
-                public_id=public_id,
-            )
+            self._sql.run(BEGIN_HEAD, public_id=public_id)
             row = first(self._sql, query, public_id=public_id)
         if row is None:
             raise LookupError(public_id)
@@ -123,10 +115,9 @@ class Ledger(HouseRows):
             parsed=new.told,
         )
         row = row_values(public_id, event, prev_hash)
-        self._sql.run(_INSERT, **row)
+        self._sql.run(INSERT, **row)
         self._sql.run(
-            "UPDATE ledger_heads SET seq = :seq, row_hash = :row_hash, created_at = :created_at "
-            "WHERE public_id = :public_id",
+            MOVE_HEAD,
             public_id=public_id,
             seq=event.seq,
             row_hash=row["row_hash"],
@@ -159,15 +150,8 @@ class Ledger(HouseRows):
         if not can_pair(new):
             return None
         other = other_side(new)
-        kinds = _AGENT_HALVES if other is Reporter.AGENT else "'move'"
-        # An agent may name one transaction any number of times: the rows of its own side are never
-        # walked.
         rows = self._sql.rows(
-            "SELECT * FROM ledger_events e WHERE public_id = :public_id AND tx_hash = :tx_hash "
-            "AND reported_by = :other "
-            f"AND kind IN ({kinds}) AND pairs_with IS NULL AND NOT EXISTS (SELECT 1 "
-            "FROM ledger_events p "
-            "WHERE p.public_id = e.public_id AND p.pairs_with = e.seq) ORDER BY seq LIMIT :most",
+            PARTNERS[other],
             public_id=public_id,
             tx_hash=tx_hash,
             other=other.value,
@@ -179,9 +163,7 @@ class Ledger(HouseRows):
         self, public_id: str, seq: int, created: int, state: Books, row_hash: str
     ) -> None:
         self._sql.run(
-            "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
-            "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) "
-            "DO NOTHING",
+            CHECK,
             public_id=public_id,
             seq=seq,
             created_at=created,
@@ -198,9 +180,26 @@ class Ledger(HouseRows):
             return EMPTY
         kept = self._cache.get(public_id, row_hash)
         if kept is None:
-            kept = self._folded(public_id, seq)
+            kept = self._continued(public_id, seq) or self._folded(public_id, seq)
             self._cache.put(public_id, row_hash, kept)
         return kept
+
+    def _continued(self, public_id: str, last: int) -> Books | None:
+        """The fold on from the newest state that is kept; None where the ledger does not go on
+        from there: what kept it may have been rolled back.
+        """
+        known = self._cache.newest(public_id)
+        if known is None or known[1].seq >= last:
+            return None
+        row_hash, state = known
+        rows = self._tail(public_id, state.seq, last)
+        if len(rows) < last - state.seq or rows[0]["prev_hash"] != row_hash:
+            return None
+        return self._after(public_id, state, [event_of(r) for r in rows])
+
+    def _tail(self, public_id: str, after: int, last: int) -> Sequence[Row]:
+        """Rows above a seq (exclusive) up to another (inclusive), oldest first; a page of them."""
+        return self._sql.rows(TAIL, public_id=public_id, after=after, last=last)
 
     def state_before(self, public_id: str, moment_: datetime) -> Books:
         """The fold of the rows that happened before a moment, exclusive, whenever they were read.
@@ -236,28 +235,14 @@ class Ledger(HouseRows):
 
     def _folded(self, public_id: str, last: int) -> Books:
         """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
-        found = first(
-            self._sql,
-            "SELECT c.state, e.row_hash FROM ledger_checkpoints c JOIN ledger_events e "
-            "ON e.public_id = c.public_id AND e.seq = c.seq "
-            "WHERE c.public_id = :public_id AND c.seq <= :last ORDER BY c.seq DESC LIMIT 1",
-            public_id=public_id,
-            last=last,
-        )
+        found = first(self._sql, CHECKPOINT, public_id=public_id, last=last)
         state = checkpointed(found["state"], found["row_hash"]) if found else None
         # A checkpoint that is none is no shortcut; `db verify` tells of it.
         return self._fold_on(public_id, state or EMPTY, last)
 
     def _fold_on(self, public_id: str, state: Books, last: int) -> Books:
         while True:
-            rows = self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after "
-                "AND seq <= :last "
-                f"ORDER BY seq LIMIT {PAGE}",
-                public_id=public_id,
-                after=state.seq,
-                last=last,
-            )
+            rows = self._tail(public_id, state.seq, last)
             state = self._after(public_id, state, [event_of(r) for r in rows])
             if len(rows) < PAGE:
                 return state
@@ -275,12 +260,7 @@ class Ledger(HouseRows):
     def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
         found: dict[int | None, Event] = {}
         for seq in wanted:
-            row = first(
-                self._sql,
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq = :seq",
-                public_id=public_id,
-                seq=seq,
-            )
+            row = first(self._sql, BY_SEQ, public_id=public_id, seq=seq)
             if row is not None:
                 found[seq] = event_of(row)
         return found
@@ -290,27 +270,23 @@ class Ledger(HouseRows):
         head = self.head_row(public_id)
         if head is None:
             return ()
-        kept = self._cache.page(head["row_hash"], limit)
+        kept = self._cache.page(public_id, head["row_hash"], limit)
         if kept is None:
-            kept = self._grown(public_id, head["seq"], limit) or tuple(
-                self.page(public_id, before_seq=head["seq"] + 1, limit=limit)
-            )
-            self._cache.keep_page(head["row_hash"], limit, kept)
+            kept = self._grown(public_id, head["seq"], limit)
+            self._cache.keep_page(public_id, head["row_hash"], kept, limit)
         return kept
 
-    def _grown(self, public_id: str, seq: int, limit: int) -> tuple[Event, ...] | None:
-        """The newest page out of one that is kept, and the few rows above it; None without one."""
-        rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq <= :seq "
-            f"ORDER BY seq DESC LIMIT {ROWS_ABOVE}",
-            public_id=public_id,
-            seq=seq,
-        )
-        for above, row in enumerate(rows, 1):
-            below = self._cache.page(row["prev_hash"], limit)
-            if below is not None:
-                return (*map(self._cache.event, rows[:above]), *below)[:limit]
-        return None
+    def _grown(self, public_id: str, seq: int, limit: int) -> tuple[Event, ...]:
+        """The newest page: the one that is kept and the rows above it, else all of its rows."""
+        row_hash, below = self._cache.newest_page(public_id, limit)
+        upto = below[0].seq if below else 0
+        lowest = max(0, seq - limit)
+        if upto >= seq or upto < lowest:
+            upto, below = lowest, ()
+        rows = self._tail(public_id, upto, seq)
+        if below and rows[0]["prev_hash"] != row_hash:
+            below, rows = (), self._tail(public_id, lowest, seq)
+        return (*map(self._cache.event, reversed(rows)), *below)[:limit]
 
     def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
         """Rows below a seq (exclusive), newest first."""
@@ -374,13 +350,7 @@ class Ledger(HouseRows):
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""
-        # By a bare seq SQLite would walk the whole ledger in that order, and not ask the index.
-        rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash "
-            "ORDER BY +seq",
-            public_id=public_id,
-            tx_hash=tx_hash.lower(),
-        )
+        rows = self._sql.rows(BY_TX, public_id=public_id, tx_hash=tx_hash.lower())
         return [event_of(r) for r in rows]
 
 

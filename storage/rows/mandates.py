@@ -17,6 +17,7 @@ from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
 from storage.rows.work import UNPAID_FEE
 from storage.sql import (
+    LOCKED,
     Duplicate,
     Row,
     Sql,
@@ -70,6 +71,7 @@ PARSED: Final = 4_096
 
 
 _SELECT: Final = "SELECT body, version, refreshed_at, differs_at FROM mandates"
+BY_ID: Final = f"{_SELECT} WHERE public_id = :id"
 _POLLED: Final = ("refreshed_at", "differs_at")
 
 
@@ -87,7 +89,7 @@ class Mandates:
 
     def __init__(self, sql: Sql):
         self._sql = sql
-        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+        self._lock = LOCKED if sql.dialect == "postgresql" else ""
         self._versions: dict[str, int] = {}
 
     def add(self, m: Mandate) -> None:
@@ -99,7 +101,7 @@ class Mandates:
         """One mandate; `lock` keeps other writers off it until the end of the transaction."""
         row = first(
             self._sql,
-            f"{_SELECT} WHERE public_id = :id" + (self._lock if lock else ""),
+            BY_ID + (self._lock if lock else ""),
             id=public_id,
         )
         return self._mandate(row) if row else None

@@ -55,6 +55,12 @@ def _in(words: Sequence[str] | frozenset[str]) -> str:
     return ", ".join(f"'{w}'" for w in sorted(words))
 
 
+COUNTED: Final = (
+    "SELECT mode, SUM(counted_micros) AS n FROM orders "
+    "WHERE mandate_id = :mandate AND counted_day = :day GROUP BY mode"
+)
+
+
 class Orders:
     """The orders, each changed only from the state that it was read in."""
 
@@ -198,8 +204,7 @@ class Orders:
     def counted_of_mandate(self, mandate_id: str, day: str) -> dict[Mode, Usdc]:
         """What a mandate's orders count against its day, by mode."""
         rows = self._sql.rows(
-            "SELECT mode, SUM(counted_micros) AS n FROM orders "
-            "WHERE mandate_id = :mandate AND counted_day = :day GROUP BY mode",
+            COUNTED,
             mandate=mandate_id,
             day=day,
         )

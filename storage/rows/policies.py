@@ -14,6 +14,9 @@ from storage.sql import Sql, canonical, columns, first, micros, moment
 _MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
 
 
+OF_AGENT: Final = "SELECT body, updated_at FROM policies WHERE agent_id = :id"
+
+
 class Policies:
     """One policy an agent, and the append-only log of its changes."""
 
@@ -22,9 +25,7 @@ class Policies:
 
     def get(self, agent_id: str) -> Policy | None:
         """The policy, None before the first save."""
-        row = first(
-            self._sql, "SELECT body, updated_at FROM policies WHERE agent_id = :id", id=agent_id
-        )
+        row = first(self._sql, OF_AGENT, id=agent_id)
         if row is None:
             return None
         body = json.loads(row["body"])

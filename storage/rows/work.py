@@ -26,6 +26,17 @@ class Claim:
     until: datetime | None = None
 
 
+CLAIM: Final = (
+    "INSERT INTO idempotency (scope, key, request_hash, claimed_at, until_at) "
+    "VALUES (:scope, :key, :hash, :at, :until) ON CONFLICT (scope, key) DO NOTHING"
+)
+CLAIMED: Final = "SELECT * FROM idempotency WHERE scope = :scope AND key = :key"
+COMPLETE: Final = (
+    "UPDATE idempotency SET status = :status, response = :response "
+    "WHERE scope = :scope AND key = :key"
+)
+
+
 class Idempotency:
     """Keys of agent writes (spec 2.17)."""
 
@@ -44,8 +55,7 @@ class Idempotency:
         both.
         """
         made = self._sql.run(
-            "INSERT INTO idempotency (scope, key, request_hash, claimed_at, until_at) "
-            "VALUES (:scope, :key, :hash, :at, :until) ON CONFLICT (scope, key) DO NOTHING",
+            CLAIM,
             scope=scope,
             key=key,
             hash=request_hash,
@@ -61,7 +71,7 @@ class Idempotency:
         """The record of a key."""
         row = first(
             self._sql,
-            "SELECT * FROM idempotency WHERE scope = :scope AND key = :key",
+            CLAIMED,
             scope=scope,
             key=key,
         )
@@ -75,8 +85,7 @@ class Idempotency:
         """Store the first answer, so that a repeat is identical."""
         text = json.dumps(response, separators=(",", ":"))
         self._sql.run(
-            "UPDATE idempotency SET status = :status, response = :response WHERE scope = :scope "
-            "AND key = :key",
+            COMPLETE,
             status=status,
             response=text,
             scope=scope,
@@ -102,6 +111,9 @@ class Idempotency:
         )
 
 
+SWITCHES: Final = "SELECT name, value FROM switches"
+
+
 class SwitchRows:
     """Switches that an operator set; the rest have their default from the settings."""
 
@@ -110,7 +122,7 @@ class SwitchRows:
 
     def all(self) -> dict[str, str]:
         """Name to value."""
-        return {r["name"]: r["value"] for r in self._sql.rows("SELECT name, value FROM switches")}
+        return {r["name"]: r["value"] for r in self._sql.rows(SWITCHES)}
 
     def set(self, name: str, value: str, now: datetime, by: str) -> None:
         """Set a switch; acts on the next request of every process."""

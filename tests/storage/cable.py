@@ -1,4 +1,6 @@
-"""A cable to a real PostgreSQL server that can go silent, be cut, or be cut in the middle of a commit."""
+"""A cable to a real PostgreSQL server that can go silent, be cut, or be cut in the middle of a commit, or behind a
+statement that holds some bytes.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ class Cable:
     silent: asyncio.Event = field(default_factory=asyncio.Event)
     refuses: bool = False
     cut_at_commit: bool = False
+    cut_at: bytes | None = None
     commits: int = 0
     opened: list[asyncio.StreamWriter] = field(default_factory=list)
     _talks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -80,6 +83,11 @@ class Cable:
                 await self.silent.wait()
                 if b"BEGIN" in told:
                     writes = b"READ ONLY" not in told
+                if outward and self.cut_at is not None and self.cut_at in told:
+                    self.cut_at = None
+                    sink.write(told)
+                    await sink.drain()
+                    return  # the server does as it is told, and its answer finds nobody
                 if outward and writes and b"COMMIT;" in told and self.cut_at_commit:
                     self.cut_at_commit = False
                     self.commits += 1

@@ -17,8 +17,8 @@ from domain.settings import Config, Switches
 from http_shim.application import build
 from server.wiring import SystemClock, SystemIds
 from storage import migrate
+from storage.schema import metadata
 from storage.store import open_store
-from storage.tables import metadata
 from tests.campaign.cluster import Cluster, clusters
 from tests.campaign.house import KEY, MANDATES, fill
 from tests.databases import _run, _sql
@@ -27,9 +27,16 @@ from tools.catalogue import OPERATIONS
 
 pytestmark = [pytest.mark.pg, pytest.mark.slow]
 # Rows of a mandate, which live where it lives; "mandates" is their root.
-OF_A_MANDATE = frozenset(t.name for t in metadata.tables.values() if "public_id" in t.columns)
-# What the hot path reads beside them: small and everywhere alike, or found by a key of its own.
-BESIDE = frozenset({"agents", "agent_keys", "users", "switches", "idempotency", "policies"})
+OF_A_MANDATE = frozenset(
+    t.name for t in metadata.tables.values() if {"public_id", "mandate_id"} & set(t.columns.keys())
+)
+# What the hot path reads beside them: small and everywhere alike, or found by a key of its own
+# (a credential, a claim, a vault's address).
+BESIDE = frozenset(
+    {
+        "agents", "agent_keys", "house_keys", "sessions", "users", "switches", "idempotency", "policies", "chain_staging",
+    }
+)  # fmt: skip
 ENTRY = re.compile(r"^\d{4}-\d\d-\d\d [^\[]*\[\d+\] ", re.MULTILINE)
 NAMED = re.compile(r"(?:\bFROM|\bJOIN|\bUPDATE|\bINTO)\s+(?:ONLY\s+)?([a-z_]+)", re.IGNORECASE)
 HELD_TO_ONE = re.compile(

@@ -15,11 +15,13 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
+from storage.brought.needs import Needs
 from storage.faults import Patience
 from storage.store import open_store
 from storage.tail import Tail
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
+from tests.campaign.house import MANDATES, fill
 from tests.databases import _free_port
 from tests.storage import material as m
 from tests.waiting import STUCK_S
@@ -85,12 +87,15 @@ def work(url: str, name: str) -> None:
         tail, seen = Tail(url), []
 
         def one(uow: UnitOfWork, n: int) -> None:
-            uow.ledger.append(f"m_{n % 3}", m.buy(), event_id=f"ev_{name}_{n}", now=m.NOW)
+            uow.ledger.append(MANDATES[n % 3], m.buy(), event_id=f"ev_{name}_{n}", now=m.NOW)
+
+        def needs(n: int) -> Needs:  # so that it is run in a batch
+            return Needs(now=m.NOW, mandates=(MANDATES[n % 3],))
 
         async def follow() -> None:
             async for told in tail.follow(""):
                 seen.append(told)
-                if len(seen) >= WRITES:
+                if len(seen) >= 2 * WRITES:
                     return
 
         running = asyncio.create_task(tail.run())
@@ -99,7 +104,11 @@ def work(url: str, name: str) -> None:
                 follow(),
                 *(store.write(lambda uow, n=n: one(uow, n)) for n in range(WRITES)),
                 *(
-                    store.read(lambda uow, n=n: uow.ledger.state(f"m_{n % 3}"))
+                    store.write(lambda uow, n=n: one(uow, n), needs(n))
+                    for n in range(WRITES, 2 * WRITES)
+                ),
+                *(
+                    store.read(lambda uow, n=n: uow.ledger.state(MANDATES[n % 3]))
                     for n in range(WRITES)
                 ),
             )
@@ -111,6 +120,7 @@ def work(url: str, name: str) -> None:
 
 
 def test_two_processes_write_read_and_follow_through_it(pooled: str, pg_url: str) -> None:
+    asyncio.run(fill(pg_url))
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=work, args=(pooled, f"p{n}")) for n in range(PROCESSES)]
     for process in processes:
@@ -127,4 +137,4 @@ def test_two_processes_write_read_and_follow_through_it(pooled: str, pg_url: str
         await connection.close()
         return int(found)
 
-    assert asyncio.run(counted()) == PROCESSES * WRITES
+    assert asyncio.run(counted()) == PROCESSES * 2 * WRITES

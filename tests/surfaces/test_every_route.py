@@ -13,6 +13,7 @@ import pytest
 from aiohttp import ClientSession
 
 from http_shim.openapi import document
+from tests.examples import example, least
 from tests.surfaces.conftest import KEY, Service
 from tools.call.credentials import hashed
 from tools.call.describe import takes_schema
@@ -33,17 +34,6 @@ HEADERS: Mapping[str, Mapping[str, str]] = {
 # One of three inputs is needed, which OpenAPI has no word for.
 ONE_OF = {"mandate_reconcile": {"tx_hash"}}
 ROUTES = [op for op in OPERATIONS if op.route is not None]
-
-
-def example(schema: Mapping[str, Any]) -> Any:
-    """A valid value, as the schema itself gives it."""
-    if "examples" in schema:
-        return schema["examples"][0]
-    if "const" in schema:
-        return schema["const"]
-    if "enum" in schema:
-        return schema["enum"][0]
-    raise AssertionError(f"no example in {schema}")
 
 
 async def credentials(service: Service) -> None:
@@ -125,14 +115,13 @@ def smallest_wrong(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def inputs(op: Operation) -> Iterator[dict[str, Any]]:
-    schema = takes_schema(op)
-    least = {n: example(schema["properties"][n]) for n in schema.get("required", ())}
-    yield least
+    schema, needed = takes_schema(op), least(op)
+    yield needed
     for name in texts(schema):
         field = schema["properties"][name]
-        yield least | {name: largest(field)}
+        yield needed | {name: largest(field)}
         for wrong in smallest_wrong(field):
-            yield least | {name: wrong}
+            yield needed | {name: wrong}
 
 
 async def test_no_text_holds_the_loop_for_more_than_50_ms(service: Service) -> None:

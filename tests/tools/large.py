@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
 from domain.agents.policy import Policy
+from domain.ledger.books import EMPTY, after
 from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.written import Told, read
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from storage.rows.books import StateCache
@@ -40,7 +43,7 @@ def build(url: str, *, rows: int = ROWS, mandates: int = MANDATES) -> None:
         for n in range(mandates):
             uow.mandates.add(_mandate(f"m_{n:06d}", FIRST + timedelta(seconds=n)))
             event = _event("one", n, 1, FIRST + timedelta(days=1), Kind.NOTE)
-            _write(uow, connection, f"m_{n:06d}", [row_values(f"m_{n:06d}", event, "")])
+            _write(connection, f"m_{n:06d}", [row_values(f"m_{n:06d}", event, "")])
         uow.mandates.add(_mandate(BIG, FIRST))
         _many(uow, connection, rows)
         connection.execute("COMMIT")
@@ -68,6 +71,11 @@ def _mandate(public_id: str, at: datetime) -> Mandate:
     )
 
 
+@cache
+def _told(kind: Kind, position: int) -> Told:
+    return read(kind, {"position": {"id": f"p{position}"}, "why": "a reason in some words"})
+
+
 def _event(name: str, n: int, seq: int, at: datetime, kind: Kind) -> Event:
     return Event(
         event_id=f"ev_{name}{n}",
@@ -78,11 +86,12 @@ def _event(name: str, n: int, seq: int, at: datetime, kind: Kind) -> Event:
         occurred_at=at,
         amount_usdc=None if kind is Kind.NOTE else Usdc(1_000_000 + n % 1_000),
         payload={"position": {"id": f"p{n % 7}"}, "why": "a reason in some words"},
+        parsed=_told(kind, n % 7),
     )
 
 
 def _many(uow: UnitOfWork, connection: Any, rows: int) -> None:
-    step, last = timedelta(days=6) / rows, ""
+    step, last, books = timedelta(days=6) / rows, "", EMPTY
     kinds = (Kind.BUY, Kind.SELL, Kind.NOTE, Kind.FEE)
     for start in range(0, rows, PAGE):
         page = []
@@ -90,10 +99,12 @@ def _many(uow: UnitOfWork, connection: Any, rows: int) -> None:
             event = _event("", n, n + 1, FIRST + n * step, kinds[n % 4])
             page.append(row_values(BIG, event, last))
             last = page[-1]["row_hash"]
-        _write(uow, connection, BIG, page)
+            books = after(books, event)
+        _write(connection, BIG, page)
+        uow.ledger._checkpoint(BIG, books.seq, micros(NOW), books, last)
 
 
-def _write(uow: UnitOfWork, connection: Any, public_id: str, page: list[dict[str, Any]]) -> None:
+def _write(connection: Any, public_id: str, page: list[dict[str, Any]]) -> None:
     connection.executemany("INSERT INTO ledger_events " + columns(COLUMNS), page)
     end = page[-1]
     connection.execute(
@@ -101,7 +112,3 @@ def _write(uow: UnitOfWork, connection: Any, public_id: str, page: list[dict[str
         "VALUES (:public_id, :seq, :row_hash, :created_at)",
         end,
     )
-    if len(page) > 1:
-        ledger = uow.ledger
-        state = ledger._folded(public_id, end["seq"])
-        ledger._checkpoint(public_id, end["seq"], micros(NOW), state, end["row_hash"])

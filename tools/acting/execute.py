@@ -21,7 +21,7 @@ from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.acting.approved import keeper_known, same_item, signed_item, vault_call
 from tools.acting.shapes import CheckTold, DecodedCall, decoded_call
-from tools.call.access import own_agent_mandate, peek
+from tools.call.access import of_one, own_agent_mandate, peek
 from tools.call.approving import approvals_kept_if_readable, learned
 from tools.call.case import (
     Facts,
@@ -254,14 +254,14 @@ def _approval(
     it waits.
     """
     public_id, now, key = case.mandate.public_id, ask.now, action.action_hash
-    items = uow.approvals.of_action(public_id, key)
+    named = None
     if ask.asked.approval_id is not None:
         named = uow.approvals.get(public_id, ask.asked.approval_id)
         if named is None or named.action_hash != key or named.shown(now) in ("expired", "used"):
             raise Refused(refusal("approval_expired", approval_id=ask.asked.approval_id))
-        items = [named]
     if not needs_approval(case, action.amount):
         return None
+    items = [named] if named else uow.approvals.of_action(public_id, key)
     keeper_known(named_chain(ask, case.mandate), case.mandate)
     for item in items:
         shown = item.shown(now)
@@ -342,6 +342,7 @@ OPERATIONS: Final = (
         weight=HEAVY,
         handler=execute_call,
         gather=gather_execute,
+        needs=of_one,
         writes=True,
         on_mcp=True,
         statuses={

@@ -19,7 +19,7 @@ from domain.rules.checks import Wanted, action_checks
 from storage.unit_of_work import UnitOfWork
 from tools.acting.approved import vault_call
 from tools.acting.shapes import CheckTold, DecodedCall, decoded_call
-from tools.call.access import not_found, peek, seen_mandate
+from tools.call.access import not_found, of_one, peek, seen_mandate
 from tools.call.approving import approvals_kept_if_readable
 from tools.call.case import (
     Facts,
@@ -139,6 +139,7 @@ OPERATIONS: Final = (
         takes=OneApproval,
         gives=HeldOut,
         gather=gather_held,
+        needs=of_one,
         handler=read,
         weight=HEAVY,
         refusals=("not_found", "not_configured"),

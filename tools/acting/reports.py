@@ -24,6 +24,7 @@ from domain.refusals import Refused, invalid, refusal
 from domain.rules.credits import afford, used
 from domain.rules.violations import flagged, notional, violations
 from domain.times import Timestamp
+from storage.brought.needs import Needs
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate
 from tools.call.case import load_case
@@ -252,6 +253,12 @@ def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:
     afford(amount, budget=policy.credit_budget_daily, spent=used(states, ask.now), now=ask.now)
 
 
+def of_event(asked: EventIn, now: datetime) -> Needs:
+    """What a report looks at."""
+    tx_hash = asked.tx_hash.lower() if asked.tx_hash else None
+    return Needs(now=now, mandates=(asked.public_id,), tx_hash=tx_hash)
+
+
 def scope(caller: Caller, asked: EventIn) -> str:
     """`<agent user id>:event:<mandate public id>` (spec 2.17)."""
     return f"{caller.user_id}:event:{asked.public_id}"
@@ -268,6 +275,7 @@ OPERATIONS: Final = (
         takes=EventIn,
         gives=EventOut,
         handler=report_event,
+        needs=of_event,
         writes=True,
         on_mcp=True,
         idempotency=scope,

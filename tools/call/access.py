@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused, refusal
+from storage.brought.needs import Needs
 from storage.unit_of_work import UnitOfWork
+from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Caller, Deps
 
 
@@ -70,4 +73,9 @@ def wallet_of(ask: Ask[Any, Any], text: str) -> str:
 
 async def peek(deps: Deps, caller: Caller, public_id: str) -> Mandate:
     """Read the mandate outside the operation's transaction, to know what to ask the chain."""
-    return await deps.store.read(lambda uow: seen_mandate(uow, caller, public_id))
+    return await deps.store.read(lambda uow: seen_mandate(uow, caller, public_id), single=True)
+
+
+def of_one(asked: OneMandate, now: datetime) -> Needs:
+    """What an operation on one mandate looks at."""
+    return Needs(now=now, mandates=(asked.public_id,))

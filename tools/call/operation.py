@@ -14,6 +14,7 @@ from domain.next_steps import NextStep, Role
 from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignIn, Venues
 from domain.settings import Config, Switches
 from domain.trading.throttle import Throttle
+from storage.brought.needs import Needs
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.call.paper import PaperDesk
@@ -170,6 +171,9 @@ class Effect(Generic[B, D]):
     bound_s: int = 60
 
 
+Naming = Callable[[Any, datetime], Needs]
+
+
 Passing = Callable[[Deps, Caller, Any], Awaitable[Reply]]
 
 
@@ -182,8 +186,10 @@ class Operation:
     made from it.
 
     `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before
-    it, with none open. An operation with an outside effect has `effect` in place of `handler`; a
-    read that passes on what others said, from memory where it can, has `passes`.
+    it, with none open. `needs` names what both will look at, which is brought for many calls at
+    once; all of a read is as of that moment. An operation with an outside effect has `effect` in
+    place of `handler`; a read that passes on what others said or what stays as it is, some of it a
+    turn and with no transaction of its own, has `passes`.
     `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
     with their meaning.
     `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
@@ -202,6 +208,7 @@ class Operation:
     gives: type[Any]
     handler: Handler | None = None
     gather: Gather | None = None
+    needs: Naming | None = None
     effect: Effect[Any, Any] | None = None
     passes: Passing | None = None
     counts: Counting | None = None

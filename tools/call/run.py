@@ -202,6 +202,13 @@ async def _perform(
     if op.effect is not None:
         doing = Doing(op=op, effect=op.effect, deps=deps, caller=caller, asked=asked, key=once)
         return await doing.reply()
+    store, needs = deps.store, None
+    if op.needs is not None:
+        needs = op.needs(asked, deps.clock.now())
+        if op.gather is not None or not op.writes:
+            brought = await store.brought(needs)
+            deps, store = replace(deps, store=brought), store if op.writes else brought
+        needs = needs if once is None else replace(needs, key=(once.scope, once.key))
     facts = await op.gather(deps, caller, asked) if op.gather else None
     handler = op.handler
     if handler is None:
@@ -216,12 +223,12 @@ async def _perform(
         ask = ask_of(uow, deps, caller, now, asked=asked, facts=facts, surface=surface)
         return complete(uow, once, dressed(op, handler(uow, ask)))
 
-    return await (deps.store.write(work) if op.writes else deps.store.read(work))
+    return await (store.write(work, needs) if op.writes else store.read(work))
 
 
 async def door_is_open(deps: Deps) -> bool:
     """Read the bot-door switch."""
-    return await deps.store.read(lambda uow: switches(uow, deps.defaults).door)
+    return await deps.store.read(lambda uow: switches(uow, deps.defaults).door, single=True)
 
 
 def check_role(op: Operation, caller: Caller) -> None:

@@ -32,16 +32,17 @@ from domain.refusals import invalid
 from domain.rules.case import Case
 from domain.rules.exposure import Exposure
 from domain.times import Timestamp
+from storage.brought.needs import Needs
 from storage.paging import cursor_of, keys_of
 from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import seen_mandate
+from tools.call.access import of_one, peek, seen_mandate
 from tools.call.asking import ask_of
 from tools.call.case import CHAIN_EVENTS, Facts, gather_mandate, load_case
 from tools.call.fields import Cursor, Limit, OneMandate, Page
 from tools.call.fit import fitting
 from tools.call.kept import KEPT
-from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation, Takes, Written
+from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation, Reply, Takes, Written
 from tools.call.turns import each, found
 from tools.call.wire import told
 
@@ -155,46 +156,38 @@ class StepPage(Page[Step]):
     """A page of the record."""
 
 
-async def walk(deps: Deps, caller: Caller, asked: ListIn) -> MandatePage:
-    """Read the page some mandates a turn: 200 at once would keep everybody else waiting."""
-    summaries: list[tuple[str, MandateSummary]] = []
-    at, now = asked.cursor, deps.clock.now()
-    while True:
-        most = min(MANDATES_A_TURN, asked.limit + 1 - len(summaries))
-        some = await deps.store.read(partial(_some, deps, caller, asked, now, at, most))
-        summaries += some
-        if len(some) < most or len(summaries) > asked.limit:
-            break
-        at = some[-1][0]
+async def list_mandates(deps: Deps, caller: Caller, asked: ListIn) -> Reply:
+    """Mandates you own, or those assigned to your key, newest first; some of them a turn: 200 at
+    once would keep everybody else waiting.
+    """
+    now = deps.clock.now()
+    listed = await deps.store.read(partial(_listed, caller, asked), single=True)
+    page = listed[: asked.limit]
+    store = await deps.store.brought(Needs(now=now, mandates=[m.public_id for m in page]))
+    summaries: list[MandateSummary] = []
+    while some := page[len(summaries) :][:MANDATES_A_TURN]:
+        summaries += await store.read(partial(_summaries, deps, caller, asked, now, some))
         await anyio.lowlevel.checkpoint()
-    page = summaries[: asked.limit]
-    more = page[-1][0] if len(summaries) > len(page) else None
-    return MandatePage(items=[told for _, told in page], next_cursor=more)
+    more = after(page[-1]) if len(listed) > len(page) else None
+    return Reply(200, told(MandatePage(items=summaries, next_cursor=more), MandatePage))
 
 
-def _some(
-    deps: Deps,
-    caller: Caller,
-    a: ListIn,
-    now: datetime,
-    at: str | None,
-    most: int,
-    uow: UnitOfWork,
-) -> list[tuple[str, MandateSummary]]:
-    """The next mandates, each with the cursor behind it."""
-    ask, who = ask_of(uow, deps, caller, now, asked=a), caller.user_id or ""
+def _listed(caller: Caller, a: ListIn, uow: UnitOfWork) -> list[Mandate]:
+    """The mandates of the page, and one more where there are more."""
+    who, most = caller.user_id or "", a.limit + 1
     if caller.role == "owner":
-        some = uow.mandates.of_owner(
-            who, after=at, limit=most, proposed_only=a.proposed, status=a.status
+        return uow.mandates.of_owner(
+            who, after=a.cursor, limit=most, proposed_only=a.proposed, status=a.status
         )
-    else:
-        some = uow.mandates.of_agent(who, after=at, limit=most, status=a.status)
-    return [(after(m), summary(load_case(uow, ask, m, events=0))) for m in some]
+    return uow.mandates.of_agent(who, after=a.cursor, limit=most, status=a.status)
 
 
-def list_mandates(uow: UnitOfWork, ask: Ask[ListIn, MandatePage]) -> Answer:
-    """Mandates you own, or those assigned to your key, newest first."""
-    return Answer(ask.facts)
+def _summaries(
+    deps: Deps, caller: Caller, a: ListIn, now: datetime, some: list[Mandate], uow: UnitOfWork
+) -> list[MandateSummary]:
+    ask = ask_of(uow, deps, caller, now, asked=a)
+    read = (uow.mandates.get(m.public_id) or m for m in some)
+    return [summary(load_case(uow, ask, m, events=0)) for m in read]
 
 
 def read_mandate(uow: UnitOfWork, ask: Ask[MandateIn, Facts]) -> Written:
@@ -244,19 +237,26 @@ def _written(case: Case, name: str) -> Any:
     return told(PARTS[name](case), MandateRead.model_fields[name].annotation)
 
 
-async def walk_events(deps: Deps, caller: Caller, asked: PageIn) -> Written:
-    """The page, each row out of what is kept."""
+def whole(asked: MandateIn, now: datetime) -> Needs:
+    """What a mandate read looks at."""
+    return Needs(now=now, mandates=(asked.public_id,), shows_rows=True)
+
+
+async def read_events(deps: Deps, caller: Caller, asked: PageIn) -> Reply:
+    """The whole ledger, newest first, paged; each row out of what is kept."""
     page, _, more = await _rows(deps, caller, asked)
-    return Written({"items": await each(page, KEPT.row), "next_cursor": more})
+    return Reply(200, {"items": await each(page, KEPT.row), "next_cursor": more})
 
 
-async def walk_steps(deps: Deps, caller: Caller, asked: PageIn) -> Written:
-    """The page, each step out of what is kept; the instruction closes the last."""
+async def read_steps(deps: Deps, caller: Caller, asked: PageIn) -> Reply:
+    """The whole record, newest first, paged, each step out of what is kept; the instruction closes
+    the last page.
+    """
     page, m, more = await _rows(deps, caller, asked)
     steps = grouped(await each(each_step(page, KEPT.step_of), _as_it_is))
     if more is None:
         steps = [*steps, instruction(m)]
-    return Written({"items": await each(steps, KEPT.step), "next_cursor": more})
+    return Reply(200, {"items": await each(steps, KEPT.step), "next_cursor": more})
 
 
 def _as_it_is(step: Step) -> Step:
@@ -272,23 +272,13 @@ async def _rows(
     async def read(last: Event | None, most: int) -> list[Event]:
         seq = last.seq if last is not None else start
         return await deps.store.read(
-            lambda uow: uow.ledger.page(asked.public_id, before_seq=seq, limit=most)
+            lambda uow: uow.ledger.page(asked.public_id, before_seq=seq, limit=most), single=True
         )
 
-    m = await deps.store.read(lambda uow: seen_mandate(uow, caller, asked.public_id))
+    m = await peek(deps, caller, asked.public_id)
     events = await found(read, asked.limit + 1)
     more = cursor_of(events[asked.limit - 1].seq) if len(events) > asked.limit else None
     return events[: asked.limit], m, more
-
-
-def read_events(uow: UnitOfWork, ask: Ask[PageIn, Written]) -> Written:
-    """The whole ledger, newest first, paged."""
-    return ask.facts
-
-
-def read_steps(uow: UnitOfWork, ask: Ask[PageIn, Written]) -> Written:
-    """The whole record, newest first, paged; the instruction closes the last page."""
-    return ask.facts
 
 
 OPERATIONS: Final = (
@@ -300,8 +290,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates"),
         takes=ListIn,
         gives=MandatePage,
-        gather=walk,
-        handler=list_mandates,
+        passes=list_mandates,
         on_mcp=True,
     ),
     Operation(
@@ -315,6 +304,7 @@ OPERATIONS: Final = (
         gives=MandateRead,
         handler=read_mandate,
         gather=gather_mandate,
+        needs=whole,
         on_mcp=True,
         refusals=("not_found",),
     ),
@@ -328,6 +318,7 @@ OPERATIONS: Final = (
         gives=LimitsRead,
         handler=read_limits,
         gather=gather_mandate,
+        needs=of_one,
         on_mcp=True,
         refusals=("not_found",),
     ),
@@ -339,8 +330,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates/{public_id}/events"),
         takes=PageIn,
         gives=EventPage,
-        gather=walk_events,
-        handler=read_events,
+        passes=read_events,
         on_mcp=True,
         refusals=("not_found",),
     ),
@@ -352,8 +342,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates/{public_id}/steps"),
         takes=PageIn,
         gives=StepPage,
-        gather=walk_steps,
-        handler=read_steps,
+        passes=read_steps,
         on_mcp=True,
         refusals=("not_found",),
     ),

@@ -1,0 +1,241 @@
+"""Handlers that write on PostgreSQL, in batches: brought for together, run in memory, flushed
+together (docs/decisions/0020-the-batched-unit-of-work.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from storage.brought.flush import FLUSH, Standing, standing, values_of
+from storage.brought.memory import WrittenSql
+from storage.brought.needs import Needs
+from storage.brought.snapshot import Snapshot, asked, filled
+from storage.connections import Connections, Talk
+from storage.faults import Unavailable
+from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail
+from storage.rows.books import StateCache
+from storage.sql import NotBrought
+from storage.unit_of_work import UnitOfWork
+
+log = logging.getLogger("wallet.storage")
+
+# Batches that are on their way at once, of mandates that are not the same.
+LANES: Final = 2
+# After somebody else was quicker, a mandate is locked before it is looked at, for so long: where
+# two processes serve one mandate, most of what either does in vain would be done again in vain.
+LOCK_MS: Final = 1_000
+# Lost so often, a handler runs in a transaction of its own.
+TRIES: Final = 8
+_LOCK: Final = (
+    "SELECT public_id FROM mandates WHERE public_id = ANY($1::text[]) ORDER BY public_id FOR UPDATE"
+)
+
+Alone = Callable[[Callable[[UnitOfWork], Any]], Awaitable[Any]]
+
+
+@dataclass(slots=True, eq=False)
+class _Written(Job):
+    """A handler that writes about one mandate; `alone` where it asked for more than was brought."""
+
+    needs: Needs = field(kw_only=True)
+    tries: int = 0
+    alone: bool = False
+
+    @property
+    def public_id(self) -> str:
+        return self.needs.mandates[0]
+
+
+@dataclass(slots=True)
+class _Batch:
+    jobs: list[_Written]
+    locks: bool
+    changed: dict[str, Standing] = field(default_factory=dict)
+    ran: bool = False
+
+    @property
+    def mandates(self) -> list[str]:
+        return sorted({job.public_id for job in self.jobs})
+
+
+class Batches:
+    """The queue, and the lanes that work it off; belongs to one event loop."""
+
+    def __init__(
+        self, connections: Connections, cache: StateCache, alone: Alone, on_batch: OnBatch
+    ):
+        self._connections, self._cache, self._run_alone = connections, cache, alone
+        self._on_batch = on_batch
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[_Written] = deque()
+        self._busy: set[str] = set()
+        self._contended: dict[str, int] = {}  # until when, ms of the loop
+        self._lanes: set[asyncio.Task[None]] = set()
+        self._singles: set[asyncio.Task[None]] = set()
+
+    def queued(self, work: Callable[[UnitOfWork], Any], needs: Needs) -> asyncio.Future[Any]:
+        """Queue a handler; the future has its answer once that is stored."""
+        job = _Written(work, self._loop.create_future(), needs=needs)
+        self._queue.append(job)
+        self._wake()
+        return job.future
+
+    async def drained(self) -> None:
+        """Wait until nothing is queued and nothing runs."""
+        while self._lanes or self._singles:
+            await asyncio.wait(self._lanes | self._singles)
+
+    def _wake(self) -> None:
+        if self._queue and len(self._lanes) < LANES:
+            lane = self._loop.create_task(self._work())
+            self._lanes.add(lane)
+            lane.add_done_callback(self._lanes.discard)
+
+    async def _work(self) -> None:
+        await asyncio.sleep(0)  # whoever asks in this turn of the loop comes along
+        while batch := self._taken():
+            self._wake()
+            mine = set(batch.mandates)
+            self._busy |= mine
+            try:
+                await self._written(batch)
+            except BaseException:
+                fail(batch.jobs, RuntimeError("the loop of the store ended"))
+                raise
+            finally:
+                self._busy -= mine
+
+    def _taken(self) -> _Batch | None:
+        """The next handlers, of mandates that are in no other lane, and all of one kind: locked
+        beforehand or not.
+        """
+        taken: list[_Written] = []
+        left: list[_Written] = []
+        locks: bool | None = None
+        now = self._now_ms()
+        while self._queue and len(taken) < BATCH:
+            job = self._queue.popleft()
+            wants = self._contended.get(job.public_id, 0) > now
+            if job.public_id in self._busy or locks not in (None, wants):
+                left.append(job)
+                continue
+            locks = wants
+            taken.append(job)
+        self._queue.extendleft(reversed(left))
+        return _Batch(taken, bool(locks)) if taken else None
+
+    async def _written(self, batch: _Batch) -> None:
+        won: frozenset[str] = frozenset()
+        try:
+            won = await self._connections.use(partial(self._talked, batch))
+        except Unavailable as trouble:
+            self._forget(batch.changed.values())
+            for job in batch.jobs:
+                if not batch.ran or job.public_id in batch.changed:
+                    job.error = trouble
+            won = frozenset(batch.changed)
+        except Exception:
+            # One row of one of them is in the way: each by itself, so that it meets its own.
+            log.info("a batch of %d is run one by one", len(batch.jobs), exc_info=True)
+            self._forget(batch.changed.values())
+            for job in batch.jobs:
+                job.alone = job.alone or not batch.ran or job.public_id in batch.changed
+            won = frozenset(batch.changed)
+        lost = batch.changed.keys() - won
+        self._forget(batch.changed[public_id] for public_id in lost)
+        again = self._settled(batch.jobs, lost)
+        self._queue.extendleft(reversed(again))
+
+    def _settled(self, jobs: Sequence[_Written], lost: set[str]) -> list[_Written]:
+        """Answer those that are through; the others are to be run again."""
+        until = self._now_ms() + LOCK_MS
+        self._contended |= dict.fromkeys(lost, until)
+        if len(self._contended) > BATCH:
+            self._contended = {of: t for of, t in self._contended.items() if t >= until - LOCK_MS}
+        again: list[_Written] = []
+        through = 0
+        for job in jobs:
+            if job.public_id in lost and not job.alone and job.tries < TRIES:
+                job.tries += 1
+                again.append(job)
+            elif job.alone or job.public_id in lost:
+                single = self._loop.create_task(self._single(job))
+                self._singles.add(single)
+                single.add_done_callback(self._singles.discard)
+            else:
+                through += 1
+                job.settle()
+        if through:
+            self._on_batch(through)
+        return again
+
+    async def _single(self, job: _Written) -> None:
+        job.result = job.error = None
+        try:
+            job.result = await self._run_alone(job.work)
+        except BaseException as error:
+            job.error = error
+        job.settle()
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1_000)
+
+    def _forget(self, lost: Iterable[Standing]) -> None:
+        """States that were folded in vain."""
+        for one in lost:
+            self._cache.rewind(one.public_id, one.row_hash)
+
+    async def _talked(self, batch: _Batch, talk: Talk) -> frozenset[str]:
+        """Bring, run, flush; the mandates whose changes are stored."""
+        batch.changed, batch.ran = {}, False
+        async with AsyncExitStack() as stack:
+            if batch.locks:
+                await stack.enter_async_context(talk.connection.transaction())
+                # What is brought by a statement of its own sees what whoever was waited for did.
+                await talk.connection.fetch(_LOCK, batch.mandates)
+            empty, text, values = asked([job.needs for job in batch.jobs], self._cache)
+            snapshot = filled(empty, await talk.connection.fetch(text, *values))
+            batch.changed = await self._run(batch.jobs, snapshot)
+            batch.ran = True
+            if not batch.changed:
+                return frozenset()
+            given = values_of(snapshot, [*batch.changed.values()])
+            talk.sent = True
+            found = await talk.connection.fetch(FLUSH, *given)
+        return frozenset(row["public_id"] for row in found)
+
+    async def _run(self, jobs: Sequence[_Written], snapshot: Snapshot) -> dict[str, Standing]:
+        """Run them in memory, one after the other; what those that return want written."""
+        stands: dict[str, Standing] = {}
+        turn = self._now_ms()
+        for job in jobs:
+            one = stands.get(job.public_id) or standing(snapshot, job.public_id)
+            sql = WrittenSql(snapshot, job.public_id)
+            job.result = job.error = None
+            job.alone = False
+            try:
+                job.result = job.work(UnitOfWork(sql, self._cache))
+            except NotBrought:
+                job.alone = True
+            except BaseException as error:
+                job.error = error
+            if job.alone or job.error is not None:
+                sql.undo()
+            elif sql.changes and one is None:  # there is no mandate, and something is written
+                sql.undo()
+                job.alone = True
+            elif one is not None:
+                one.changes.join(sql.changes)
+            if one is not None:
+                stands[job.public_id] = one
+            if self._now_ms() - turn > TURN_MS:
+                await asyncio.sleep(0)
+                turn = self._now_ms()
+        return {of: one for of, one in sorted(stands.items()) if one.changes}

@@ -1,0 +1,1 @@
+"""What handlers need, brought for many of them at once."""

@@ -1,0 +1,164 @@
+"""The statements of the rows that a snapshot answers, each as the database would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from domain.ledger.events import Reporter
+from storage.brought.snapshot import Snapshot, pair
+from storage.rows import approvals, chainlog, identities, mandates, orders, policies, work
+from storage.rows import ledger_queries as ledger
+from storage.sql import LOCKED, NotBrought, Row
+
+Answer = Callable[[Snapshot, Row], Sequence[Row]]
+
+
+def _of(snapshot: Snapshot, kind: str, public_id: str) -> Sequence[Row]:
+    if public_id not in snapshot.mandates:
+        raise NotBrought(public_id)
+    return snapshot.of(kind, public_id)
+
+
+def _mandate(s: Snapshot, given: Row) -> Sequence[Row]:
+    return _of(s, "mandate", given["id"])
+
+
+def _head(s: Snapshot, given: Row) -> Sequence[Row]:
+    return _of(s, "head", given["public_id"])
+
+
+def _checkpoint(s: Snapshot, given: Row) -> Sequence[Row]:
+    (head,) = _of(s, "head", given["public_id"]) or (None,)
+    if head is None or not head["unknown"] or given["last"] != head["seq"]:
+        raise NotBrought(given["public_id"])
+    return [{"state": head["state"], "row_hash": head["state_hash"]}] if head["state"] else []
+
+
+def _tail(s: Snapshot, given: Row) -> Sequence[Row]:
+    after, last = given["after"], given["last"]
+    (head,) = _of(s, "head", given["public_id"]) or (None,)
+    if head is None or after < head["behind"] or last > head["seq"]:
+        raise NotBrought(given["public_id"])
+    rows = sorted(s.of("row", given["public_id"]), key=lambda row: int(row["seq"]))
+    if len(rows) >= ledger.PAGE:  # there may be more of them
+        raise NotBrought(given["public_id"])
+    return [row for row in rows if after < row["seq"] <= last]
+
+
+def _row(s: Snapshot, given: Row) -> Sequence[Row]:
+    rows = _of(s, "row", given["public_id"])
+    rows = [*rows, *s.of("pair", given["public_id"])]
+    found = [row for row in rows if row["seq"] == given["seq"]][:1]
+    if not found:
+        raise NotBrought(given["public_id"])
+    return found
+
+
+def _items(status: str) -> Answer:
+    def answer(s: Snapshot, given: Row) -> Sequence[Row]:
+        rows = [r for r in _of(s, "approval", given["mandate"]) if r["status"] == status]
+        return _still_good(s, rows, given["now"], "requested_at", "approval_id")
+
+    return answer
+
+
+def _handed_out(s: Snapshot, given: Row) -> Sequence[Row]:
+    rows = _of(s, "reservation", given["mandate"])
+    return _still_good(s, rows, given["now"], "made_at", "action_hash")
+
+
+def _still_good(s: Snapshot, rows: Sequence[Row], now: int, *by: str) -> Sequence[Row]:
+    if now < s.now:  # what was over by then stayed behind
+        raise NotBrought(now)
+    good = [row for row in rows if row["expires_at"] > now]
+    return sorted(good, key=lambda row: tuple(row[name] for name in by))
+
+
+def _policy(s: Snapshot, given: Row) -> Sequence[Row]:
+    if all(row["agent_id"] != given["id"] for row in s.every("mandate")):
+        raise NotBrought(given["id"])
+    return s.of("policy", given["id"])
+
+
+def _staged(s: Snapshot, given: Row) -> Sequence[Row]:
+    if given["most"] != chainlog.STAGED_SHOWN:
+        raise NotBrought(given["most"])
+    rows = _of(s, "staged", given["mandate"])
+    return sorted(rows, key=lambda row: (row["block_number"], row["log_index"]))
+
+
+def _counted(s: Snapshot, given: Row) -> Sequence[Row]:
+    if given["day"] not in s.days:
+        raise NotBrought(given["day"])
+    return [r for r in _of(s, "counted", given["mandate"]) if r["day"] == given["day"]]
+
+
+def _switches(s: Snapshot, given: Row) -> Sequence[Row]:
+    if not s.mandates:
+        raise NotBrought("switches")
+    return s.every("switch")
+
+
+def _whose(kind: str) -> Answer:
+    def answer(s: Snapshot, given: Row) -> Sequence[Row]:
+        if given["hash"] not in s.credentials or given.get("now", s.now) < s.now:
+            raise NotBrought(kind)
+        rows = s.of(kind, given["hash"])
+        return [row for row in rows if row.get("expires_at", 2**62) > given.get("now", 0)]
+
+    return answer
+
+
+def _claimed(s: Snapshot, given: Row) -> Sequence[Row]:
+    return _paired(s, "claim", pair(given["scope"], given["key"]))
+
+
+def _of_tx(s: Snapshot, given: Row) -> Sequence[Row]:
+    rows = _paired(s, "of_tx", pair(given["public_id"], given["tx_hash"]))
+    if len(rows) >= ledger.PAGE:  # there may be more of them
+        raise NotBrought(given["tx_hash"])
+    return sorted(rows, key=lambda row: int(row["seq"]))
+
+
+def _partners(s: Snapshot, given: Row) -> Sequence[Row]:
+    rows = _of_tx(s, given)
+    taken = {row["pairs_with"] for row in rows}
+    free = [r for r in rows if r["pairs_with"] is None and r["seq"] not in taken]
+    chains = [r for r in free if r["reported_by"] == "chain" and r["kind"] == "move"]
+    return chains[: given["most"]]
+
+
+def _paired(s: Snapshot, kind: str, key: str) -> Sequence[Row]:
+    if key not in s.pairs:
+        raise NotBrought(key)
+    return s.of(kind, key)
+
+
+ANSWERS: Final[Mapping[str, Answer]] = {
+    mandates.BY_ID: _mandate,
+    ledger.HEAD: _head,
+    ledger.CHECKPOINT: _checkpoint,
+    ledger.TAIL: _tail,
+    ledger.BY_SEQ: _row,
+    approvals.PENDING: _items("pending"),
+    approvals.APPROVED: _items("approved"),
+    approvals.LIVE: _handed_out,
+    policies.OF_AGENT: _policy,
+    chainlog.STAGED: _staged,
+    orders.COUNTED: _counted,
+    work.SWITCHES: _switches,
+    identities.AGENT_BY_KEY: _whose("agent"),
+    identities.SESSION: _whose("session"),
+    identities.HOUSE_ROLE: _whose("house"),
+}
+# What a handler that writes may look at besides, and what it may not: orders move by themselves,
+# and no number of the mandate's tells of it.
+WRITING: Final[Mapping[str, Answer]] = {
+    **{text: answer for text, answer in ANSWERS.items() if text != orders.COUNTED},
+    mandates.BY_ID + LOCKED: _mandate,
+    ledger.HEAD + LOCKED: _head,
+    ledger.BY_TX: _of_tx,
+    ledger.PARTNERS[Reporter.CHAIN]: _partners,
+    work.CLAIMED: _claimed,
+}

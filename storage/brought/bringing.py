@@ -1,0 +1,60 @@
+"""Whoever waits is brought for together: while one statement runs, the next batch gathers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from storage.brought.needs import Needs
+from storage.brought.snapshot import Snapshot
+
+BATCH: Final = 64
+LANES: Final = 2
+
+Fetch = Callable[[Sequence[Needs]], Awaitable[Snapshot]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    needs: Needs
+    brought: asyncio.Future[Snapshot]
+
+
+class Bringing:
+    """A queue of needs and the lanes that work it off; belongs to one event loop."""
+
+    def __init__(self, fetch: Fetch):
+        self._fetch = fetch
+        self._queue: deque[_Waiting] = deque()
+        self._lanes: set[asyncio.Task[None]] = set()
+
+    async def snapshot(self, needs: Needs) -> Snapshot:
+        """What was asked for, and what others asked for beside it; begun after this call."""
+        one = _Waiting(needs, asyncio.get_running_loop().create_future())
+        self._queue.append(one)
+        if len(self._lanes) < LANES:
+            lane = asyncio.create_task(self._work())
+            self._lanes.add(lane)
+            lane.add_done_callback(self._lanes.discard)
+        return await one.brought
+
+    async def _work(self) -> None:
+        while self._queue:
+            batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
+            try:
+                found = await self._fetch([one.needs for one in batch])
+            except Exception as error:
+                for one in batch:
+                    if not one.brought.done():
+                        one.brought.set_exception(error)
+            except BaseException:
+                for one in batch:
+                    one.brought.cancel()
+                raise
+            else:
+                for one in batch:
+                    if not one.brought.done():
+                        one.brought.set_result(found)

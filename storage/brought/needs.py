@@ -1,0 +1,30 @@
+"""What a handler says beforehand that it will look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+# The newest rows that come along where they are asked for.
+ROWS_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What to bring; a handler that looks at more is run in a transaction of its own instead.
+
+    Of each of the `mandates`, by public id: the mandate, its ledger's head and folded state, what
+    the owner decides and decided, calldata handed out, its agent's policy, what the chain reader
+    staged of its vault, orders of the day; and the switches. `shows_rows`: the newest rows too.
+    `credential` is the hash of a key or a session's token: whose it is. `now`, UTC: what is over
+    by then stays behind. A write names one mandate, its idempotency key with the scope before it,
+    and the transaction (lower case) whose rows it looks at.
+    """
+
+    now: datetime
+    mandates: Sequence[str] = ()
+    shows_rows: bool = False
+    credential: str | None = None
+    key: tuple[str, str] | None = None
+    tx_hash: str | None = None

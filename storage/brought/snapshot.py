@@ -1,0 +1,176 @@
+"""One statement that brings what many handlers need, and what it brought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+import orjson
+
+from domain.times import day_of
+from storage.brought.needs import ROWS_SHOWN, Needs
+from storage.rows.books import StateCache
+from storage.rows.chainlog import STAGED_SHOWN
+from storage.rows.ledger_queries import PAGE
+from storage.sql import Row, micros, numbered
+
+# Rows above what this process has folded, or above the last checkpoint; and the newest of a page
+# that is to be shown, above those that it has. LEAST passes over nulls.
+_AT: Final = f"""
+SELECT q.public_id, h.seq, h.row_hash, h.created_at, k.seq IS NULL AS unknown,
+  c.state, c.row_hash AS state_hash,
+  LEAST(
+    coalesce(k.seq, c.seq, 0),
+    CASE WHEN q.shown IS NOT NULL THEN GREATEST(q.shown, h.seq - {ROWS_SHOWN}) END
+  ) AS behind
+FROM unnest(:mandates::text[], :folded::bigint[], :hashes::text[], :shown::bigint[])
+  AS q(public_id, folded, row_hash, shown)
+JOIN ledger_heads h ON h.public_id = q.public_id
+LEFT JOIN ledger_events k
+  ON k.public_id = q.public_id AND k.seq = q.folded AND k.row_hash = q.row_hash
+LEFT JOIN LATERAL (
+  SELECT c.seq, c.state, e.row_hash FROM ledger_checkpoints c
+  JOIN ledger_events e ON e.public_id = c.public_id AND e.seq = c.seq
+  WHERE c.public_id = q.public_id ORDER BY c.seq DESC LIMIT 1
+) c ON k.seq IS NULL"""
+_ABOVE: Final = f"""
+SELECT e.* FROM l CROSS JOIN LATERAL (
+  SELECT * FROM ledger_events e
+  WHERE e.public_id = l.public_id AND e.seq > l.behind AND e.seq <= l.seq
+  ORDER BY e.seq LIMIT {PAGE}
+) e"""
+_OF_MANDATES: Final[Mapping[str, str]] = {
+    "head": "SELECT public_id AS a, row_to_json(l)::text AS j FROM l",
+    "row": "SELECT public_id, row_to_json(r)::text FROM r",
+    # What rows pair with may lie further down.
+    "pair": "SELECT p.public_id, row_to_json(p)::text FROM r JOIN ledger_events p "
+    "ON p.public_id = r.public_id AND p.seq = r.pairs_with",
+    "mandate": "SELECT public_id, row_to_json(m)::text FROM (SELECT public_id, agent_id, body, "
+    "version, turn, refreshed_at, differs_at FROM mandates WHERE public_id = ANY(:mandates)) m",
+    "approval": "SELECT public_id, row_to_json(a)::text FROM approvals a "
+    "WHERE public_id = ANY(:mandates) AND status IN ('pending', 'approved') AND expires_at > :now",
+    "reservation": "SELECT public_id, row_to_json(r)::text FROM reservations r "
+    "WHERE public_id = ANY(:mandates) AND expires_at > :now AND outcome IS NULL",
+    "policy": "SELECT agent_id, row_to_json(p)::text FROM policies p WHERE agent_id IN "
+    "(SELECT agent_id FROM mandates WHERE public_id = ANY(:mandates))",
+    "staged": "SELECT m.public_id, row_to_json(s)::text FROM mandates m CROSS JOIN LATERAL "
+    "(SELECT s.* FROM chain_staging s WHERE s.chain_id = m.chain_id "
+    "AND s.address_lower = m.vault_lower AND NOT EXISTS (SELECT 1 FROM ledger_events e "
+    "WHERE e.public_id = m.public_id AND e.tx_hash = s.tx_hash AND e.log_index = s.log_index "
+    f"AND e.reported_by = 'chain') ORDER BY block_number, log_index LIMIT {STAGED_SHOWN}) s "
+    "WHERE m.public_id = ANY(:mandates)",
+    "counted": "SELECT mandate_id, row_to_json(o)::text FROM (SELECT mandate_id, mode, "
+    "counted_day AS day, SUM(counted_micros) AS n FROM orders WHERE mandate_id = ANY(:mandates) "
+    "AND counted_day = ANY(:days) GROUP BY mandate_id, mode, counted_day) o",
+    "switch": "SELECT name, row_to_json(w)::text FROM (SELECT name, value FROM switches) w",
+}
+_OF_CREDENTIALS: Final[Mapping[str, str]] = {
+    "agent": "SELECT k.key_hash AS a, row_to_json(a)::text AS j FROM agent_keys k "
+    "JOIN agents a ON a.agent_id = k.agent_id "
+    "WHERE k.key_hash = ANY(:credentials) AND k.revoked_at IS NULL",
+    "session": "SELECT token_hash, row_to_json(s)::text FROM (SELECT s.token_hash, s.user_id, "
+    "u.address, s.created_at, s.expires_at, s.longest_at FROM sessions s JOIN users u "
+    "ON u.user_id = s.user_id WHERE s.token_hash = ANY(:credentials) AND s.expires_at > :now) s",
+    "house": "SELECT key_hash, row_to_json(h)::text FROM house_keys h "
+    "WHERE key_hash = ANY(:credentials) AND revoked_at IS NULL",
+}
+
+
+_OF_WRITES: Final[Mapping[str, str]] = {
+    "claim": "SELECT i.scope || chr(10) || i.key AS a, row_to_json(i)::text AS j "
+    "FROM unnest(:scopes::text[], :keys::text[]) AS q(scope, key) "
+    "JOIN idempotency i ON i.scope = q.scope AND i.key = q.key",
+    "of_tx": "SELECT e.public_id || chr(10) || e.tx_hash, row_to_json(e)::text "
+    "FROM unnest(:tx_of::text[], :txs::text[]) AS q(public_id, tx_hash) CROSS JOIN LATERAL "
+    "(SELECT * FROM ledger_events e WHERE e.public_id = q.public_id AND e.tx_hash = q.tx_hash "
+    f"ORDER BY e.seq LIMIT {PAGE}) e",
+}
+
+
+@cache
+def statement(*, mandates: bool, credentials: bool, writes: bool) -> tuple[str, tuple[str, ...]]:
+    """The statement that brings any of the three, and the names of its values."""
+    parts = dict(_OF_MANDATES) if mandates else {}
+    parts |= _OF_WRITES if writes else {}
+    parts |= _OF_CREDENTIALS if credentials else {}
+    told = "\nUNION ALL ".join(f"SELECT '{t}' AS t, p.* FROM ({q}) p" for t, q in parts.items())
+    known = f"WITH l AS MATERIALIZED ({_AT}),\nr AS MATERIALIZED ({_ABOVE})\n"
+    return numbered(known + told if mandates else told)
+
+
+def pair(first: str, second: str) -> str:
+    """One key of two texts, as the statement makes it."""
+    return f"{first}\n{second}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What was brought, as of one moment: by kind and key, rows as the database would give them.
+
+    A key that is among those asked for and has no rows is known to have none. Of a ledger the rows
+    above `behind` are there.
+    """
+
+    mandates: frozenset[str]
+    credentials: frozenset[str]
+    days: frozenset[str]
+    pairs: frozenset[str]  # keys of claims, and of transactions under a mandate
+    now: int
+    rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
+
+    def of(self, kind: str, key: str) -> Sequence[Row]:
+        """The rows of a key."""
+        return self.rows.get(kind, {}).get(key, ())
+
+    def every(self, kind: str) -> list[Row]:
+        """The rows of all keys."""
+        return [row for rows in self.rows.get(kind, {}).values() for row in rows]
+
+
+def asked(needs: Sequence[Needs], cache: StateCache) -> tuple[Snapshot, str, list[object]]:
+    """An empty snapshot for some handlers, the statement that fills it, and its values."""
+    shows: dict[str, bool] = {}
+    for one in needs:
+        for public_id in one.mandates:
+            shows[public_id] = shows.get(public_id, False) or one.shows_rows
+    keys = {one.key for one in needs if one.key is not None}
+    txs = {(of, one.tx_hash) for one in needs for of in one.mandates if one.tx_hash is not None}
+    empty = Snapshot(
+        mandates=frozenset(shows),
+        credentials=frozenset(one.credential for one in needs if one.credential is not None),
+        days=frozenset(day_of(one.now) for one in needs),
+        pairs=frozenset(pair(*key) for key in keys) | frozenset(pair(*tx) for tx in txs),
+        now=min(micros(one.now) for one in needs),
+    )
+    folded = [cache.newest(of) for of in shows]
+    values: dict[str, object] = {
+        "mandates": list(shows),
+        "folded": [None if known is None else known[1].seq for known in folded],
+        "hashes": [None if known is None else known[0] for known in folded],
+        "shown": [_shown(cache, of) if more else None for of, more in shows.items()],
+        "credentials": list(empty.credentials),
+        "days": list(empty.days),
+        "now": empty.now,
+        "scopes": [scope for scope, _ in keys],
+        "keys": [key for _, key in keys],
+        "tx_of": [of for of, _ in txs],
+        "txs": [tx for _, tx in txs],
+    }
+    text, names = statement(
+        mandates=bool(shows), credentials=bool(empty.credentials), writes=bool(keys or txs)
+    )
+    return empty, text, [values[name] for name in names]
+
+
+def _shown(cache: StateCache, public_id: str) -> int:
+    page = cache.newest_page(public_id, ROWS_SHOWN)[1]
+    return page[0].seq if page else 0
+
+
+def filled(snapshot: Snapshot, found: Iterable[tuple[str, str, str]]) -> Snapshot:
+    """The snapshot with what the statement gave: (kind, key, row as JSON)."""
+    for kind, key, row in found:
+        snapshot.rows.setdefault(kind, {}).setdefault(key, []).append(orjson.loads(row))
+    return snapshot

@@ -1,0 +1,50 @@
+"""One queued handler, and where its answer goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from storage.unit_of_work import UnitOfWork
+
+# Handlers that share a commit.
+BATCH: Final = 64
+# A batch gives the others on the loop their turn after so much.
+TURN_MS: Final = 5
+
+OnBatch = Callable[[int], object]
+"""Told how many handlers were committed together."""
+
+
+def told_nobody(_: int) -> None:
+    """What a store tells of its batches where nobody counts them."""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A handler that waits for its transaction."""
+
+    work: Callable[[UnitOfWork], Any]
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def settle(self) -> None:
+        """Answer whoever asked."""
+        if self.future.done():
+            return
+        if isinstance(self.error, StopIteration):  # a future takes any exception but this one
+            self.future.set_exception(RuntimeError("the handler raised StopIteration"))
+        elif self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+def fail(jobs: Iterable[Job], error: BaseException) -> None:
+    """Answer all of them with an error."""
+    for job in jobs:
+        job.error = error
+        job.settle()

@@ -1,0 +1,222 @@
+"""What is brought by one statement is what the handler's own statements would have found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from domain.agents.policy import Policy
+from domain.mandates.actions import Action
+from domain.mandates.approvals import Approval, Reservation
+from domain.money import Usdc
+from domain.times import day_of
+from storage.brought.answers import ANSWERS
+from storage.brought.memory import BroughtSql
+from storage.brought.needs import Needs
+from storage.brought.snapshot import asked, filled
+from storage.postgres import PostgresStore
+from storage.rows import (
+    approvals,
+    chainlog,
+    identities,
+    ledger_queries,
+    mandates,
+    orders,
+    policies,
+    work,
+)
+from storage.rows.books import StateCache
+from storage.rows.chainlog import Staged
+from storage.schema import metadata
+from storage.sql import NotBrought, micros
+from storage.store import Store, open_store
+from storage.unit_of_work import UnitOfWork
+from tests.storage import material as m
+from tests.storage.statements import logging
+
+pytestmark = [pytest.mark.anyio, pytest.mark.pg]
+
+ROWS, VAULT = 130, "0x" + "bb" * 20
+NEEDS = Needs(now=m.NOW, mandates=("m_1", "m_2", "m_none"), shows_rows=True, credential="h_agent")
+DAY = day_of(m.NOW)
+
+
+def _item(n: int, status: str, **changes: Any) -> Approval:
+    target = {"market": None, "address": "0xt", "selector": "0x00"}
+    made = Approval(
+        f"ap_{n}", "m_1", "pending", target, "0x", f"hash{n}", Usdc(n), None, m.later(n), m.later(900)
+    )  # fmt: skip
+    return replace(made, status=status, **changes)
+
+
+def _held(n: int, **changes: Any) -> Reservation:
+    action = Action(
+        action_hash=f"hash{n}", target="0xt", selector="0x00", data_hash="0xdata", amount=Usdc(n)
+    )
+    given: dict[str, Any] = {"made_at": m.later(n), "expires_at": m.later(600), "sender": "0xs"}
+    return Reservation(public_id="m_1", action=action, **given | changes)
+
+
+def _order(uow: UnitOfWork, n: int, **changes: Any) -> None:
+    given: dict[str, Any] = {
+        c.name: "0" if c.type.python_type is str else 0 for c in metadata.tables["orders"].columns if not c.nullable
+    }  # fmt: skip
+    given |= {
+        "order_id": f"o_{n}",
+        "cloid": f"c_{n}",
+        "mandate_id": "m_1",
+        "counted_day": DAY,
+    } | changes
+    names = ", ".join(given)
+    uow.sql.run(
+        f"INSERT INTO orders ({names}) VALUES ({', '.join(':' + c for c in given)})", **given
+    )
+
+
+def _fill(uow: UnitOfWork) -> None:
+    uow.mandates.add(m.mandate(agent_id="u_agent", chain_id=84532, vault_address=VAULT))
+    uow.mandates.add(m.mandate("m_2"))
+    uow.mandates.add(m.mandate("m_other", agent_id="u_other"))
+    for n, status in enumerate(("pending", "pending", "approved", "declined", "used")):
+        uow.approvals.add(_item(n, status))
+    uow.approvals.add(_item(9, "pending", expires_at=m.NOW))
+    for n in range(3):
+        uow.reservations.put(_held(n))
+    uow.reservations.put(_held(7, expires_at=m.NOW))
+    uow.reservations.put(_held(8))
+    uow.reservations.end("m_1", "hash8", "landed", m.TX)
+    uow.policies.put("u_agent", Policy(), m.NOW)
+    for block in (14, 12, 9_999):
+        uow.chainlog.stage(
+            84532, Staged(block, f"h{block}", m.tx(block // 3), block - 10, VAULT, {})
+        )
+    uow.switches.set("door", "on", m.NOW, "test")
+    for n, mode in enumerate(("live", "paper", "live")):
+        _order(uow, n, mode=mode, counted_micros=10 + n)
+    _order(uow, 5, mode="live", counted_micros=7, counted_day="1999-01-01")
+    uow.identities.person(m.OWNER, new_id="u_owner", now=m.NOW)
+    uow.identities.add_agent(m.agent())
+    uow.identities.add_key("k_1", "u_agent", "h_agent", m.NOW)
+    uow.identities.add_house_key("k_2", "keeper", "h_house", m.NOW)
+    uow.identities.add_session("h_session", "u_owner", m.NOW, m.later(60), m.later(600))
+
+
+@pytest.fixture
+async def pg(pg_url: str) -> AsyncIterator[PostgresStore]:
+    store = await open_store(pg_url)
+    assert isinstance(store, PostgresStore)
+    try:
+        await store.write(_fill)
+        await m.fill(store, ROWS)
+        yield store
+    finally:
+        await store.close()
+
+
+HEAD = {"public_id": "m_1", "last": ROWS}
+GIVEN: dict[str, list[dict[str, Any]]] = {
+    mandates.BY_ID: [{"id": of} for of in ("m_1", "m_2", "m_none")],
+    ledger_queries.HEAD: [{"public_id": of} for of in ("m_1", "m_2", "m_none")],
+    ledger_queries.CHECKPOINT: [HEAD],
+    ledger_queries.TAIL: [HEAD | {"after": after} for after in (ROWS - 50, 128, ROWS)] + [HEAD | {"after": 128, "last": 129}],
+    ledger_queries.BY_SEQ: [{"public_id": "m_1", "seq": ROWS}],
+    approvals.PENDING: [{"mandate": of, "now": micros(m.NOW)} for of in ("m_1", "m_2")],
+    approvals.APPROVED: [{"mandate": "m_1", "now": micros(m.later(s))} for s in (0, 899, 900)],
+    approvals.LIVE: [{"mandate": "m_1", "now": micros(m.later(s))} for s in (0, 599, 600)],
+    policies.OF_AGENT: [{"id": "u_agent"}],
+    chainlog.STAGED: [{"chain": 84532, "address": VAULT, "mandate": "m_1", "most": chainlog.STAGED_SHOWN}],
+    orders.COUNTED: [{"mandate": of, "day": DAY} for of in ("m_1", "m_2")],
+    work.SWITCHES: [{}],
+    identities.AGENT_BY_KEY: [{"hash": h} for h in ("h_agent", "h_house", "h_none")],
+    identities.SESSION: [{"hash": "h_session", "now": micros(m.later(s))} for s in (0, 59, 60)],
+    identities.HOUSE_ROLE: [{"hash": h} for h in ("h_house", "h_agent")],
+}  # fmt: skip
+OTHERS = [replace(NEEDS, credential=c) for c in ("h_house", "h_session", "h_none")]
+
+
+async def test_each_statement_is_answered_as_the_database_answers_it(pg: PostgresStore) -> None:
+    assert GIVEN.keys() == ANSWERS.keys()
+    pg._cache = StateCache()  # what another process begins with: checkpoint, tail and whole page
+    brought = BroughtSql(await pg._fetched([NEEDS, *OTHERS]))
+
+    def compare(uow: UnitOfWork) -> int:
+        rows = 0
+        for text, values in GIVEN.items():
+            for given in values:
+                told = [dict(row) for row in uow.sql.rows(text, **given)]
+                found = brought.rows(text, **given)
+                assert [{name: row[name] for name in own} for row, own in zip(found, told, strict=True)] == told, given  # fmt: skip
+                rows += len(told)
+        return rows
+
+    assert await pg.read(compare) > 60
+
+
+async def test_what_was_not_asked_for_is_not_guessed(pg: PostgresStore) -> None:
+    brought = BroughtSql(await pg._fetched([NEEDS]))
+    for text, given in (
+        (mandates.BY_ID, {"id": "m_other"}),
+        (ledger_queries.TAIL, HEAD | {"after": 1}),
+        (ledger_queries.BY_SEQ, {"public_id": "m_1", "seq": 1}),
+        (
+            ledger_queries.CHECKPOINT,
+            HEAD,
+        ),  # the fold is known here, and its checkpoint stayed behind
+        (approvals.PENDING, {"mandate": "m_1", "now": micros(m.NOW) - 1}),
+        (policies.OF_AGENT, {"id": "u_other"}),
+        (orders.COUNTED, {"mandate": "m_1", "day": "1999-01-01"}),
+        (identities.AGENT_BY_KEY, {"hash": "h_house"}),
+        ("SELECT 1", {}),
+    ):
+        with pytest.raises(NotBrought):
+            brought.rows(text, **given)
+    with pytest.raises(NotBrought):
+        brought.run("DELETE FROM switches")
+
+
+async def test_a_handler_that_looks_further_runs_on_the_database(pg: PostgresStore) -> None:
+    store: Store = await pg.brought(NEEDS)
+    both = await store.read(lambda uow: [uow.mandates.get(of) for of in ("m_1", "m_other")])
+    assert [one.public_id for one in both if one] == ["m_1", "m_other"]
+    assert await store.write(lambda uow: uow.switches.set("x", "1", m.NOW, "t")) is None
+
+
+async def test_the_fold_goes_on_from_what_the_process_knows(pg: PostgresStore) -> None:
+    def both(uow: UnitOfWork) -> tuple[Any, ...]:
+        return uow.ledger.state("m_1"), uow.ledger.newest("m_1")
+
+    other = await open_store(pg.url)
+    try:
+        for rows in (0, 1, 7, 60):
+            await m.fill(other, rows)
+            seen = await (await pg.brought(NEEDS)).read(both)
+            empty, text, _ = asked([NEEDS], pg._cache)
+            assert seen[0].seq == ROWS + sum(r for r in (0, 1, 7, 60) if r <= rows)
+            assert seen == await other.read(both)
+            assert text
+            assert not filled(empty, []).rows
+    finally:
+        await other.close()
+
+
+async def test_calls_that_wait_together_are_brought_for_by_few_statements(
+    pg: PostgresStore,
+) -> None:
+    log = await logging(pg.url)
+    other = await open_store(pg.url)
+    try:
+        stores = await asyncio.gather(*(other.brought(NEEDS) for _ in range(40)))
+        for store in stores:
+            m_1 = await store.read(lambda uow: uow.mandates.get("m_1"))
+            assert m_1 is not None
+        assert 1 <= len(log.statements()) <= 3
+        assert await other.read(lambda uow: uow.switches.all(), single=True)
+        assert len(log.statements()) == 1
+        await other.read(lambda uow: (uow.switches.all(), uow.switches.all()), single=True)
+        assert len(log.statements()) == 5  # one too few, then a transaction
+    finally:
+        await other.close()
