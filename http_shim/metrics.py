@@ -56,6 +56,10 @@ class Metrics:
         self._refusals = Counter(
             "wallet_refusals", "Refusals, by code.", ("code", "operation"), registry=own
         )
+        self._beside_calls(own)
+
+    def _beside_calls(self, own: CollectorRegistry) -> None:
+        """Periodic work, the loop, the database."""
         self._work = Histogram(
             "wallet_work_seconds",
             "Time of a round of periodic work: readers, keepers, roll-ups.",
