@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -23,7 +23,9 @@ THEMES: Final = ("light", "dark")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shell:
-    """What stands around every page: who is here, and on which network."""
+    """What stands around every page: who is here, and on which network; `demo`: with a wallet of
+    the demo's own.
+    """
 
     path: str
     owner: str
@@ -31,6 +33,7 @@ class Shell:
     chain_id: int
     chain_name: str
     theme: str
+    demo: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,7 @@ class Visit:
     ask: Asking
     now: datetime
     form: MultiDict[str]
+    demo: bool = False
 
     def named(self, name: str) -> str:
         """A part of the path."""
@@ -73,20 +77,27 @@ class Visit:
             chain_id=chain_id,
             chain_name=chain_name(self.chain_names(), chain_id),
             theme=theme if theme in THEMES else "",
+            demo=self.demo,
         )
 
     def show(
-        self, template: str, view: Any, *, status: int = 200, chain_id: int | None = None
+        self,
+        template: str,
+        view: Any,
+        *,
+        status: int = 200,
+        chain_id: int | None = None,
+        asks: Sequence[str] = (),
     ) -> web.Response:
         """The page; 304 where it shows nothing that the reader does not have.
 
         A page is made of its view and its shell alone, so that their text is its version: what has
-        not changed is not rendered again.
+        not changed is not rendered again. `asks`: other origins that its script asks.
         """
         shell = self.shell(chain_id)
         version = hashlib.sha256(f"{BUILD} {template} {shell!r} {view!r}".encode()).hexdigest()
         tag = f'"{version[:20]}"'
-        answered = {**headers.PAGE, "ETag": tag}
+        answered = {**headers.asking(asks), "ETag": tag}
         if status == 200 and self.request.headers.get("If-None-Match") == tag:
             return web.Response(status=304, headers=answered)
         body = render(template, page=shell, view=view)

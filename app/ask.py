@@ -38,9 +38,16 @@ class Asking:
 
         Errors: NotDone for a refusal.
         """
+        return await self.once(None, name, **arguments)
+
+    async def once(self, key: str | None, name: str, /, **arguments: Any) -> Json:
+        """The same under an idempotency key: a form that arrives twice acts once.
+
+        Errors: NotDone for a refusal.
+        """
         given = {n: v for n, v in arguments.items() if v is not None}
         op = self.operations[name]
-        reply = await run(op, self.deps, self.caller, given, address=self.address)
+        reply = await run(op, self.deps, self.caller, given, key=key, address=self.address)
         if reply.refused:
             raise NotDone(reply.status, reply.body)
         return dict(reply.body)

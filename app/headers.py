@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 POLICY: Final = (
@@ -31,3 +31,9 @@ STATIC: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "public, max-age=31536000, immutable",
 }
+
+
+def asking(origins: Sequence[str]) -> Mapping[str, str]:
+    """The headers of a page whose script asks other origins too: the venue's, and no more."""
+    wider = " ".join(("connect-src 'self'", *origins))
+    return {**PAGE, "Content-Security-Policy": POLICY.replace("connect-src 'self'", wider)}

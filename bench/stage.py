@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -56,21 +57,26 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
         SiweSignIn(),
         Switches(door=True),
     )
-    agent = Agent("u_bench", "u_owner", "Bench", "0x" + "11" * 20, NOW)
-
-    def fill(uow) -> None:  # type: ignore[no-untyped-def]
-        uow.identities.person("0x" + "22" * 20, new_id="u_owner", now=NOW)
-        uow.identities.add_agent(agent)
-        uow.identities.add_key("k_bench", agent.agent_id, hashed(KEY), NOW)
-        for n in range(16):
-            uow.mandates.add(mandate(f"m_bench{n:05d}"))
-
-    await store.write(fill)
+    await fill(store)
     try:
         yield Stage(deps, store, Caller("agent", "u_bench", "u_owner"), "m_bench00000")
     finally:
         await chains.close()
         await store.close()
+
+
+async def fill(store: Store, mandates: int = 16) -> None:
+    """An agent with a key, and working mandates m_bench00000, m_bench00001, …"""
+    agent = Agent("u_bench", "u_owner", "Bench", "0x" + "11" * 20, NOW)
+
+    def rows(uow) -> None:  # type: ignore[no-untyped-def]
+        uow.identities.person("0x" + "22" * 20, new_id="u_owner", now=NOW)
+        uow.identities.add_agent(agent)
+        uow.identities.add_key("k_bench", agent.agent_id, hashed(KEY), NOW)
+        for n in range(mandates):
+            uow.mandates.add(mandate(f"m_bench{n:05d}"))
+
+    await store.write(rows)
 
 
 def mandate(public_id: str) -> Mandate:
@@ -111,3 +117,15 @@ async def rate(call: Callable[[int], Awaitable[object]], *, workers: int, calls:
 def median(values: list[float]) -> float:
     """The middle one."""
     return statistics.median(values)
+
+
+def cpu_s(pid: int) -> float:
+    """Seconds of CPU that a process has used, of user and system (Linux)."""
+    told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_kib(pid: int) -> int:
+    """KiB of memory that a process holds (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])

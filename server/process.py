@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 from aiohttp import web
 
+from domain.refusals import Refused
 from http_shim.about import GAUGES
 from http_shim.application import HUB, about_itself
 from http_shim.listening import address_of, bound, farewell, listen
 from http_shim.metrics import Metrics
 from server.application import application
+from server.late_mcp import LateMcp
 from server.logs import prepare_logging
-from server.mcp_http import drain
-from server.mcp_server import Tools, build_server
 from server.notices import Notices
 from server.outbound import Outbound
 from server.settings import Settings
 from server.start import up_to_date
-from server.ticks import Ticks
 from server.watched import watch_loop
-from server.wiring import wired
+from server.wiring import Wired, wired
 from tools.call.operation import Deps
-from tools.catalogue import OPERATIONS
+
+if TYPE_CHECKING:
+    from server.demo.wallet import DemoWallet
 
 log = logging.getLogger("wallet.process")
-DOOR_WATCH_S = 1
 
 
 async def serve_forever(
@@ -67,8 +68,9 @@ async def serve_until(
     *,
     keeper: bool,
     ready: Callable[[str], None],
+    demo: DemoWallet | None = None,
 ) -> None:
-    """Serve until the event is set."""
+    """Serve until the event is set; `demo` is a wallet for who has none."""
     await up_to_date(settings)
     sock = bound(host, port)
     address = address_of(sock)
@@ -77,16 +79,22 @@ async def serve_until(
         wired(settings, address=address, metrics=metrics) as parts,
         anyio.create_task_group() as group,
     ):
-        server, tools = build_server(parts.deps, OPERATIONS)
-        app = application(parts.deps, server)
+        mcp, wrong = LateMcp(parts.deps), list[Exception]()
+        app = application(parts.deps, mcp, demo)
         runner = await listen(app, host, port, sock=sock)
         try:
-            group.start_soon(_watch_door, tools)
             group.start_soon(watch_loop, metrics)
             if parts.deps.webhooks is not None:
                 group.start_soon(_tell_owners, parts.deps, app)
-            if keeper:
-                group.start_soon(Ticks(parts).run)
+
+            async def behind() -> None:
+                try:
+                    await _behind_the_answers(parts, keeper=keeper)
+                except (Refused, ValueError) as error:
+                    wrong.append(error)
+                    stop.set()
+
+            group.start_soon(behind)
             # What start-up made lives as long as the process; the collector need not walk it again
             # and again.
             gc.collect()
@@ -96,9 +104,25 @@ async def serve_until(
         finally:
             with anyio.CancelScope(shield=True):
                 await farewell(runner)
-                await drain(server)
+                await mcp.drain()
                 await runner.cleanup()
                 group.cancel_scope.cancel()
+    if wrong:
+        raise wrong[0]
+
+
+async def _behind_the_answers(parts: Wired, *, keeper: bool) -> None:
+    """Load, in a thread, what talks to chains and to the venue, which the first answers do without;
+    then do the work of a keeper.
+
+    Errors: Refused, ValueError for a setting of theirs that cannot be.
+    """
+    await parts.load()
+    gc.freeze()
+    if keeper:
+        from server.ticks import Ticks
+
+        await Ticks(parts).run()
 
 
 async def _tell_owners(deps: Deps, app: web.Application) -> None:
@@ -111,19 +135,14 @@ async def _tell_owners(deps: Deps, app: web.Application) -> None:
         await notices.run()
 
 
-async def _watch_door(tools: Tools) -> None:
-    while True:
-        await anyio.sleep(DOOR_WATCH_S)
-        with contextlib.suppress(Exception):
-            await tools.watch()
-
-
 async def keep(settings: Settings, *, once: bool, metrics_port: int | None = None) -> None:
     """Run the reader and the keeper without serving; on `metrics_port`, where one is given, this
     machine is told of its health and figures.
     """
     prepare_logging(settings)
     await up_to_date(settings)
+    from server.ticks import Ticks
+
     metrics = Metrics()
     async with wired(settings, metrics=metrics) as parts:
         ticks = Ticks(parts)
@@ -139,7 +158,7 @@ async def keep(settings: Settings, *, once: bool, metrics_port: int | None = Non
                     return
 
 
-@contextlib.asynccontextmanager
+@asynccontextmanager
 async def _telling(deps: Deps, port: int | None) -> AsyncIterator[None]:
     """Tell health and figures on a port of this machine, where one is given."""
     if port is None:

@@ -153,8 +153,7 @@ class Reading:
         if kept is not None and (kept.block, kept.hash) != (told.since.block, told.since.hash):
             return  # another process read on, or went back
         made = [g for g in told.logs if g.name == "MandateCreated"]
-        for g in told.logs:
-            chainlog.stage(chain_id, staged(g))
+        chainlog.stage(chain_id, map(staged, told.logs))
         for g in made:
             chainlog.add_vault(
                 chain_id, str(g.args["vault"]), str(g.args["digest"]), g.block.number
@@ -210,9 +209,8 @@ class Reading:
         chain_id = self.chain.chain_id
         if uow.chainlog.cursor(chain_id) != kept:
             return  # the reader moved: what was read may not be what it stands on
-        for g in logs:
-            if g.block.number > kept.deep:
-                uow.chainlog.stage(chain_id, staged(g))
+        shallow = [staged(g) for g in logs if g.block.number > kept.deep]
+        uow.chainlog.stage(chain_id, shallow)
         deep = [g for g in logs if g.block.number <= kept.deep]
         known = asked.told(deep, kept.deep)
         ingest(uow, self._desk(uow, now), self.chain, known, asked.transactions.keys())

@@ -46,6 +46,10 @@ class Sql(Protocol):
         """Run a statement; the number of rows it touched. Errors: `Duplicate`."""
         ...
 
+    def run_all(self, text: str, rows: Sequence[Row], /) -> None:
+        """Run a statement for each of some rows, all of them sent at once."""
+        ...
+
 
 def first(sql: Sql, text: str, /, **values: Any) -> Row | None:
     """The first row of a query, or None."""
@@ -76,6 +80,10 @@ class SqliteSql:
             ):
                 raise Duplicate(str(error)) from None
             raise
+
+    def run_all(self, text: str, rows: Sequence[Row], /) -> None:
+        """Run a statement for each of some rows."""
+        self._connection.executemany(text, rows)
 
 
 @cache
@@ -123,6 +131,13 @@ class PostgresSql:
         touched = told.rpartition(" ")[2]  # `INSERT 0 1`, `UPDATE 3`; `CREATE TABLE` counts none
         return int(touched) if touched.isdigit() else 0
 
+    def run_all(self, text: str, rows: Sequence[Row], /) -> None:
+        """Run a statement for each of some rows: one way there and back."""
+        statement, names = numbered(text)
+        given = [tuple(row[n] for n in names) for row in rows]
+        if given:
+            self._answer(self._connection.executemany(statement, given))
+
 
 class NotBrought(Exception):
     """A handler asks for more than it said it would: it runs in a transaction of its own."""
@@ -142,6 +157,10 @@ class OneStatement:
         return self._sql.rows(text, **values)
 
     def run(self, text: str, /, **values: Any) -> int:
+        """Nothing is written here. Errors: `NotBrought`."""
+        raise NotBrought(text)
+
+    def run_all(self, text: str, rows: Sequence[Row], /) -> None:
         """Nothing is written here. Errors: `NotBrought`."""
         raise NotBrought(text)
 

@@ -13,8 +13,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -101,10 +101,12 @@ def _initialised(home: Path, binaries: Path) -> Path:
     return data
 
 
-def _started(binaries: Path, data: Path) -> tuple[subprocess.Popen[bytes], str]:
+def _started(
+    binaries: Path, data: Path, settings: Iterable[str] = _QUICK
+) -> tuple[subprocess.Popen[bytes], str]:
     for _ in range(_TRIES):
         port = _free_port()
-        options = [o for text in (*_QUICK, f"port={port}") for o in ("-c", text)]
+        options = [o for text in (*settings, f"port={port}") for o in ("-c", text)]
         with (data.parent / "server.log").open("wb") as log:
             server = subprocess.Popen(
                 [binaries / "postgres", "-D", data, *options],
@@ -163,14 +165,23 @@ def pg_server() -> Iterator[str]:
         pytest.fail(
             "no PostgreSQL binaries: neither on PATH, nor in /usr/lib/postgresql, nor the pgserver wheel"
         )
-    home = Path(tempfile.mkdtemp(prefix="wallet-pg-", dir=_quick_folder()))
+    with running_postgres(binaries, _QUICK, _quick_folder()) as url:
+        _run(_sql(url + "/postgres", "CREATE DATABASE template_wallet"))
+        migrate.upgrade(url + "/template_wallet")
+        yield url
+
+
+@contextmanager
+def running_postgres(
+    binaries: Path, settings: Iterable[str], folder: Path | None = None
+) -> Iterator[str]:
+    """A new PostgreSQL server with some settings, in a folder of its own; its URL without a database."""
+    home = Path(tempfile.mkdtemp(prefix="wallet-pg-", dir=folder))
     try:
         home.chmod(0o755)
         reachable = _reachable(binaries, home)
-        server, url = _started(reachable, _initialised(home, reachable))
+        server, url = _started(reachable, _initialised(home, reachable), settings)
         try:
-            _run(_sql(url + "/postgres", "CREATE DATABASE template_wallet"))
-            migrate.upgrade(url + "/template_wallet")
             yield url
         finally:
             _stop(server)

@@ -83,7 +83,7 @@ class Client:
     def __init__(self, url: str, budget: Budget, timeout_s: int = 5):
         if not plain_http_is_local(url):
             raise ValueError("the venue is asked over https, over plain http only on this machine")
-        self._url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
+        self.url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
         self._session: ClientSession | None = None
         self._silent_until: dict[Lane, datetime] = {}
         self.met = Met()
@@ -133,7 +133,7 @@ class Client:
         spending = await self._budget.take(lane, read.worst)
         try:
             async with self._http().post(
-                f"{self._url}/info", json=body, allow_redirects=False
+                f"{self.url}/info", json=body, allow_redirects=False
             ) as response:
                 raw = await self._body(response)
         except (ClientError, OSError) as error:
@@ -200,7 +200,7 @@ class Client:
             async with (
                 asyncio.timeout(self._timeout_s),
                 self._http().post(
-                    f"{self._url}/exchange",
+                    f"{self.url}/exchange",
                     data=body,
                     headers={"Content-Type": "application/json"},
                     allow_redirects=False,

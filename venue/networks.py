@@ -59,6 +59,11 @@ class VenueNetwork:
         """Which of the venue's networks this is."""
         return self._network
 
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        return self.client.url
+
     async def close(self) -> None:
         """End what is under way."""
         await self._relayed.close()

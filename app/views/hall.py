@@ -103,6 +103,20 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PaperResult:
+    """What one paper book came to: an estimate, apart from everything measured."""
+
+    book: str
+    started_at: str | None
+    days: int
+    net: str | None
+    returned: str | None
+    fall: str | None
+    trades: int
+    gaps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OneAgent:
     """One agent's record."""
 
@@ -121,6 +135,8 @@ class OneAgent:
     mandates: tuple[Under, ...]
     changes: tuple[Change, ...]
     stake: str
+    paper_opened: int
+    paper: tuple[PaperResult, ...]
 
 
 def _window(name: str, told: Json) -> Window:
@@ -171,6 +187,19 @@ def _under(m: Json) -> Under:
     )
 
 
+def _paper(told: Json) -> PaperResult:
+    return PaperResult(
+        book=told["book"],
+        started_at=told["started_at"],
+        days=told["days"],
+        net=told["net_usdc"],
+        returned=money.percent(told["twr_bps"]),
+        fall=money.percent(told["max_drawdown_bps"]),
+        trades=told["trades"],
+        gaps=told["gaps"],
+    )
+
+
 def one(told: Json) -> OneAgent:
     """`told` of hall_agent."""
     claims, apart = told["self_reported"], told["windows_self"]
@@ -199,4 +228,6 @@ def one(told: Json) -> OneAgent:
         mandates=tuple(_under(m) for m in told["mandates"]),
         changes=changes(told["policy_changes"]),
         stake=told["operator_stake_reason"],
+        paper_opened=told["paper"]["books_opened"],
+        paper=tuple(_paper(b) for b in told["paper"]["books"]),
     )

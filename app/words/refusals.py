@@ -39,6 +39,36 @@ SENTENCES: Final[Mapping[str, str]] = {
         "Some of the sentence could be read in two ways. Fill in those fields yourself first."
     ),
     "not_configured": _("This service is not set up for that yet. Its operator has to act."),
+    "wallet_rate_limited": _(
+        "Too many orders in a short time. That stops a loop; wait, then go on."
+    ),
+    "wallet_invalid_order": _("The order cannot be taken as it is written. Nothing was sent."),
+    "wallet_live_off": _("Live orders are switched off here. Paper orders and closes work."),
+    "wallet_not_allowlisted": _(
+        "You are not on the operator’s list of those who trade live. Paper orders work."
+    ),
+    "wallet_mode_changed": _(
+        "It changed between paper and live while this page was open. Nothing was sent. Look which "
+        "one is shown now, and decide again."
+    ),
+    "wallet_not_ready": _("Your account cannot trade live yet. Nothing was sent."),
+    "wallet_over_cap": _("That is above a limit. Nothing was sent."),
+    "wallet_limit_raise": _("Limits only fall here; only the operator can raise one."),
+    "wallet_no_position": _("There is nothing to close by that much. Nothing was sent."),
+    "wallet_signature_invalid": _(
+        "The signature does not fit this order, or its time is up. Nothing was sent. Prepare it "
+        "again."
+    ),
+    "wallet_venue_rejected": _("The venue refused it. Nothing was traded."),
+    "wallet_venue_unavailable": _("The venue does not answer. Nothing was sent."),
+    "wallet_outcome_unknown": _(
+        "It was sent, and the venue has not said what became of it. Do not send it again."
+    ),
+    "idempotency_key_reused": _(
+        "This form was sent before with other figures. Nothing was sent now; press again for a new "
+        "order."
+    ),
+    "idempotency_in_flight": _("This form is being worked on already. Nothing is sent twice."),
 }
 TITLES: Final[Mapping[str, str]] = {
     "not_found": _("Not here"),
@@ -51,7 +81,23 @@ TITLES: Final[Mapping[str, str]] = {
 ELSE: Final = _("That was not done")
 # An owner is told how it stands too where the sentence of the registry says more than ours.
 _WITH_REASON: Final = frozenset(
-    {"conflict", "withdraw_locked", "draft_unclear", "not_configured", "secret_not_accepted"}
+    {
+        "conflict",
+        "withdraw_locked",
+        "draft_unclear",
+        "not_configured",
+        "secret_not_accepted",
+        "wallet_rate_limited",
+        "wallet_invalid_order",
+        "wallet_live_off",
+        "wallet_mode_changed",
+        "wallet_not_ready",
+        "wallet_over_cap",
+        "wallet_limit_raise",
+        "wallet_signature_invalid",
+        "wallet_venue_rejected",
+        "wallet_venue_unavailable",
+    }
 )
 WHO: Final[Mapping[str, str]] = {
     "owner": _("You can fix this."),

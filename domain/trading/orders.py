@@ -64,6 +64,8 @@ BECOMES: Final[Mapping[tuple[Status, Happening], Status]] = MappingProxyType({
 DONE: Final[frozenset[Status]] = frozenset({"executed", "rejected", "expired", "cancelled"})
 UNSENT: Final[frozenset[Status]] = frozenset({"prepared", "awaiting_owner", "awaiting_signature"})
 PENDING: Final[frozenset[Status]] = frozenset({"awaiting_owner", "awaiting_signature", "unknown"})
+# What was sent and is not over: at the venue, on its way there, or nobody knows.
+UNDER_WAY: Final[frozenset[Status]] = frozenset({"executing", "resting", "recorded", "unknown"})
 OWNER_HAS: Final = timedelta(hours=24)
 PENDING_AN_AGENT: Final = 10
 # An order that nobody can execute any more is given up this long after the end of its bytes.

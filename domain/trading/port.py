@@ -44,6 +44,11 @@ class Venue(Protocol):
         """Which of the venue's networks this is; their data never mix."""
         ...
 
+    @property
+    def url(self) -> str:
+        """Where it is reached, for a browser that asks it by itself."""
+        ...
+
     async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
         """An allowed read for strangers, cut to the known fields; figures stay the venue's own
         strings."""

@@ -29,6 +29,10 @@ class BroughtSql:
         """Nothing is written here. Errors: `NotBrought`."""
         raise NotBrought(text)
 
+    def run_all(self, text: str, rows: Sequence[Row], /) -> None:
+        """Nothing is written here. Errors: `NotBrought`."""
+        raise NotBrought(text)
+
 
 @dataclass(slots=True)
 class Changes:
@@ -72,6 +76,10 @@ class WrittenSql:
         if write is None or values.get("public_id", self.public_id) != self.public_id:
             raise NotBrought(text)
         return write(self, values)
+
+    def run_all(self, text: str, rows: Sequence[Row], /) -> None:
+        """Many rows have a transaction of their own. Errors: `NotBrought`."""
+        raise NotBrought(text)
 
     def undo(self) -> None:
         """As if it had not been run."""

@@ -5,7 +5,7 @@ them may change.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -108,14 +108,11 @@ class ChainLog:
         self, chain_id: int, blocks: Sequence[tuple[int, str]], keep_above: int
     ) -> None:
         """Keep hashes of read blocks; those at or below `keep_above` are forgotten."""
-        for number, block_hash in blocks:
-            self._sql.run(
-                "INSERT INTO chain_blocks (chain_id, number, hash) VALUES (:chain, :number, :hash) "
-                "ON CONFLICT (chain_id, number) DO UPDATE SET hash = excluded.hash",
-                chain=chain_id,
-                number=number,
-                hash=block_hash,
-            )
+        self._sql.run_all(
+            "INSERT INTO chain_blocks (chain_id, number, hash) VALUES (:chain, :number, :hash) "
+            "ON CONFLICT (chain_id, number) DO UPDATE SET hash = excluded.hash",
+            [{"chain": chain_id, "number": n, "hash": block_hash} for n, block_hash in blocks],
+        )
         self._sql.run(
             "DELETE FROM chain_blocks WHERE chain_id = :chain AND number <= :low",
             chain=chain_id,
@@ -158,19 +155,24 @@ class ChainLog:
             block=block,
         )
 
-    def stage(self, chain_id: int, log: Staged) -> None:
-        """Keep a log until its block is deep enough."""
-        self._sql.run(
+    def stage(self, chain_id: int, logs: Iterable[Staged]) -> None:
+        """Keep logs until their blocks are deep enough."""
+        self._sql.run_all(
             "INSERT INTO chain_staging (chain_id, block_number, block_hash, tx_hash, log_index, "
             "address_lower, body) "
             "VALUES (:chain, :number, :hash, :tx, :index, :address, :body) ON CONFLICT DO NOTHING",
-            chain=chain_id,
-            number=log.block_number,
-            hash=log.block_hash,
-            tx=log.tx_hash,
-            index=log.log_index,
-            address=log.address.lower(),
-            body=canonical(dict(log.body)),
+            [
+                {
+                    "chain": chain_id,
+                    "number": log.block_number,
+                    "hash": log.block_hash,
+                    "tx": log.tx_hash,
+                    "index": log.log_index,
+                    "address": log.address.lower(),
+                    "body": canonical(dict(log.body)),
+                }
+                for log in logs
+            ],
         )
 
     def take_staged(self, chain_id: int, up_to: int) -> list[Staged]:
@@ -290,6 +292,23 @@ class ChainLog:
             chain=chain_id,
         )
         return [(r["address_lower"], int(r["replay_from"])) for r in rows]
+
+    def unseen(self, chain_id: int, kind: str, limit: int, now: datetime) -> list[str]:
+        """Public ids of signed mandates whose vault nobody told of, oldest first, without those
+        that `kind` of work holds back.
+        """
+        rows = self._sql.rows(
+            "SELECT public_id FROM mandates WHERE chain_id = :chain AND status = 'signed' "
+            "AND vault_lower IS NULL "
+            "AND NOT EXISTS (SELECT 1 FROM work_claims w WHERE w.kind = :kind "
+            "AND w.key = mandates.public_id AND w.until_at > :now) "
+            "ORDER BY created_at, public_id LIMIT :most",
+            chain=chain_id,
+            kind=kind,
+            now=micros(now),
+            most=limit,
+        )
+        return [r["public_id"] for r in rows]
 
     def inbound_read(self, chain_id: int) -> int | None:
         """The last block whose transfers into deposit addresses were read."""

@@ -59,7 +59,7 @@ class Ledger(HouseRows):
         super().__init__(sql)
         self._cache = cache
         self._lock = LOCKED if sql.dialect == "postgresql" else ""
-        self._heads: dict[str, Row | None] = {}
+        self._heads: dict[str, Row] = {}  # which nobody else moves while this transaction runs
 
     def head(self, public_id: str) -> tuple[int, str]:
         """(seq, row_hash) of the newest row; (0, "") of an empty ledger."""
@@ -68,20 +68,24 @@ class Ledger(HouseRows):
 
     def head_row(self, public_id: str) -> Row | None:
         """The stored head: seq, row_hash, created_at."""
+        kept = self._heads.get(public_id)
+        if kept is not None:
+            return kept
         row = first(self._sql, HEAD, public_id=public_id)
         # On SQLite nobody else writes in this transaction: the head that was read stays the head.
-        if not self._lock:
+        if row is not None and not self._lock:
             self._heads[public_id] = row
         return row
 
     def _locked_head(self, public_id: str) -> tuple[int, str, int]:
         query = HEAD + self._lock
-        row = self._heads.pop(public_id, None) or first(self._sql, query, public_id=public_id)
+        row = self._heads.get(public_id) or first(self._sql, query, public_id=public_id)
         if row is None:
             self._sql.run(BEGIN_HEAD, public_id=public_id)
             row = first(self._sql, query, public_id=public_id)
         if row is None:
             raise LookupError(public_id)
+        self._heads[public_id] = row
         return int(row["seq"]), row["row_hash"], int(row["created_at"])
 
     def append(
@@ -116,13 +120,9 @@ class Ledger(HouseRows):
         )
         row = row_values(public_id, event, prev_hash)
         self._sql.run(INSERT, **row)
-        self._sql.run(
-            MOVE_HEAD,
-            public_id=public_id,
-            seq=event.seq,
-            row_hash=row["row_hash"],
-            created_at=created,
-        )
+        head = {"seq": event.seq, "row_hash": row["row_hash"], "created_at": created}
+        self._sql.run(MOVE_HEAD, public_id=public_id, **head)
+        self._heads[public_id] = head
         folded = after(state, event, pair, partial(self.house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and _week(last_at) != _week(created):

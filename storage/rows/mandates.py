@@ -257,7 +257,7 @@ class Mandates:
 
     def due_for_refresh(self, chain_id: int, limit: int, now: datetime) -> list[Mandate]:
         """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2); of the
-        settled ones those whose agent's fee is not paid, and may be tried again by `now`.
+        settled ones those whose vault is not known to be empty, and that no rest holds back.
         """
         rows = self._sql.rows(
             f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
@@ -274,12 +274,10 @@ class Mandates:
 
     def refreshed(self, public_ids: Sequence[str], at: datetime) -> None:
         """Note when the poller read these vaults; set when the RPC failed too."""
-        for public_id in public_ids:
-            self._sql.run(
-                "UPDATE mandates SET refreshed_at = :at WHERE public_id = :id",
-                at=micros(at),
-                id=public_id,
-            )
+        self._sql.run_all(
+            "UPDATE mandates SET refreshed_at = :at WHERE public_id = :id",
+            [{"at": micros(at), "id": public_id} for public_id in sorted(public_ids)],
+        )
 
     def live_vault_naming(self, agent_id: str, chain_id: int) -> bool:
         """True while an open mandate with a vault on the chain names the agent."""

@@ -14,6 +14,7 @@ from domain.trading.modes import Mode
 from domain.trading.orders import (
     DONE,
     PENDING,
+    UNDER_WAY,
     UNSENT,
     Envelope,
     Order,
@@ -133,6 +134,16 @@ class Orders:
             f"SELECT * FROM orders WHERE {who} AND status IN ({_in(PENDING)}) "
             "ORDER BY created_at DESC, order_id LIMIT :most",
             who=owner_id or agent_id,
+            most=_SHOWN_AT_MOST,
+        )
+        return self._orders(rows)
+
+    def under_way(self, owner_id: str) -> list[Order]:
+        """A person's orders that were sent and are not over, newest first."""
+        rows = self._sql.rows(
+            f"SELECT * FROM orders WHERE owner_id = :who AND status IN ({_in(UNDER_WAY)}) "
+            "ORDER BY created_at DESC, order_id LIMIT :most",
+            who=owner_id,
             most=_SHOWN_AT_MOST,
         )
         return self._orders(rows)

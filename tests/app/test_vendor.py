@@ -1,4 +1,4 @@
-"""The one vendored file is what its source and lock make, byte for byte."""
+"""The vendored files are what their sources and lock make, byte for byte."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ FOLDER = Path(__file__).parents[2] / "app" / "vendor"
 @pytest.mark.node
 @pytest.mark.slow
 @pytest.mark.skipif(bool(npm.missing()), reason=npm.missing())
-def test_the_hashing_file_is_built_byte_for_byte_from_its_lock() -> None:
+@pytest.mark.parametrize("name", ["eth", "order"])
+def test_a_vendored_file_is_built_byte_for_byte_from_its_lock(name: str) -> None:
     esbuild = npm.install(FOLDER) / ".bin" / "esbuild"
     built = subprocess.run(
-        [str(esbuild), "eth.mjs", "--bundle", "--minify", "--format=esm", "--target=es2022"],
+        [str(esbuild), f"{name}.mjs", "--bundle", "--minify", "--format=esm", "--target=es2022"],
         cwd=FOLDER, capture_output=True, check=True, timeout=120,
     )  # fmt: skip
-    assert built.stdout == assets.FILES["vendor/eth.js"]
+    assert built.stdout == assets.FILES[f"vendor/{name}.js"]

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from storage.faults import Patience
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
+
+# What is asked here is who wins, not how long anybody waits.
+PATIENT = Patience(wait_ms=60_000, statement_ms=60_000)
 
 
 def append_rows(url: str, name: str, rows: int, start: Any) -> None:
     """Append to one shared ledger; the logs are the same in every process, the reports this one's own."""
 
     async def work() -> None:
-        store = await open_store(url)
+        store = await open_store(url, PATIENT)
         start.wait(30)
 
         def one(uow: UnitOfWork, n: int) -> None:
@@ -37,7 +41,7 @@ def claim_keys(url: str, name: str, keys: int, start: Any) -> None:
     """Claim the same idempotency keys, reserve the same work, and spend from the same balance."""
 
     async def work() -> None:
-        store = await open_store(url)
+        store = await open_store(url, PATIENT)
         start.wait(30)
 
         def one(uow: UnitOfWork, n: int) -> None:

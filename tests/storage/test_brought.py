@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
+import asyncpg
 import pytest
 
 from domain.agents.policy import Policy
@@ -15,7 +16,8 @@ from domain.mandates.approvals import Approval, Reservation
 from domain.money import Usdc
 from domain.times import day_of
 from storage.brought.answers import ANSWERS
-from storage.brought.memory import BroughtSql
+from storage.brought.flush import FLUSH, standing, values_of
+from storage.brought.memory import BroughtSql, WrittenSql
 from storage.brought.needs import Needs
 from storage.brought.snapshot import asked, filled
 from storage.postgres import PostgresStore
@@ -35,6 +37,7 @@ from storage.schema import metadata
 from storage.sql import NotBrought, micros
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
+from storage.verify import verify
 from tests.storage import material as m
 from tests.storage.statements import logging
 
@@ -90,10 +93,8 @@ def _fill(uow: UnitOfWork) -> None:
     uow.reservations.put(_held(8))
     uow.reservations.end("m_1", "hash8", "landed", m.TX)
     uow.policies.put("u_agent", Policy(), m.NOW)
-    for block in (14, 12, 9_999):
-        uow.chainlog.stage(
-            84532, Staged(block, f"h{block}", m.tx(block // 3), block - 10, VAULT, {})
-        )
+    logs = [(block, m.tx(block // 3), block - 10) for block in (14, 12, 9_999)]
+    uow.chainlog.stage(84532, [Staged(n, f"h{n}", tx, at, VAULT, {}) for n, tx, at in logs])
     uow.switches.set("door", "on", m.NOW, "test")
     for n, mode in enumerate(("live", "paper", "live")):
         _order(uow, n, mode=mode, counted_micros=10 + n)
@@ -220,3 +221,41 @@ async def test_calls_that_wait_together_are_brought_for_by_few_statements(
         assert len(log.statements()) == 5  # one too few, then a transaction
     finally:
         await other.close()
+
+
+def _append(uow: UnitOfWork, event_id: str) -> None:
+    assert uow.mandates.get("m_1", lock=True) is not None
+    uow.ledger.append("m_1", m.buy(), event_id=event_id, now=m.NOW)
+
+
+MOVES: dict[str, Callable[[UnitOfWork], object]] = {
+    "nothing": lambda uow: None,
+    "elsewhere": lambda uow: uow.ledger.append("m_2", m.buy(), event_id="ev_x", now=m.NOW),
+    "a row": lambda uow: _append(uow, "ev_other"),
+    "the mandate": lambda uow: uow.mandates.save(uow.mandates.get("m_1")),  # type: ignore[arg-type]  # it is there
+    "calldata": lambda uow: uow.reservations.put(_held(20)),
+    "an outcome": lambda uow: uow.reservations.end("m_1", "hash1", "reverted", m.TX),
+    "an approval": lambda uow: uow.approvals.add(_item(20, "pending")),
+    "a decision": lambda uow: uow.approvals.save(_item(0, "declined")),
+}
+
+
+@pytest.mark.parametrize("moved", MOVES)
+async def test_a_flush_loses_to_whatever_moved_the_mandate(pg: PostgresStore, moved: str) -> None:
+    snapshot = await pg._fetched([Needs(now=m.NOW, mandates=("m_1",))])
+    stands = standing(snapshot, "m_1")
+    assert stands is not None
+    sql = WrittenSql(snapshot, "m_1")
+    _append(UnitOfWork(sql, pg._cache), "ev_mine")
+    stands.changes.join(sql.changes)
+    await pg.write(MOVES[moved])
+    connection = await asyncpg.connect(pg.url)
+    try:
+        won = await connection.fetch(FLUSH, *values_of(snapshot, [stands]))
+    finally:
+        await connection.close()
+    wins = moved in ("nothing", "elsewhere")
+    assert [row["public_id"] for row in won] == ["m_1"] * wins
+    there = await pg.read(lambda uow: m.event_at(uow, "m_1", "ev_mine"))
+    assert (there is not None) == wins
+    assert (await verify(pg)).ok

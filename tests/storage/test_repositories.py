@@ -623,8 +623,8 @@ async def test_the_readers_tables_forget_what_a_reorganisation_took(store: Store
     def work(uow: UnitOfWork) -> None:
         log = uow.chainlog
         for block in (12, 10, 11):
-            log.stage(1, staged(block))
-            log.stage(1, staged(block))
+            log.stage(1, [staged(block)])
+            log.stage(1, [staged(block)])
             log.add_vault(1, f"0x{block}", "digest", block)
         log.remember_blocks(1, [(b, f"h{b}") for b in (9, 10, 11, 12)], keep_above=9)
         log.set_cursor(1, 12, "h12", 20, 10, m.NOW)

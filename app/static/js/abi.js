@@ -1,9 +1,11 @@
 // The shapes that a signature and a transaction may have; a test holds them against the terms and chain/abi.
-const fields = (text) => text.split(",").map((f) => { const [name, type = "uint256"] = f.split(" "); return { name, type }; });
+import { DOMAIN, fields } from "./types.js";
+import { encodeAbiParameters, keccak256 } from "../vendor/eth.js";
+
 const list = (name, text) => ({ name, type: "tuple[]", components: fields(text) });
 const fn = (name, ...inputs) => ({ type: "function", name, inputs, outputs: [], stateMutability: "nonpayable" });
 
-export const DOMAIN = fields("name string,version string,chainId,verifyingContract address");
+export { DOMAIN };
 export const TERMS = fields("publicId string,owner address,agent address,budgetUsdc,perTxCap,dailyCap,stopFloor,stopFloorBps uint16,horizonDays uint32,endsAt uint64,agentFeeBps uint16,approvalAbove,onFloor uint8,allowedTargetsHash bytes32,guardTargetsHash bytes32,issuedAt uint64,nonce");
 export const LISTS = [list("calls", "target address,selector bytes4,selfArgs uint32"), list("probes", "target address,selector bytes4")];
 export const ABI = [
@@ -11,3 +13,6 @@ export const ABI = [
   fn("revokeAgent"), fn("setAgent", ...fields("agent address")), fn("stop"), fn("settle"), fn("withdrawAll"),
   fn("deposit", ...fields("amount")), fn("approve", ...fields("spender address,amount")), fn("unwind", ...fields("target address,data bytes")),
 ];
+
+/** The hash of clause 5's list of calls, as the terms hold it (docs/canonical-encodings.md). */
+export const listHash = (calls, probes) => keccak256(encodeAbiParameters(LISTS, [calls, probes]));

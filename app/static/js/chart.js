@@ -1,5 +1,6 @@
 // Reading single days off the chart, by pointer or arrow keys; what is read stands in the table under it.
-const out = () => document.getElementById("readout");
+import { $ } from "./dom.js";
+const out = () => $("readout");
 const rows = () => [...document.querySelectorAll("#points tbody tr")];
 
 function show(svg, wanted) {

@@ -1,5 +1,6 @@
 // Keeping a page fresh: the page itself is asked for again, and the parts marked data-live are put in place of the old ones.
 import { bar, localTimes, say } from "./page.js";
+import { $ } from "./dom.js";
 
 const parts = () => document.querySelectorAll("[data-live][id]");
 const waiting = () => document.querySelectorAll("#waiting > .ask").length;
@@ -32,7 +33,7 @@ async function refresh() {
     misses = 0;
     seen = new Date();
   } catch { missed(); }
-  document.getElementById("main").toggleAttribute("data-stale", misses > 1);
+  $("main").toggleAttribute("data-stale", misses > 1);
   plan();
 }
 
@@ -50,7 +51,7 @@ function swap(fresh) {
     if (!next || old.contains(document.activeElement)) continue;
     const node = document.importNode(next, true);
     localTimes(node);
-    for (const d of node.querySelectorAll("details[id]")) d.open = document.getElementById(d.id)?.open ?? d.open;
+    for (const d of node.querySelectorAll("details[id]")) d.open = $(d.id)?.open ?? d.open;
     if (!node.isEqualNode(old)) old.replaceWith(node);
   }
   if (waiting() > before) say("An action waits for your approval.");

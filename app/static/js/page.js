@@ -1,4 +1,5 @@
 // What every page does: times in the reader's zone, copying, light or dark, being offline, one press a button.
+import { $ } from "./dom.js";
 const FORMATS = {
   date: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" }),
   moment: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }),
@@ -13,11 +14,11 @@ export function localTimes(root = document) {
 }
 
 /** Say something to who hears the page. */
-export function say(text) { document.getElementById("said").textContent = text; }
+export function say(text) { $("said").textContent = text; }
 
 /** Put a line over the bottom of the page, or take it away. */
 export function bar(text) {
-  const net = document.getElementById("net");
+  const net = $("net");
   net.hidden = !text;
   net.textContent = text;
 }
@@ -47,7 +48,7 @@ document.addEventListener("submit", (event) => {
 addEventListener("pageshow", (event) => {
   if (event.persisted) for (const b of document.querySelectorAll("form button[disabled]")) b.disabled = false;
 });
-const chooser = document.getElementById("theme");
+const chooser = $("theme");
 if (chooser) { chooser.hidden = false; chooser.addEventListener("click", theme); }
 localTimes();
 online();

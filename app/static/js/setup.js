@@ -1,9 +1,10 @@
 // Reviewing and signing: the browser finds out for itself whether the words are what is signed, and only then asks the wallet.
 import { fits, hashes, targetsMatch, wrongWords } from "./terms.js";
 import { mark, signs, tell } from "./wallet.js";
+import { $, data } from "./dom.js";
 
-const { typed_data: typed, digest, items, public_id } = JSON.parse(document.getElementById("terms").textContent);
-const button = document.getElementById("sign"), state = document.getElementById("state"), { owner, chain } = document.body.dataset;
+const { typed_data: typed, digest, items, public_id } = data("terms");
+const button = $("sign"), state = $("state"), { owner, chain } = document.body.dataset;
 const text = (query) => document.querySelector(query)?.textContent.trim();
 const lower = (a) => String(a).toLowerCase();
 
@@ -25,6 +26,6 @@ const faults = Object.values(found).filter(Boolean);
 button.disabled = faults.length > 0;
 if (faults.length) tell(state, "What is written here and what you would sign are not the same. Do not sign. Tell the operator. " + faults.join(" "), "bad");
 else {
-  for (const [name, hash] of Object.entries(hashes(typed))) document.getElementById("h-" + name).textContent = hash;
-  signs(button, state, document.getElementById("signed"), JSON.stringify(typed));
+  for (const [name, hash] of Object.entries(hashes(typed))) $("h-" + name).textContent = hash;
+  signs(button, state, $("signed"), JSON.stringify(typed));
 }

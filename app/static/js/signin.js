@@ -1,8 +1,9 @@
 // Signing in: choose a wallet, sign the service's text, hand the signature over in a form.
 import { Problem, ask, hex, last, tell, wallets } from "./wallet.js";
+import { $ } from "./dom.js";
 
-const list = document.getElementById("wallets"), state = document.getElementById("state"), form = document.getElementById("open");
-document.getElementById("origin").textContent = location.origin;
+const list = $("wallets"), state = $("state"), form = $("open");
+$("origin").textContent = location.origin;
 
 function button(wallet) {
   const b = document.createElement("button");
@@ -42,7 +43,7 @@ async function enter(wallet, pressed) {
   try {
     const [address] = (await ask(wallet, "eth_requestAccounts")) ?? [];
     if (!address) throw new Problem("locked");
-    const text = await challenge(address), preview = document.getElementById("preview");
+    const text = await challenge(address), preview = $("preview");
     preview.textContent = text;
     preview.hidden = false;
     form.elements.signature.value = await ask(wallet, "personal_sign", [hex(text), address]);

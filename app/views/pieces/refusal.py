@@ -26,6 +26,14 @@ PAGES: Final[Mapping[str, str]] = {
     "GET /wallet/markets": "/app/markets",
     "POST /wallet/mandates": "/app/start",
     "GET /wallet/hall": "/app/hall",
+    "GET /wallet/own/status": "/app/own",
+    "POST /wallet/own/link/challenge": "/app/own",
+    "POST /wallet/own/enable/relay": "/app/own",
+    "POST /wallet/own/enable/verify": "/app/own",
+    "GET /app/trade/products": "/app/orders",
+    "GET /app/trade/me": "/app/orders#limits",
+    "GET /app/trade/positions": "/app/orders#positions",
+    "GET /wallet/order/pending": "/app/orders#waiting",
 }
 REMAINING: Final[Mapping[str, str]] = {
     "value": _("Possible now"),
@@ -33,6 +41,11 @@ REMAINING: Final[Mapping[str, str]] = {
     "per_action": _("Left for one action"),
     "per_day": _("Left today"),
     "budget": _("Left of the budget"),
+    "nearest": _("Nearest that is taken"),
+    "limit": _("The limit"),
+    "used": _("Used of it"),
+    "per_order_usdc": _("Your limit, an order"),
+    "per_day_usdc": _("Your limit, a day"),
 }
 
 

@@ -959,6 +959,10 @@ class WalletClient(Transport):
             idempotency_key=idempotency_key,
         )
 
+    async def order_under_way(self) -> models.UnderWayOut:
+        """Orders that rest, are on their way, or of which nobody knows what became."""
+        return await self.ask("GET", "/wallet/order/under-way", models.UnderWayOut)
+
     async def order_get(self, *, order_id: str) -> models.OrderOut:
         """One order, from its preparation to its end."""
         return await self.ask("GET", f"/wallet/order/{order_id}", models.OrderOut)

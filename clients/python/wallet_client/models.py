@@ -5109,6 +5109,17 @@ class UnclearOut(BaseModel):
     could_be: list[CouldBeOut]
 
 
+class UnderWayOut(BaseModel):
+    """
+    Orders that were sent and are not over, newest first, at most 200.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    orders: list[OrderOut]
+
+
 class UnwoundCall(BaseModel):
     """
     What the vault measured of a call that brought a position back after the end.

@@ -244,6 +244,25 @@ async def test_an_agent_prepares_and_its_owner_opens_signs_and_executes(both: De
     assert (await t.execute(opened)).body["status"] == "executed"
 
 
+async def test_what_was_sent_and_is_not_over_is_listed_for_its_owner(
+    both: Desk,
+) -> None:
+    t = await trader(both)
+    scout, other = await agent(both, t), await trader(both)
+    made = await both.ok(
+        "order_prepare", scout, product="BTC", side="buy", type="limit", limit_px="60000",
+        tif="gtc", size="0.0005", mode_seen="live",
+    )  # fmt: skip
+    order_id = made["order"]["order_id"]
+    assert (await both.ok("order_under_way", t.caller))["orders"] == []
+    opened = await both.ok("order_open", t.caller, order_id=order_id)
+    assert (await t.execute(opened)).body["status"] == "resting"
+    for who, listed in ((t.caller, [order_id]), (other.caller, [])):
+        told = await both.ok("order_under_way", who)
+        assert [o["order_id"] for o in told["orders"]] == listed
+    assert (await both.ok("order_pending", t.caller))["orders"] == []
+
+
 async def test_an_agent_executes_nothing_live_and_sees_only_its_own(desk: Desk) -> None:
     t = await trader(desk)
     scout, other = await agent(desk, t), await agent(desk, t)

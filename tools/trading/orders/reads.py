@@ -14,7 +14,7 @@ from domain.trading.limits import LimitChange
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
 from tools.call.operation import Ask, Gives, Operation, Reply
-from tools.trading.fields import Moment, NetworkName, own_write
+from tools.trading.fields import Moment, NetworkName, own_write, signed_in
 from tools.trading.orders.routes import seen_order
 from tools.trading.orders.shapes import ModeName, OrderOut, shown
 from tools.trading.orders.standing import (
@@ -27,6 +27,12 @@ from tools.trading.orders.takes import OneOrder, StepIn
 
 class PendingOut(Gives):
     """Orders that wait for somebody, newest first; the list is whole."""
+
+    orders: list[OrderOut]
+
+
+class UnderWayOut(Gives):
+    """Orders that were sent and are not over, newest first, at most 200."""
 
     orders: list[OrderOut]
 
@@ -105,6 +111,14 @@ def pending(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     )
     waiting = [o for o in rows if o.shown_status(ask.now) == o.status]
     return Reply(200, {"orders": [shown(o, ask.now) for o in waiting]})
+
+
+def under_way(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+    """What rests at the venue or in a paper book, is on its way, or of which nobody knows: an
+    owner's own and those of his agents.
+    """
+    rows = uow.orders.under_way(signed_in(ask.caller))
+    return Reply(200, {"orders": [shown(o, ask.now) for o in rows]})
 
 
 def cap(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
@@ -223,6 +237,18 @@ OPERATIONS: Final = (
         gives=PendingOut,
         handler=pending,
         on_mcp=True,
+        family="orders",
+        refusals=READS,
+    ),
+    Operation(
+        name="order_under_way",
+        title="List the orders that are under way",
+        summary="Orders that rest, are on their way, or of which nobody knows what became.",
+        auth="owner",
+        route=("GET", "/wallet/order/under-way"),
+        takes=Nothing,
+        gives=UnderWayOut,
+        handler=under_way,
         family="orders",
         refusals=READS,
     ),

@@ -31,6 +31,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import AgentId, Cursor, Line, Nothing, Page
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.call.wire import wire
 from tools.trading.door.desk import PositionOut
 from tools.trading.fields import MaybeMoment, Moment, NetworkName, own_write, signed_in, venue_of
 from tools.trading.orders.shapes import OrderOut, shown
@@ -181,7 +182,7 @@ async def list_books(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
         return [_shown(_seen(uow, book, marks, now)) for book in books]
 
     books = await deps.store.read(read)
-    return Reply(200, {"books": books, "opened_total": len(books)})
+    return Reply(200, wire({"books": books, "opened_total": len(books)}))
 
 
 async def get_book(deps: Deps, caller: Caller, asked: BookRef) -> Reply:
@@ -203,7 +204,7 @@ async def get_book(deps: Deps, caller: Caller, asked: BookRef) -> Reply:
             ],
         }
 
-    return Reply(200, await deps.store.read(read))
+    return Reply(200, wire(await deps.store.read(read)))
 
 
 async def _marks(deps: Deps) -> Mapping[str, Decimal]:

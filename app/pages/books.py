@@ -1,0 +1,51 @@
+"""Paper books."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import web
+
+from app.answer import Visit
+from app.ask import NotDone
+from app.page import Page
+from app.views import books
+
+HERE: Final = "/app/books"
+
+
+async def listed(visit: Visit) -> web.Response:
+    """Every book, and how many were ever opened."""
+    return visit.show("books.html", await _list(visit))
+
+
+async def _list(visit: Visit) -> books.Books:
+    agents = await visit.ask("owner_agents", limit=200)
+    return books.view(await visit.ask("own_paper_books"), agents)
+
+
+async def open_book(visit: Visit) -> web.Response:
+    """Open one more; it is never edited, reset or closed."""
+    name, start = visit.field("name") or "", visit.field("start_usdc")
+    try:
+        told = await visit.ask(
+            "own_paper_book_open", name=name, start_usdc=start, agent_id=visit.field("agent")
+        )
+    except NotDone as refused:
+        shown = books.refused(await _list(visit), refused.block, name, start or "")
+        return visit.show("books.html", shown, status=refused.status)
+    return visit.go(f"{HERE}/{told['book']}")
+
+
+async def one(visit: Visit) -> web.Response:
+    """One book with its positions, orders and worth."""
+    told = await visit.ask("own_paper_book", book=visit.named("book"), cursor=visit.query("cursor"))
+    agents = await visit.ask("owner_agents", limit=200)
+    return visit.show("book.html", books.one(told, agents))
+
+
+PAGES: Final = (
+    Page(method="GET", path=HERE, show=listed),
+    Page(method="POST", path=HERE, show=open_book),
+    Page(method="GET", path=f"{HERE}/{{book}}", show=one),
+)

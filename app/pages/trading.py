@@ -1,0 +1,224 @@
+"""Orders: the ticket, what waits, positions and closes, limits, and one order to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from aiohttp import web
+
+from app.answer import Visit
+from app.ask import NotDone
+from app.page import Page
+from app.pages.own import json_of, venue_url
+from app.replies import Json
+from app.views import desk, order
+from app.views.order import OneOrder
+from domain.times import timestamp
+
+HERE: Final = "/app/orders"
+STEPS: Final[Mapping[str, str]] = {"order": "trade_order", "close": "trade_close"}
+
+
+async def shown(visit: Visit) -> web.Response:
+    """The orders page."""
+    return visit.show("orders.html", await _desk(visit))
+
+
+async def _desk(visit: Visit) -> desk.Desk:
+    return desk.view(
+        await visit.ask("trade_me"),
+        await visit.ask("trade_positions"),
+        await visit.ask("order_pending"),
+        await visit.ask("order_under_way"),
+        await visit.ask("trade_products"),
+        await visit.ask("own_paper_books"),
+        await visit.ask("owner_agents", limit=200),
+        visit.deps.ids.short("f_"),
+    )
+
+
+async def _refused(
+    visit: Visit, refused: NotDone, typed: Mapping[str, str] | None = None
+) -> web.Response:
+    """A refusal beside the form; where an order came of it after all, on to that order."""
+    detail: Json = refused.block.get("detail") or {}  # type: ignore[assignment]  # a block's own
+    if "order" in detail:
+        return visit.go(f"{HERE}/{detail['order']['order_id']}")
+    view = desk.refused(await _desk(visit), refused.block, typed)
+    return visit.show("orders.html", view, status=refused.status)
+
+
+def _wanted(visit: Visit) -> Json:
+    """The ticket as the door takes it; what cannot be read is left for the door to refuse."""
+    live, market = visit.field("mode_seen") == "live", visit.field("type") != "limit"
+    by_size = visit.field("unit") == "size"
+    return {
+        "product": visit.field("product"),
+        "side": visit.field("side"),
+        "type": visit.field("type"),
+        "size": visit.field("amount") if by_size else None,
+        "notional_usdc": None if by_size else visit.field("amount"),
+        "limit_px": None if market else visit.field("limit_px"),
+        "tif": None if market else visit.field("tif"),
+        "slippage_bps": _bps(visit.field("slippage_bps")) if market else None,
+        "reduce_only": True if visit.field("reduce_only") else None,
+        "book": None if live else visit.field("book"),
+        "mode_seen": visit.field("mode_seen"),
+        "why": visit.field("why"),
+    }
+
+
+def _bps(typed: str | None) -> int | str | None:
+    whole = typed is not None and typed.isascii() and typed.isdigit() and len(typed) < 6
+    return int(typed) if typed is not None and whole else typed
+
+
+async def place(visit: Visit) -> web.Response:
+    """The ticket: on paper at once, live with what is to be signed on this very answer."""
+    try:
+        told = await visit.ask.once(visit.field("key"), "trade_order", **_wanted(visit))
+    except NotDone as refused:
+        return await _refused(visit, refused, visit.form)
+    return await _prepared(visit, told, "order")
+
+
+async def close(visit: Visit) -> web.Response:
+    """Close a position; a live one whatever is switched off."""
+    try:
+        told = await visit.ask.once(
+            visit.field("key"),
+            "trade_close",
+            product=visit.field("product"),
+            mode_seen=visit.field("mode_seen"),
+            book=visit.field("book"),
+            fraction=visit.field("fraction"),
+        )
+    except NotDone as refused:
+        return await _refused(visit, refused)
+    return await _prepared(visit, told, "close")
+
+
+async def open_again(visit: Visit) -> web.Response:
+    """Price a waiting order anew, and show what is to be signed for it."""
+    try:
+        told = await visit.ask("order_open", order_id=visit.named("order"))
+    except NotDone as refused:
+        return await _one(visit, refused)
+    return await _prepared(visit, told, "execute")
+
+
+async def _prepared(visit: Visit, told: Json, step: str) -> web.Response:
+    """What is to be signed; without that (paper, or a repeat of the form) the order as it is."""
+    row = told["order"]
+    if told["to_sign"] is None:
+        return visit.go(f"{HERE}/{row['order_id']}")
+    return await _signing(visit, told, kind="order", step=step, until=row["expires_at"])
+
+
+async def _signing(visit: Visit, told: Json, *, kind: str, step: str, until: str) -> web.Response:
+    row = told["order"]
+    venue = venue_url(visit, row["network"])
+    view = order.view(row, await _names(visit))
+    view = order.to_sign(view, told, kind=kind, step=step, venue=venue, until=until)
+    return visit.show("order.html", view, status=201, asks=(venue,))
+
+
+async def one(visit: Visit) -> web.Response:
+    """One order as it stands."""
+    return await _one(visit)
+
+
+async def _one(visit: Visit, refused: NotDone | None = None) -> web.Response:
+    view = await _read(visit)
+    if refused is None:
+        return visit.show("order.html", view)
+    return visit.show("order.html", order.refused(view, refused.block), status=refused.status)
+
+
+async def _read(visit: Visit) -> OneOrder:
+    row = await visit.ask("order_get", order_id=visit.named("order"))
+    return order.view(row, await _names(visit))
+
+
+async def _names(visit: Visit) -> Mapping[str, str]:
+    """What the owner calls his agents and his paper books."""
+    agents = await visit.ask("owner_agents", limit=200)
+    books = await visit.ask("own_paper_books")
+    return {a["agent_id"]: a["name"] for a in agents["items"]} | {
+        b["book"]: b["name"] for b in books["books"]
+    }
+
+
+async def sign(visit: Visit) -> web.Response:
+    """Hand the signature in, once; an order that was sent is shown however that went."""
+    step, order_id = visit.field("step") or "", visit.named("order")
+    brought: Json = {
+        "confirm_id": visit.field("confirm_id"),
+        "signature": json_of(visit, "signature"),
+    }
+    try:
+        if step in STEPS:
+            await visit.ask(STEPS[step], **brought)
+        elif step == "cancel":
+            await visit.ask("order_cancel", order_id=order_id, **brought)
+        else:
+            await visit.ask("order_execute", order_id=order_id, **brought)
+    except NotDone as refused:
+        if refused.code == "wallet_outcome_unknown":
+            return visit.go(f"{HERE}/{order_id}")
+        return await _one(visit, refused)
+    return visit.go(f"{HERE}/{order_id}")
+
+
+async def record(visit: Visit) -> web.Response:
+    """The browser sent it by itself; the venue is asked what is true."""
+    try:
+        await visit.ask(
+            "order_record",
+            order_id=visit.named("order"),
+            confirm_id=visit.field("confirm_id"),
+            venue_response=json_of(visit, "venue_response"),
+        )
+    except NotDone as refused:
+        return await _one(visit, refused)
+    return visit.go(f"{HERE}/{visit.named('order')}")
+
+
+async def cancel(visit: Visit) -> web.Response:
+    """Take an order back; what rests at the venue asks for a signature first."""
+    try:
+        told = await visit.ask("order_cancel", order_id=visit.named("order"))
+    except NotDone as refused:
+        return await _one(visit, refused)
+    if told["to_sign"] is None:
+        return visit.go(f"{HERE}/{visit.named('order')}")
+    until = datetime.fromtimestamp(told["to_sign"]["expires_after"] / 1000, UTC)
+    return await _signing(visit, told, kind="cancel", step="cancel", until=timestamp(until))
+
+
+async def limits(visit: Visit) -> web.Response:
+    """Lower the limits; they never go up here."""
+    try:
+        await visit.ask(
+            "trade_limits",
+            per_order_usdc=visit.field("per_order_usdc"),
+            per_day_usdc=visit.field("per_day_usdc"),
+        )
+    except NotDone as refused:
+        return await _refused(visit, refused)
+    return visit.go(f"{HERE}#limits")
+
+
+PAGES: Final = (
+    Page(method="GET", path=HERE, show=shown),
+    Page(method="POST", path=HERE, show=place),
+    Page(method="POST", path=f"{HERE}/close", show=close),
+    Page(method="POST", path=f"{HERE}/limits", show=limits),
+    Page(method="GET", path=f"{HERE}/{{order}}", show=one),
+    Page(method="POST", path=f"{HERE}/{{order}}/open", show=open_again),
+    Page(method="POST", path=f"{HERE}/{{order}}/sign", show=sign),
+    Page(method="POST", path=f"{HERE}/{{order}}/record", show=record),
+    Page(method="POST", path=f"{HERE}/{{order}}/cancel", show=cancel),
+)

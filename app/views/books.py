@@ -1,0 +1,144 @@
+"""Paper books: how many were opened, what each came to, and one of them whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from app.replies import Json
+from app.views.desk import PositionView, positions, what
+from app.views.pieces import refusal
+from app.views.pieces.refusal import RefusalView
+from app.words import money
+from app.words.orders import STATUS
+from app.words.status import Pill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """A paper book; every figure is an estimate. None: a mark price is missing."""
+
+    book: str
+    name: str
+    agent: str | None
+    start: str
+    equity: str | None
+    net: str | None
+    returned: str | None
+    cash: str
+    realized: str
+    unrealized: str | None
+    fees: str
+    builder_fees: str
+    funding: str
+    trades: int
+    fall: str | None
+    created_at: str
+    first_fill_at: str | None
+    liquidated_at: str | None
+    gaps: tuple[tuple[str, str], ...]
+    depth: str
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """All books, and the form of one more; `name` and `start` are what was typed."""
+
+    books: tuple[Book, ...]
+    opened: int
+    agents: tuple[tuple[str, str], ...]
+    problem: RefusalView | None = None
+    name: str = ""
+    start: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """An order of a book."""
+
+    order_id: str
+    what: str
+    price: str
+    filled: str | None
+    pill: Pill
+    at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneBook:
+    """One book."""
+
+    book: Book
+    positions: tuple[PositionView, ...]
+    orders: tuple[Placed, ...]
+    older: str | None
+    points: tuple[tuple[str, str], ...]
+
+
+def _book(told: Json, names: Mapping[str, str]) -> Book:
+    equity, agent = told["equity_usdc"], told["agent_id"]
+    net = money.less(equity, told["start_usdc"])
+    return Book(
+        book=told["book"],
+        name=told["name"],
+        agent=names.get(agent, agent) if agent else None,
+        start=told["start_usdc"],
+        equity=equity,
+        net=net,
+        returned=money.share(net, told["start_usdc"]),
+        cash=told["cash_usdc"],
+        realized=told["realized_usdc"],
+        unrealized=told["unrealized_usdc"],
+        fees=told["fees_usdc"],
+        builder_fees=told["builder_fees_usdc"],
+        funding=told["funding_usdc"],
+        trades=told["trades"],
+        fall=money.percent(told["max_drawdown_bps"]),
+        created_at=told["created_at"],
+        first_fill_at=told["first_fill_at"],
+        liquidated_at=told["liquidated_at"],
+        gaps=tuple((g["since"], g["until"]) for g in told["gaps"]),
+        depth=told["model"]["depth_share"],
+        latency_ms=told["model"]["latency_ms"],
+    )
+
+
+def _names(agents: Json) -> dict[str, str]:
+    return {a["agent_id"]: a["name"] for a in agents["items"]}
+
+
+def view(told: Json, agents: Json) -> Books:
+    """`told` of own_paper_books, `agents` of owner_agents."""
+    names = _names(agents)
+    return Books(
+        books=tuple(_book(b, names) for b in told["books"]),
+        opened=told["opened_total"],
+        agents=tuple(names.items()),
+    )
+
+
+def refused(shown: Books, block: Json, name: str, start: str) -> Books:
+    """The list after a book was refused; what was typed stays."""
+    return replace(shown, problem=refusal.view(block, None), name=name, start=start)
+
+
+def one(told: Json, agents: Json) -> OneBook:
+    """`told` of own_paper_book."""
+    return OneBook(
+        book=_book(told, _names(agents)),
+        positions=positions(told["positions"], {told["book"]: told["name"]}),
+        orders=tuple(
+            Placed(
+                order_id=o["order_id"],
+                what=what(o),
+                price=o["avg_px"] or o["limit_px"],
+                filled=o["filled_size"],
+                pill=STATUS[o["status"]][0],
+                at=o["created_at"],
+            )
+            for o in told["orders"]["items"]
+        ),
+        older=told["orders"]["next_cursor"],
+        points=tuple((p["at"], p["equity_usdc"]) for p in told["equity"][-60:]),
+    )

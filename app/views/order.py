@@ -1,0 +1,214 @@
+"""One order: what it is, how it stands, and what is to be signed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from app.replies import Json
+from app.views.desk import what
+from app.views.pieces import refusal
+from app.views.pieces.refusal import RefusalView
+from app.words.orders import MOVING, STATUS, TIFS
+from app.words.status import Pill
+from app.words.text import _
+
+CANCELS = frozenset({"prepared", "awaiting_owner", "awaiting_signature", "resting"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """A trade."""
+
+    px: str
+    size: str
+    fee: str
+    at: str
+    snapshot: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was looked at when it was priced. Units: USDC."""
+
+    bid: str | None
+    ask: str | None
+    mark: str | None
+    as_of: str | None
+    fee: str
+    builder_fee: str
+    liquidation: str | None
+    limit: str | None
+    used: str | None
+    reserved: str | None
+    remaining: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signing:
+    """What the order key is to sign. `block` is read by the page's script, which takes nothing of
+    it on trust; `step` is how the signature is handed in.
+    """
+
+    kind: str
+    step: str
+    confirm_id: str
+    wallet: str | None
+    key: str | None
+    expires_at: str
+    venue: str
+    block: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOrder:
+    """One order, paper or live."""
+
+    order_id: str
+    what: str
+    mode: str
+    network: str
+    pill: Pill
+    says: str
+    moving: bool
+    product: str
+    asset: int
+    side: str
+    type: str
+    size: str
+    limit_px: str
+    value: str
+    reduce_only: bool
+    tif: str
+    tif_words: str
+    slippage_bps: int | None
+    leverage: int | None
+    cloid: str
+    builder: str
+    builder_fee: int | None
+    book: str | None
+    book_name: str
+    mandate_id: str | None
+    agent: str | None
+    why: str
+    created_at: str
+    sent_at: str | None
+    done_at: str | None
+    expires_at: str
+    filled: str | None
+    remaining: str | None
+    avg_px: str | None
+    fee: str | None
+    result: str | None
+    partial: bool
+    verified: bool
+    venue_says: str
+    refused: str
+    fills: tuple[Fill, ...]
+    opens: bool
+    cancels: bool
+    facts: Facts | None = None
+    signing: Signing | None = None
+    problem: RefusalView | None = None
+
+
+def _fills(order: Json) -> tuple[Fill, ...]:
+    return tuple(
+        Fill(px=f["px"], size=f["size"], fee=f["fee_usdc"], at=f["at"], snapshot=f["snapshot"])
+        for f in order["fills"]
+    )
+
+
+def view(order: Json, names: Mapping[str, str]) -> OneOrder:
+    """`order` as it leaves the service; `names` of the owner's agents and paper books by id."""
+    status, by, paid = order["status"], order["prepared_by"], order["builder"]
+    pill, says = STATUS[status]
+    seen, refused = order["venue"], order["refusal"]
+    if status == "executed" and order["partial"]:
+        says = _("A part was traded; the rest was dropped.")
+    return OneOrder(
+        order_id=order["order_id"],
+        what=what(order),
+        mode=order["mode"],
+        network=order["network"],
+        pill=pill,
+        says=says,
+        moving=status in MOVING,
+        product=order["product"],
+        asset=order["asset_id"],
+        side=order["side"],
+        type=order["type"],
+        size=order["size"],
+        limit_px=order["limit_px"],
+        value=order["notional_usdc"],
+        reduce_only=order["reduce_only"],
+        tif=order["tif"],
+        tif_words=TIFS[order["tif"]],
+        slippage_bps=order["slippage_bps"],
+        leverage=order["leverage"],
+        cloid=order["cloid"],
+        builder=paid["address"] if paid else "",
+        builder_fee=paid["fee_tenths_bps"] if paid else None,
+        book=order["book"],
+        book_name=names.get(order["book"] or "", ""),
+        mandate_id=order["mandate_id"],
+        agent=names.get(by["id"], by["id"]) if by["kind"] == "agent" else None,
+        why=order["why"] or "",
+        created_at=order["created_at"],
+        sent_at=order["sent_at"],
+        done_at=order["done_at"],
+        expires_at=order["expires_at"],
+        filled=order["filled_size"],
+        remaining=order["remaining_size"],
+        avg_px=order["avg_px"],
+        fee=order["fee_usdc"],
+        result=order["closed_pnl_usdc"],
+        partial=order["partial"],
+        verified=order["verified"],
+        venue_says=seen["status"] if seen else "",
+        refused=refused["reason"] if refused else "",
+        fills=_fills(order),
+        opens=status in ("awaiting_owner", "awaiting_signature"),
+        cancels=status in CANCELS,
+    )
+
+
+def _facts(checks: Json) -> Facts:
+    price, cap = checks["price"], checks["cap"] or {}
+    return Facts(
+        bid=price["bid"],
+        ask=price["ask"],
+        mark=price["mark"],
+        as_of=price["as_of"],
+        fee=checks["fee_est"],
+        builder_fee=checks["builder_fee_est"],
+        liquidation=checks["liquidation_px_est"],
+        limit=cap.get("limit"),
+        used=cap.get("used"),
+        reserved=cap.get("reserved"),
+        remaining=cap.get("remaining"),
+    )
+
+
+def to_sign(
+    shown: OneOrder, told: Json, *, kind: str, step: str, venue: str, until: str
+) -> OneOrder:
+    """The order with what is to be signed for it; `until` is when that is over."""
+    asked, checks = told["to_sign"], told["checks"]
+    signers = [*asked["signer_must_be"], None, None]
+    signing = Signing(
+        kind=kind,
+        step=step,
+        confirm_id=told["confirm_id"],
+        wallet=signers[0],
+        key=signers[1],
+        expires_at=until,
+        venue=venue,
+        block=asked,
+    )
+    return replace(shown, signing=signing, facts=_facts(checks) if checks else None)
+
+
+def refused(shown: OneOrder, block: Json) -> OneOrder:
+    """The order after something was refused."""
+    return replace(shown, problem=refusal.view(block, None))
