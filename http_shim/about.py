@@ -83,6 +83,9 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
             gauges[f'wallet_chain_behind_blocks{{chain="{chain_id}"}}'] = max(
                 0, (cursor.head or 0) - cursor.block
             )
+        if cursor is not None and cursor.read_at is not None:
+            age = int((deps.clock.now() - cursor.read_at).total_seconds())
+            gauges[f'wallet_chain_age_seconds{{chain="{chain_id}"}}'] = max(0, age)
     if deps.venues is not None:
         for (network, kind, what), times in deps.venues.met().items():
             labels = f'network="{network}",kind="{kind}",what="{what}"'

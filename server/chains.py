@@ -30,7 +30,9 @@ def chain_facts(settings: Settings) -> list[ChainFacts]:
 def _facts(chain_id: int, own: ChainSettings, waits: Mapping[str, int]) -> ChainFacts:
     from chain.evm import ChainFacts, EvmChains
     from chain.networks import NETWORKS
+    from server.retries import tell_retries
 
+    tell_retries()
     network = NETWORKS.get(chain_id)
     confirmations = own.confirmations
     if confirmations is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
@@ -19,6 +20,7 @@ from server.reading import Reading
 from server.wiring import Wired
 from storage.faults import Unavailable
 from storage.unit_of_work import UnitOfWork
+from tools.call.watch import being_about
 from tools.keeper.rollup import refresh_stale
 from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
 from tools.trading.keys import check_due
@@ -101,15 +103,17 @@ class Ticks:
             await anyio.sleep(pause_s)
 
     async def _once(self, what: str, work: Callable[[], Awaitable[object]]) -> bool:
-        try:
-            await work()
-        except Refused as refused:
-            log.warning("%s: %s", what, refused.refusal.reason)
-        except Exception:
-            log.exception("%s failed", what)
-        else:
-            return True
-        return False
+        well, started = False, time.perf_counter_ns()
+        with being_about(work=what):
+            try:
+                await work()
+                well = True
+            except Refused as refused:
+                log.warning("%s: %s", what, refused.refusal.reason)
+            except Exception:
+                log.exception("%s failed", what)
+        self.deps.watch.worked(what, (time.perf_counter_ns() - started) // 1_000, well=well)
+        return well
 
     async def round(self) -> None:
         """Everything once."""

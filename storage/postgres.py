@@ -17,6 +17,7 @@ from storage.brought.needs import Needs
 from storage.brought.snapshot import Snapshot, asked, filled
 from storage.connections import Connection, Connections, Talk
 from storage.faults import Patience
+from storage.jobs import OnBatch, told_nobody
 from storage.rows.books import StateCache
 from storage.sql import NotBrought, OneStatement, PostgresSql
 from storage.unit_of_work import UnitOfWork
@@ -32,11 +33,11 @@ class PostgresStore:
     the loop go on while the server answers. Several processes may share the database.
     """
 
-    def __init__(self, url: str, patience: Patience):
-        self.url = url
+    def __init__(self, url: str, patience: Patience, on_batch: OnBatch = told_nobody):
+        self.url, self._on_batch = url, on_batch
         self._cache = StateCache()
         self._connections = Connections(url, patience)
-        self._batches = Batches(self._connections, self._cache, self._alone)
+        self._batches = Batches(self._connections, self._cache, self._alone, on_batch)
         self._bringing = Bringing(self._fetched)
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -102,6 +103,7 @@ class PostgresStore:
             raise
         talk.sent = True
         await transaction.commit()
+        self._on_batch(1)
         return result
 
     async def _run(self, work: Work[T], connection: Connection) -> T:

@@ -24,7 +24,7 @@ from storage.faults import (
     sqlite_faults,
     sqlite_trouble,
 )
-from storage.jobs import BATCH, TURN_MS, Job, fail
+from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail, told_nobody
 from storage.rows.books import StateCache
 from storage.sql import SqliteSql
 from storage.unit_of_work import UnitOfWork
@@ -73,7 +73,9 @@ class Store(Protocol):
         ...
 
 
-async def open_store(url: str, patience: Patience | None = None) -> Store:
+async def open_store(
+    url: str, patience: Patience | None = None, on_batch: OnBatch = told_nobody
+) -> Store:
     """Open `sqlite:///path` or `postgresql://…`; the schema must be there (`storage.migrate`).
 
     Errors: ValueError for any other URL; `Unavailable` where a file does not open.
@@ -81,12 +83,12 @@ async def open_store(url: str, patience: Patience | None = None) -> Store:
     patience = patience or Patience()
     if url.startswith("sqlite:///"):
         with sqlite_faults():
-            return SqliteStore(url, patience)
+            return SqliteStore(url, patience, on_batch)
     if url.startswith(("postgresql://", "postgres://")):
         # What talks to PostgreSQL is loaded where it is needed: a start on SQLite is quicker.
         from storage.postgres import PostgresStore
 
-        return PostgresStore(url, patience)
+        return PostgresStore(url, patience, on_batch)
     raise ValueError("the database URL starts with sqlite:/// or postgresql://")
 
 
@@ -149,8 +151,8 @@ class SqliteStore:
     waits for the disk or for another process (the commit, a lock that is taken) waits in a thread.
     """
 
-    def __init__(self, url: str, patience: Patience):
-        self.url = url
+    def __init__(self, url: str, patience: Patience, on_batch: OnBatch = told_nobody):
+        self.url, self._on_batch = url, on_batch
         self._patience = patience
         self._path = sqlite_path(url)
         self._cache = StateCache()
@@ -236,6 +238,7 @@ class SqliteStore:
                 except BaseException:
                     fail(batch, RuntimeError("the loop of the store ended"))
                     raise
+                self._on_batch(len(batch))
                 for job in batch:
                     job.settle()
                 if self._writer.in_transaction:  # not even the rollback worked: start over

@@ -20,6 +20,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.paper import PaperDesk
 from tools.call.rates import Rates
 from tools.call.signing import WebhookSigning
+from tools.call.watch import Unwatched, Watch
 
 # What a call weighs against the rate limits that reads much, or asks a chain.
 HEAVY: Final = 5
@@ -78,6 +79,7 @@ class Deps:
     throttle: Throttle = field(default_factory=Throttle)
     paper: PaperDesk | None = None
     webhooks: WebhookSigning | None = None
+    watch: Watch = field(default_factory=Unwatched)
 
 
 T = TypeVar("T", bound=BaseModel)
