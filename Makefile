@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens lint lock clean
+.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
 
 setup: $(STAMP)
 
@@ -30,13 +30,17 @@ check: lint
 	$(BIN)/pytest -q -x -n 2 --dist worksteal -m "not slow and not campaign and not pg and not anvil and not node"
 
 test: lint
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "not campaign"
+	$(BIN)/pytest -q -n 2 --dist worksteal -rs -m "not campaign"
 
 demo: setup
 	$(BIN)/wallet demo
 
 bench: setup
 	$(BIN)/python -m bench
+
+# Ponder's reader beside ours, on the same Anvil and PostgreSQL; npm fetches it, from a lock.
+bench-peers: setup
+	$(BIN)/python -m bench.peers.measure
 
 # Random lives against the real vault; LIVES_SEED=n plays the same ones again.
 lives: setup
@@ -106,7 +110,17 @@ $(BROWSER)/.locked: locks/browser.txt
 	touch $@
 
 screens: setup $(BROWSER)/.locked
-	PYTHONPATH=$(BROWSER) $(BIN)/pytest -q -n 0 tests/browser
+	PYTHONPATH=$(BROWSER) $(BIN)/pytest -q -n 0 -rs tests/browser
+
+# The public checker of ERC-7730 over the terms' descriptor; it wants Python 3.12 and is in an environment of its own.
+CHECKER := .venv-erc7730
+$(CHECKER)/.locked: locks/erc7730.txt
+	test -x $(CHECKER)/bin/python || $${PYTHON312:-python3.12} -m venv $(CHECKER)
+	$(CHECKER)/bin/python -m pip install -q --require-hashes -r locks/erc7730.txt
+	touch $@
+
+descriptor: setup $(CHECKER)/.locked
+	ERC7730=$(CURDIR)/$(CHECKER)/bin/erc7730 $(BIN)/pytest -q -n 0 tests/app/test_descriptor.py
 
 # Halmos and slither, in an environment of their own.
 PROVE := .venv-prove
@@ -124,9 +138,16 @@ slither: $(PROVE)/.locked
 	cd contracts && npm ci --ignore-scripts --no-audit --no-fund && $(CURDIR)/$(PROVE)/bin/slither src --solc ./solc-npm --solc-standard-json \
 	  --solc-remaps "@openzeppelin/=node_modules/@openzeppelin/" --exclude-dependencies --filter-paths node_modules
 
-# Small changes of the contracts, each of which a test must notice; prints the score and names the survivors.
-mutants: setup
-	$(BIN)/python -m tests.contracts.mutants --verbose
+# Small changes of the contracts, each of which a test must notice; prints the score and names the survivors. An
+# interrupted run goes on; revm in a folder of its own.
+REVM := build/revm
+$(REVM)/.locked: locks/mutants.txt
+	rm -rf $(REVM)
+	$(BIN)/python -m pip install -q --require-hashes --target $(REVM) -r locks/mutants.txt
+	touch $@
+
+mutants: setup $(REVM)/.locked
+	PYTHONPATH=$(REVM) $(BIN)/python -m tests.contracts.mutation --verbose
 
 # Needs uv; run after a change of the dependencies in pyproject.toml.
 lock:
@@ -135,7 +156,10 @@ lock:
 	echo "mcp<2" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mcp1.txt
 	echo "ccxt" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/ccxt.txt
 	printf 'halmos>=0.3.3\nslither-analyzer>=0.11.6\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/prove.txt
+	echo "erc7730" | uv pip compile -q --python-version 3.12 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/erc7730.txt
+	echo "pyrevm>=0.3.7" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mutants.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate bench/twin/requirements.in -o bench/twin/requirements.txt
 	echo "playwright" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/browser.txt
 
 clean:
-	rm -rf $(VENV) $(PROVE) contracts/out build dist .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PROVE) $(CHECKER) contracts/out build dist .hypothesis .mypy_cache .ruff_cache

@@ -23,7 +23,9 @@ THEMES: Final = ("light", "dark")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shell:
-    """What stands around every page: who is here, and on which network."""
+    """What stands around every page: who is here, and on which network; `demo`: with a wallet of
+    the demo's own.
+    """
 
     path: str
     owner: str
@@ -31,6 +33,7 @@ class Shell:
     chain_id: int
     chain_name: str
     theme: str
+    demo: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,7 @@ class Visit:
     ask: Asking
     now: datetime
     form: MultiDict[str]
+    demo: bool = False
 
     def named(self, name: str) -> str:
         """A part of the path."""
@@ -73,6 +77,7 @@ class Visit:
             chain_id=chain_id,
             chain_name=chain_name(self.chain_names(), chain_id),
             theme=theme if theme in THEMES else "",
+            demo=self.demo,
         )
 
     def show(

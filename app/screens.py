@@ -31,11 +31,12 @@ from app.pages import (
 from app.views import arriving, sign_in
 from app.views import refused as refused_view
 from domain.refusals import Refused, refusal
-from tools.call.case import each_vault_once
+from tools.call.case import KeptVaults, each_vault_once
 from tools.call.operation import NOBODY, Deps, Operation
 from tools.call.run import refusal_of, refused_reply
 
 log = logging.getLogger("wallet.screens")
+VAULTS_KEPT_S: Final = 2
 
 _Answering = Callable[[web.Request], Awaitable[web.Response]]
 PAGES: Final[tuple[Page, ...]] = (
@@ -53,16 +54,22 @@ PAGES: Final[tuple[Page, ...]] = (
 )
 
 
-def routes(deps: Deps, operations: Sequence[Operation]) -> list[web.RouteDef]:
-    """The routes of the screens. Each has a name, as they count their own calls."""
+def routes(
+    deps: Deps, operations: Sequence[Operation], *, demo: bool = False
+) -> list[web.RouteDef]:
+    """The routes of the screens. Each has a name, as they count their own calls.
+
+    `demo`: pages offer a wallet that answers at `/app/demo-wallet`, which the caller has to serve.
+    """
     by_name = {op.name: op for op in operations}
+    kept = KeptVaults(deps.clock, VAULTS_KEPT_S)
     found = [
         web.get("/app/static/{build}/{name:.+}", assets.serve, name="screen.static"),
         *(
             web.route(
                 page.method,
                 page.path,
-                _handler(deps, by_name, page),
+                _handler(deps, by_name, page, kept, demo=demo),
                 name=f"screen.{page.method}.n{n}",
             )
             for n, page in enumerate(PAGES)
@@ -70,14 +77,19 @@ def routes(deps: Deps, operations: Sequence[Operation]) -> list[web.RouteDef]:
     ]
     # The trade door stands under the same prefix, and answers for itself.
     lost = Page(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
-    return [*found, web.get(lost.path, _handler(deps, by_name, lost), name="screen.lost")]
+    return [
+        *found,
+        web.get(lost.path, _handler(deps, by_name, lost, kept, demo=demo), name="screen.lost"),
+    ]
 
 
 async def _lost(visit: Visit) -> web.Response:
     raise Refused(refusal("not_found", what="page"))
 
 
-def _handler(deps: Deps, operations: Mapping[str, Operation], page: Page) -> _Answering:
+def _handler(
+    deps: Deps, operations: Mapping[str, Operation], page: Page, kept: KeptVaults, *, demo: bool
+) -> _Answering:
     async def handle(request: web.Request) -> web.Response:
         address = gate.where_from(deps, request)
         visit = Visit(
@@ -88,10 +100,11 @@ def _handler(deps: Deps, operations: Mapping[str, Operation], page: Page) -> _An
             ask=Asking(deps=deps, operations=operations, caller=NOBODY, address=address),
             now=deps.clock.now(),
             form=MultiDict(),
+            demo=demo,
         )
         try:
             visit = await _recognised(visit)
-            return await _answered(page, visit)
+            return await _answered(page, visit, kept)
         except NotDone as told:
             return _refused(visit, told.status, told.block)
         except web.HTTPException:
@@ -113,7 +126,7 @@ async def _recognised(visit: Visit) -> Visit:
     return replace(visit, caller=caller, token=token, ask=replace(visit.ask, caller=caller))
 
 
-async def _answered(page: Page, visit: Visit) -> web.Response:
+async def _answered(page: Page, visit: Visit, kept: KeptVaults) -> web.Response:
     request, nobody = visit.request, visit.caller is NOBODY
     if page.method == "POST":
         gate.check_site(request, visit.deps.config.base_url)
@@ -126,7 +139,8 @@ async def _answered(page: Page, visit: Visit) -> web.Response:
         return _to_sign_in(page, visit)
     if page.method == "POST":
         return await page.show(visit)
-    with each_vault_once():
+    # A page that keeps itself fresh names the version it has.
+    with each_vault_once(kept, again="If-None-Match" in request.headers):
         return await page.show(visit)
 
 

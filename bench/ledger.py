@@ -13,6 +13,7 @@ from aiohttp.test_utils import TestServer
 from bench.stage import KEY, NOW, Stage, median, note, staged
 from http_shim.application import build
 from storage.rows.books import StateCache
+from storage.verify import verify
 from tools.catalogue import OPERATIONS
 
 SIZES = {"m_bench00001": 10, "m_bench00002": 1_000, "m_bench00003": 100_000}
@@ -58,6 +59,10 @@ async def measure() -> dict[str, tuple[float, str]]:
                     (cold if forgotten else times)[public_id].append(time.perf_counter() - started)
             gc.unfreeze()
             await server.close()
+            started = time.process_time()
+            report = await verify(stage.store.url)
+            checked = sum(SIZES.values()) / (time.process_time() - started)
+            assert report.ok, report
     ten, thousand, many = (median(times[p]) for p in SIZES)
     cold_ten, _, cold_many = (median(cold[p]) for p in SIZES)
     return {
@@ -66,6 +71,10 @@ async def measure() -> dict[str, tuple[float, str]]:
         "mandate_read_cold_100k_over_10": (
             cold_many / cold_ten,
             "ratio of time, folded states forgotten",
+        ),
+        "verify_rows_per_second": (
+            checked,
+            "rows a second of CPU, hashes and folds, at least 20000",
         ),
         "mandate_read_ms": (ten * 1_000, "ms at 10 rows, over HTTP"),
     }

@@ -11,12 +11,13 @@ import time
 from contextlib import AsyncExitStack
 from typing import Any
 
+from aiohttp import ClientSession
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from bench.stage import KEY, median
+from bench.stage import KEY, cpu_s, median
 
 ROUNDS, CALLS = 7, 150
 MANDATE = "m_bench00000"
@@ -99,9 +100,57 @@ async def compare(transport: str) -> dict[str, float]:
     return {name: median(values) for name, values in ratios.items()} | {"read_bytes": size}
 
 
+def called(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A whole tool call in one request, as the protocol of 2026 has it."""
+    era = "io.modelcontextprotocol/"
+    meta = {f"{era}protocolVersion": "2026-07-28", f"{era}clientCapabilities": {}}
+    params = {"name": "mandate_get", "arguments": arguments, "_meta": meta}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+async def beside_http() -> float:
+    """CPU of the server for a mandate read over MCP, over the same read over HTTP; the same client."""
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "mandate_get",
+        "X-Service-User-Key": KEY,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        process, port = await started("whole", "http", folder)
+        base = f"http://127.0.0.1:{port}"
+        async with ClientSession(headers=headers) as http:
+
+            async def over_mcp() -> None:
+                async with http.post(base + "/mcp", json=called({"public_id": MANDATE})) as r:
+                    told = json.loads(await r.read())
+                    assert not told["result"].get("isError"), told
+
+            async def over_http() -> None:
+                async with http.get(f"{base}/wallet/mandates/{MANDATE}") as r:
+                    assert r.status == 200
+                    await r.read()
+
+            ratios = []
+            for n in range(ROUNDS + 1):
+                spent = []
+                for call in (over_mcp, over_http):
+                    before = cpu_s(process.pid)
+                    for _ in range(CALLS):
+                        await call()
+                    spent.append(cpu_s(process.pid) - before)
+                ratios += [spent[0] / spent[1]] if n else []
+        process.terminate()
+        await process.wait()
+    return median(ratios)
+
+
 async def measure() -> dict[str, tuple[float, str]]:
     """Ratios of time a call, per transport."""
-    found = {}
+    found = {
+        "mcp_mandate_get_over_http": (await beside_http(), "ratio of the server's CPU, at most 2")
+    }
     for transport in ("stdio", "sse", "http"):
         told = await compare(transport)
         found[f"mcp_noop_{transport}_over_bare"] = (told["noop"], "ratio of time, at most 1.15")

@@ -31,11 +31,11 @@ async def durable_postgres() -> AsyncIterator[str]:
         await asyncio.to_thread(running.__exit__, None, None, None)
 
 
-async def new_database(server: str, name: str) -> str:
-    """The URL of an empty database."""
+async def new_database(server: str, name: str, *, template: str = "template0") -> str:
+    """The URL of a new database, empty or a copy."""
     connection = await asyncpg.connect(server + "/postgres")
     try:
-        await connection.execute(f"CREATE DATABASE {name}")
+        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     finally:
         await connection.close()
     return f"{server}/{name}"

@@ -6,8 +6,10 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+from bench.postgres import durable_postgres, new_database
 from bench.stage import median
 from chain.reader import Reader
 from chain.transport import Question
@@ -15,6 +17,8 @@ from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
 from storage import migrate
+from tests import npm
+from tests.anvil.chains import running_anvil
 from tests.world import CHAIN_ID, World, a_world, running_evm, working
 from venue.networks import Networks
 
@@ -79,7 +83,49 @@ async def measure() -> dict[str, tuple[float, str]]:
         found[f"reader_poll_ms_{n}"] = (ms, f"ms a new block, {n} vaults")
     found["reader_poll_calls_10k_over_10"] = (many[0] / few[0], "ratio of questions, at most 1")
     found["reader_poll_ms_10k_over_10"] = (many[1] / few[1], "ratio of time, at most 10")
-    return found
+    return found | await _on_both_databases()
+
+
+async def _on_both_databases() -> dict[str, tuple[float, str]]:
+    """A backlog of the same blocks, read from Anvil into PostgreSQL and into SQLite."""
+    if npm.missing():
+        return {}
+    running = running_anvil()
+    evm = await asyncio.to_thread(running.__enter__)
+    try:
+        async with AsyncExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            server = await stack.enter_async_context(durable_postgres())
+            urls = (await new_database(server, "reader"), f"sqlite:///{folder}/reader.sqlite")
+            sides = []
+            for url in urls:
+                await asyncio.to_thread(migrate.upgrade, url)
+                world = await stack.enter_async_context(a_world(url, evm))
+                m = await working(world, deposit="1")
+                for call in (await m.as_owner("owner_fund", amount="400")).body["calls"][:1]:
+                    await world.mined(m.owner_wallet, call)
+                sides.append((world, m))
+            for _ in range(DEPOSITS):
+                for world, m in sides:
+                    calls = (await m.as_owner("owner_fund", amount="1")).body["calls"]
+                    await world.mined(m.owner_wallet, calls[-1])
+            took = []
+            for world, m in sides:
+                told = Settings(chains={CHAIN_ID: {"rpc_url": evm.url}})  # type: ignore[dict-item]  # pydantic reads it
+                ticks = Ticks(Wired(told, world.deps, world.chains, Networks({})))
+                started = time.perf_counter()
+                await ticks.read_chain(Reader(world.chains.get(CHAIN_ID)))
+                took.append(time.perf_counter() - started)
+                rows = await world.store.read(lambda uow, m=m: uow.ledger.head(m.id)[0])  # type: ignore[misc]
+                assert rows > DEPOSITS, rows
+    finally:
+        await asyncio.to_thread(running.__exit__, None, None, None)
+    on_postgres, on_sqlite = took
+    return {
+        "reader_pg_over_sqlite": (on_sqlite / on_postgres, "ratio of logs a second, at least 0.7"),
+        "reader_pg_logs_per_second": (DEPOSITS / on_postgres, "1/s, from Anvil"),
+        "reader_sqlite_logs_per_second": (DEPOSITS / on_sqlite, "1/s, from Anvil"),
+    }
 
 
 async def _polled(world: World, ticks: Ticks, reader: Reader, vaults: int) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from eth_account.messages import encode_defunct, encode_typed_data
 from eth_account.signers.local import LocalAccount
 from eth_typing import HexStr
 from web3 import AsyncHTTPProvider, AsyncWeb3
+from web3.exceptions import TransactionNotFound
 from web3.types import TxParams, TxReceipt, Wei
 
 from domain.facts import Call
@@ -68,6 +69,13 @@ class LocalWallet:
         tx["gas"] = gas
         raw = self._account.sign_transaction(dict(tx)).raw_transaction  # type: ignore[arg-type]  # the stub knows no TxParams
         return await eth.wait_for_transaction_receipt(await eth.send_raw_transaction(raw))
+
+    async def receipt(self, tx_hash: str) -> TxReceipt | None:
+        """The receipt of a transaction; None while no block holds it."""
+        try:
+            return await self._web3.eth.get_transaction_receipt(HexStr(tx_hash))
+        except TransactionNotFound:
+            return None
 
     async def close(self) -> None:
         """Close the HTTP session."""

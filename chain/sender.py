@@ -15,6 +15,7 @@ from eth_utils import to_checksum_address
 from chain import codec
 from chain.evm import EvmChain, EvmChains
 from chain.faults import RpcFault
+from chain.nodes import Nodes
 from chain.receipts import revert_of
 from domain.facts import Call, Receipt
 from domain.refusals import Refused, refusal
@@ -24,6 +25,8 @@ POLLS: Final = 60
 POLL_S: Final = 0.5
 STUCK_AFTER: Final = 20
 BUMP_PERCENT: Final = 130
+SPARE: Final = 20
+"""Transactions that the key must be able to pay for before it sends one that can wait."""
 
 
 class Sender:
@@ -63,6 +66,22 @@ class Sender:
                 await anyio.sleep(self._poll_s)
             raise self._unmined(chain, "the keeper's transaction is not mined yet")
 
+    async def affords(self, chain_id: int) -> bool:
+        """True where the balance pays for `SPARE` transactions at the fees of now.
+
+        Errors: `chain_unavailable`.
+        """
+        rpc = self._chains.get(chain_id).node()
+        has = await rpc.quantity("eth_getBalance", self.address, "latest")
+        fee, tip = await self._fees(rpc)
+        return has >= SPARE * EXECUTE_GAS * (2 * fee + tip)
+
+    @staticmethod
+    async def _fees(rpc: Nodes) -> tuple[int, int]:
+        """(price of gas now, tip), in wei."""
+        fee = int(await rpc.ask("eth_gasPrice"), 16)
+        return fee, int(await rpc.ask("eth_maxPriorityFeePerGas"), 16)
+
     async def _prepared(self, chain: EvmChain, call: Call) -> dict[str, Any]:
         rpc = chain.node()
         sketch = {"from": self.address, "to": call.to, "data": call.data}
@@ -74,8 +93,7 @@ class Sender:
             if not fault.reverted:
                 raise rpc.unavailable(f"the call cannot be tried: {fault}") from None
             raise Refused(refusal("would_revert", why=revert_of(fault).name)) from None
-        fee = int(await rpc.ask("eth_gasPrice"), 16)
-        tip = int(await rpc.ask("eth_maxPriorityFeePerGas"), 16)
+        fee, tip = await self._fees(rpc)
         return {
             "type": 2,
             "chainId": call.chain_id,

@@ -1,4 +1,5 @@
-// Compiles changed sources for the mutation run: a line of JSON {file, content} in, a line {contracts: {name: hex}} out.
+// Compiles changed sources for the mutation run: a line of JSON {file, content, fast} in, without a file for the sources as
+// they are; a line {contracts: {name: hex}} out, empty where they do not compile. `fast` leaves the optimizer out.
 import { createRequire } from "node:module";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -18,12 +19,13 @@ for await (const line of createInterface({ input: process.stdin })) {
   const sources = {};
   for (const name of readdirSync(join(here, "src")).filter((n) => n.endsWith(".sol")))
     sources[`src/${name}`] = { content: name === changed.file ? changed.content : readFileSync(join(here, "src", name), "utf8") };
-  const wanted = { "*": { MandateVault: ["evm.bytecode.object"], MandateVaultFactory: ["evm.bytecode.object"], VaultLens: ["evm.bytecode.object"] } };
-  const asked = { language: "Solidity", sources, settings: { ...settings, outputSelection: wanted } };
+  const wanted = { "*": { MandateVault: ["evm.bytecode.object"], MandateVaultFactory: ["evm.bytecode.object"], VaultLens: ["evm.bytecode.object"], SigCheck: ["evm.bytecode.object"] } };
+  const told = changed.fast ? { ...settings, optimizer: { enabled: false } } : settings;
+  const asked = { language: "Solidity", sources, settings: { ...told, outputSelection: wanted } };
   const output = JSON.parse(solc.compile(JSON.stringify(asked), { import: find }));
   const contracts = {};
-  for (const [file, told] of Object.entries(output.contracts ?? {}))
-    for (const [name, c] of Object.entries(told)) if (file.startsWith("src/") && c.evm?.bytecode?.object) contracts[name] = c.evm.bytecode.object;
+  for (const [file, found] of Object.entries(output.contracts ?? {}))
+    for (const [name, c] of Object.entries(found)) if (file.startsWith("src/") && c.evm?.bytecode?.object) contracts[name] = c.evm.bytecode.object;
   const failed = (output.errors ?? []).some((e) => e.severity === "error");
   process.stdout.write(JSON.stringify({ contracts: failed ? {} : contracts }) + "\n");
 }

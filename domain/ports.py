@@ -253,6 +253,12 @@ class HouseKeeper(Protocol):
         """EIP-55 address of the key."""
         ...
 
+    async def affords(self, chain_id: int) -> bool:
+        """True where the key's gas money lasts for a good many transactions more, so that one that
+        can wait takes nothing from those that cannot.
+        """
+        ...
+
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are
         replaced.

@@ -13,7 +13,7 @@ from domain.ports import Chain, Chains, HouseKeeper, SignIn
 from server.settings import ChainSettings, Settings
 
 if TYPE_CHECKING:
-    from chain.evm import ChainFacts, EvmChains
+    from chain.evm import ChainFacts, EvmChain, EvmChains
     from chain.sender import Sender
 
 UNNAMED_CONFIRMATIONS: Final = 24
@@ -56,9 +56,8 @@ class LateChains(Chains):
         self._settings = settings
         self._made: EvmChains | None = None
 
-    @property
-    def made(self) -> EvmChains:
-        """The real ones. Errors: ValueError for a setting that is no address."""
+    def load(self) -> EvmChains:
+        """The real ones. Errors: `invalid_address` for a setting that is none."""
         if self._made is None:
             from chain.evm import EvmChains
 
@@ -67,15 +66,19 @@ class LateChains(Chains):
 
     def get(self, chain_id: int) -> Chain:
         """Return the chain; `not_configured` for an id that no setting names."""
-        return self.made.get(chain_id)
+        return self.load().get(chain_id)
 
     def ids(self) -> Sequence[int]:
-        """Ids of the configured chains."""
-        return sorted(self._settings.chains)
+        """Ids of the configured chains, and of the known networks."""
+        return self.load().ids()
+
+    def with_rpc(self) -> Sequence[EvmChain]:
+        """The chains that can be read."""
+        return self.load().with_rpc()
 
     def address(self, text: str) -> str:
         """Return the EIP-55 form. Errors: `invalid_address`."""
-        return self.made.address(text)
+        return self.load().address(text)
 
     async def close(self) -> None:
         """Close what was opened."""
@@ -133,19 +136,23 @@ class LateKeeper(HouseKeeper):
         self._chains, self._key = chains, key
         self._made: Sender | None = None
 
-    @property
-    def _real(self) -> Sender:
+    def load(self) -> Sender:
+        """The real one. Errors: ValueError for a setting that is no key."""
         if self._made is None:
             from chain.sender import Sender
 
-            self._made = Sender(self._chains.made, self._key)
+            self._made = Sender(self._chains.load(), self._key)
         return self._made
 
     @property
     def address(self) -> str:
         """EIP-55 address of the key."""
-        return self._real.address
+        return self.load().address
+
+    async def affords(self, chain_id: int) -> bool:
+        """True where the key's gas money lasts for more than one that can wait."""
+        return await self.load().affords(chain_id)
 
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt."""
-        return await self._real.send(call)
+        return await self.load().send(call)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -12,11 +13,13 @@ import anyio
 
 from chain.again import WAYS, again
 from chain.evm import EvmChain
-from domain.facts import VaultLog, VaultState
+from domain.facts import BlockStamp, VaultLog, VaultState
 from domain.mandates.mandate import Mandate, Status
-from domain.money import Usdc
+from domain.money import ZERO, Usdc
 from domain.refusals import Refused
+from domain.rules.recorded import closed, ends_soon, may_rise, rose
 from server.settings import Settings
+from server.unseen import Unseen
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller, Deps
 from tools.call.run import run
@@ -32,6 +35,7 @@ log = logging.getLogger("wallet.keeping")
 CLAIM_S: Final = 60
 REST_S: Final = 3_600
 AT_THE_FLOOR: Final = 3
+TRIES: Final = 2
 KEEPER: Final = Caller("keeper")
 RESTING: Final = "resting"
 
@@ -47,6 +51,8 @@ class Keeping:
     def __init__(self, deps: Deps, settings: Settings, holder: str, chain: EvmChain):
         self.deps, self.chain, self._holder = deps, chain, holder
         self._batch, self._budget_s = settings.keeper_batch, settings.keeper_budget_s
+        self._mark_s = settings.keeper_mark_s
+        self._unseen = Unseen(deps, holder, chain, self._batch)
         self.name = f"keeping chain {chain.chain_id}"
 
     async def round(self) -> None:
@@ -56,6 +62,7 @@ class Keeping:
 
     async def _round(self) -> None:
         chain = self.chain
+        await self._unseen.round()
         now = self.deps.clock.now()
         mandates = await self.deps.store.read(
             lambda uow: uow.mandates.due_for_refresh(chain.chain_id, self._batch, now)
@@ -95,7 +102,8 @@ class Keeping:
             vault = states.get(m.public_id)
             if vault is None:
                 continue
-            at_line = m.public_id in low and not vault.stopped
+            # After the close a mark stops nothing: it would only lower the bar of the exits.
+            at_line = m.public_id in low and not closed(m, vault)
             if at_line and (dry or self.deps.keeper is None):
                 why = "dry run" if dry else "no keeper key is set"
                 log.warning("%s stands below its stop line; %s", m.public_id, why)
@@ -108,6 +116,9 @@ class Keeping:
                 await self._once("stop line", m, self._stop)
             elif _to_close(m, vault):
                 await self._once("close", m, self._close)
+            elif not dry and self._mark_s and may_rise(m, vault):
+                kind = "last mark" if ends_soon(m, vault) else "mark"
+                await self._once(kind, m, self._record, rest_s=self._mark_s)
             if due(m, vault):
                 await self._once("settle", m, self._settle)
 
@@ -122,8 +133,7 @@ class Keeping:
         at = await chain.block(max(0, kept.deep))
         if at is None:
             return
-        vaults = [m.vault_address for m in mandates if m.vault_address]
-        told = await chain.vault_states(vaults, block=at)
+        told = await self._states([m.vault_address for m in mandates if m.vault_address], at)
         now, start = self.deps.clock.now(), chain.facts.start_block
         differing = await self.deps.store.write(
             lambda uow: compared(uow, self._desk(uow, now), mandates, told, start)
@@ -133,6 +143,16 @@ class Keeping:
                 await self._read_again(one)
             except Exception:
                 log.exception("reading %s again failed", one.mandate.public_id)
+
+    async def _states(self, vaults: Sequence[str], at: BlockStamp) -> Mapping[str, VaultState]:
+        """What the vaults say; of one that a node does not show, what the next node says."""
+        told = dict(await self.chain.vault_states(vaults, block=at))
+        for view in self.chain.views[1:]:
+            hidden = [v for v in vaults if v not in told or not told[v].exists]
+            if hidden:
+                with suppress(Refused):
+                    told |= await view.vault_states(hidden, block=at)
+        return told
 
     async def _read_again(self, one: Differing) -> None:
         m = one.mandate
@@ -165,6 +185,32 @@ class Keeping:
             await self._close(m)
         return vault.stopped
 
+    async def _record(self, m: Mandate) -> bool:
+        """Record on chain what the positions gained, where the newest block still says so and the
+        key can pay for what matters more too. A mark that a pressed market made lower than the
+        record is followed by another at once.
+        """
+        keeper, at = self.deps.keeper, m.vault_address or ""
+        before = await self.chain.recorded(at)
+        for _ in range(TRIES):
+            vault, sent = await self._seen(m), list[str]()
+            if keeper is None or not may_rise(m, vault) or not rose(m, vault, before):
+                return False
+            if not await keeper.affords(m.chain_id):
+                log.warning("%s is not marked: the keeper's key is short of gas", m.public_id)
+                return False
+            await send_for(self.deps, self.chain, m, "mark", sent)
+            if sent and await self._marked(sent[0]) >= before:
+                return True
+            log.warning("%s: its market was pressed while it was marked", m.public_id)
+        return False
+
+    async def _marked(self, tx_hash: str) -> Usdc:
+        """What a transaction of ours recorded."""
+        receipt = await self.chain.receipt(tx_hash)
+        logs = receipt.logs if receipt is not None else ()
+        return next((Usdc(int(g.args["positions"])) for g in logs if g.name == "Marked"), ZERO)
+
     async def _close(self, m: Mandate) -> bool:
         """Take every position out that has an exit; one that refuses holds no other."""
         before = await self._seen(m)
@@ -191,10 +237,14 @@ class Keeping:
         return (await self.chain.vault_states([at]))[at]
 
     async def _once(
-        self, kind: str, m: Mandate, work: Callable[[Mandate], Awaitable[bool]]
+        self,
+        kind: str,
+        m: Mandate,
+        work: Callable[[Mandate], Awaitable[bool]],
+        rest_s: int = 0,
     ) -> None:
         """Do a piece of work if nobody else has it; whether it did any good says how soon it may
-        be done again.
+        be done again: after `rest_s` where it did.
         """
         now, key = self.deps.clock.now(), m.public_id
         until = now + timedelta(seconds=CLAIM_S)
@@ -211,12 +261,15 @@ class Keeping:
             useful = refused.code == "chain_unavailable"  # nobody knows yet
         except Exception:
             log.exception("%s of %s failed", kind, key)
-        await self.deps.store.write(partial(self._done, kind, key, now, useful))
+        rest = rest_s if useful else REST_S
+        await self.deps.store.write(partial(self._done, kind, key, now, useful, rest))
 
-    def _done(self, kind: str, key: str, now: datetime, useful: bool, uow: UnitOfWork) -> None:
+    def _done(
+        self, kind: str, key: str, now: datetime, useful: bool, rest_s: int, uow: UnitOfWork
+    ) -> None:
         uow.work.release(kind, key, self._holder)
-        if not useful:
-            uow.work.claim(kind, key, RESTING, now, now + timedelta(seconds=REST_S))
+        if rest_s:
+            uow.work.claim(kind, key, RESTING, now, now + timedelta(seconds=rest_s))
         if not useful and kind == "settle":
             self._rest_fee(key, uow)
 

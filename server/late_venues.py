@@ -22,13 +22,17 @@ class LateVenues:
         self._settings, self._clock, self._store = settings, clock, store
         self._made: Networks | None = None
 
-    def get(self, network: Network) -> Venue:
-        """Return the venue. Errors: `not_configured`."""
+    def load(self) -> Networks:
+        """Open them, unless they are."""
         if self._made is None:
             from server.venues import SharedWeights, venues
 
             self._made = venues(self._settings, self._clock, SharedWeights(self._store))
-        return self._made.get(network)
+        return self._made
+
+    def get(self, network: Network) -> Venue:
+        """Return the venue. Errors: `not_configured`."""
+        return self.load().get(network)
 
     def met(self) -> Mapping[tuple[Network, str, str], int]:
         """How often the venue said what is not known here."""

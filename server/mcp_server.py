@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 from weakref import WeakSet
@@ -19,11 +18,11 @@ from domain.refusals import Refused, invalid, refusal
 from http_shim.identity import has_credential, identify, origin_of
 from http_shim.parse import bounded, read
 from server.mcp_skill import add_skill
+from server.shelf import Given, Shelf, Shipped
 from skill import text
 from storage.faults import Unavailable
 from tools.call.charges import charge_stranger
-from tools.call.describe import hints, tool_input, tool_output
-from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply
+from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply, behind_door
 from tools.call.run import door_is_open, refused_reply, run, unavailable
 from tools.call.wire import encoded
 from tools.signin import known
@@ -62,18 +61,17 @@ class WalletServer(Server[Any]):
 class Tools:
     """The catalogue as tools: listing, calling, telling when the list changed."""
 
-    def __init__(self, deps: Deps, operations: Sequence[Operation], stdio_key: str | None):
-        self.deps, self._stdio_key = deps, stdio_key
-        self.operations = tuple(text.tools_of(operations))
-        self._by_name = {op.name: op for op in self.operations}
+    def __init__(self, deps: Deps, shelf: Shelf, stdio_key: str | None):
+        self.deps, self._shelf, self._stdio_key = deps, shelf, stdio_key
+        self._by_name: Mapping[str, Operation] | None = None
         self.bus = InMemorySubscriptionBus()
         self._connections: WeakSet[Any] = WeakSet()
         self._door: bool | None = None
 
     def schema_of(self, name: str) -> dict[str, Any] | None:
         """A tool's input schema; the SDK would list every tool to find it."""
-        op = self._by_name.get(name)
-        return None if op is None else tool_input(op)
+        tool = self._shelf.tools().get(name)
+        return None if tool is None else tool.input_schema
 
     async def list(self, ctx: Context, params: Any) -> t.ListToolsResult:
         """The tools that this caller can use now: the switch is read each time."""
@@ -83,17 +81,19 @@ class Tools:
         self._connections.add(ctx.session._connection)
         door = await self.watch()
         shown = [
-            op
-            for op in self.operations
-            if (door or not op.behind_door) and not (_reads_only(ctx) and op.writes)
+            tool
+            for name, tool in self._shelf.tools().items()
+            if (door or not behind_door(name)) and not (_reads_only(ctx) and _writes(tool))
         ]
-        return t.ListToolsResult(tools=[_tool(op) for op in shown], ttl_ms=0, cache_scope="private")
+        return t.ListToolsResult(tools=shown, ttl_ms=0, cache_scope="private")
 
     async def call(self, ctx: Context, params: t.CallToolRequestParams) -> t.CallToolResult:
         """Call a tool: identity by message, the operation's one path, a refusal as a result."""
-        op = self._by_name.get(params.name)
-        if op is None:
+        if params.name not in self._shelf.tools():
             raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {params.name}")
+        if self._by_name is None:
+            self._by_name = {op.name: op for op in await self._shelf.operations()}
+        op = self._by_name[params.name]
         reply = await self._reply(op, ctx, params.arguments or {})
         if op.behind_door:
             await self._saw(not (reply.refused and reply.body["error"] == "door_off"))
@@ -103,7 +103,7 @@ class Tools:
         try:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
-            key, arguments = _arguments(op, given)
+            key, arguments = _arguments(self._shelf.tools()[op.name], given)
             address = _address(self.deps, ctx)
             caller = await self._caller(ctx, address)
         except Refused as refused:
@@ -179,26 +179,11 @@ def _reads_only(ctx: Context) -> bool:
     )
 
 
-@cache
-def _tool(op: Operation) -> t.Tool:
-    told = hints(op)
-    return t.Tool(
-        name=op.name,
-        title=op.title,
-        description=op.summary,
-        input_schema=tool_input(op),
-        output_schema=tool_output(op),
-        annotations=t.ToolAnnotations(
-            title=op.title,
-            read_only_hint=told["readOnlyHint"],
-            destructive_hint=told["destructiveHint"],
-            idempotent_hint=told["idempotentHint"],
-            open_world_hint=told["openWorldHint"],
-        ),
-    )
+def _writes(tool: t.Tool) -> bool:
+    return tool.annotations is None or not tool.annotations.read_only_hint
 
 
-def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+def _arguments(tool: t.Tool, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """(idempotency key, the rest); an object that a host sent as JSON text is read, what it sent
     as null is left out.
 
@@ -206,10 +191,10 @@ def _arguments(op: Operation, given: Mapping[str, Any]) -> tuple[str | None, dic
     """
     arguments = dict(given)
     bounded(arguments)
-    key = arguments.pop("idempotency_key", None) if op.idempotency is not None else None
+    properties = tool.input_schema["properties"]
+    key = arguments.pop("idempotency_key", None) if "idempotency_key" in properties else None
     if key is not None and not isinstance(key, str):
         raise invalid("idempotency_key", "a string is needed")
-    properties = tool_input(op)["properties"]
     for name, value in arguments.items():
         kind = properties.get(name, {}).get("type")
         if kind in ("object", "array") and isinstance(value, str):
@@ -241,10 +226,14 @@ async def _no_templates(ctx: Context, params: Any) -> t.ListResourceTemplatesRes
 
 
 def build_server(
-    deps: Deps, operations: Sequence[Operation], *, stdio_key: str | None = None
+    deps: Deps, operations: Sequence[Operation] | None = None, *, stdio_key: str | None = None
 ) -> tuple[WalletServer, Tools]:
-    """The server and its tools; `stdio_key` is the agent key where there are no headers."""
-    tools = Tools(deps, operations, stdio_key)
+    """The server and its tools: those of a catalogue, or the shipped ones.
+
+    `stdio_key` is the agent key where there are no headers.
+    """
+    shelf: Shelf = Shipped() if operations is None else Given(operations)
+    tools = Tools(deps, shelf, stdio_key)
     server = WalletServer(
         "delegated-spending-wallet",
         version=version("mandate-wallet"),
@@ -262,7 +251,9 @@ def build_server(
     server.middleware.clear()
 
     async def skill() -> str | None:
-        return text.skill_md(operations, deps.config) if await door_is_open(deps) else None
+        if not await door_is_open(deps):
+            return None
+        return text.skill_md(await shelf.operations(), deps.config)
 
     add_skill(server, skill)
     return server, tools

@@ -19,6 +19,8 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
+from domain.ledger.events import Event
+from domain.reads.notices import may_tell
 from server.outbound import AT_ONCE, Outbound, Outcome
 from storage.rows.row import event_of
 from storage.rows.webhooks import Delivery, Tried, Webhook
@@ -33,7 +35,7 @@ LEASE_S: Final = 15
 CLAIM_S: Final = 60
 POLL_S: Final = 0.5
 LOOK_S: Final = 5
-# What agents report is never a notice: of such rows only the place is noted, every so often.
+# Most rows are told to nobody: of such only the place is noted, every so often.
 SKIPPED: Final = 500
 DEAD_AFTER: Final = timedelta(days=3)
 PAUSES_S: Final = (5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200)
@@ -121,17 +123,24 @@ class Notices:
         skipped = 0
         async with aclosing(self._tail.follow(cursor)) as rows:
             async for told in rows:
-                if told.row["reported_by"] == "agent" and skipped < SKIPPED:
+                event = event_of(told.row)
+                if skipped < SKIPPED and not await self._concerns(told.public_id, event):
                     skipped += 1
                     continue
                 skipped = 0
-                if not await self._take(told):
+                if not await self._take(told, event):
                     return
 
-    async def _take(self, told: Told) -> bool:
+    async def _concerns(self, public_id: str, event: Event) -> bool:
+        """Whether a row may be told to somebody: no query for most, one for the rest."""
+        return may_tell(event) and await self._deps.store.read(
+            lambda uow: uow.webhooks.listen_to(public_id)
+        )
+
+    async def _take(self, told: Told, event: Event) -> bool:
         """Take one row, if the claim is still ours."""
         now = self._deps.clock.now()
-        rows = [(told.public_id, event_of(told.row))]
+        rows = [(told.public_id, event)]
 
         def taken(uow: UnitOfWork) -> bool:
             if not self._leads(now, uow):

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
 import signal
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anyio
 from aiohttp import web
 
+from domain.refusals import Refused
 from http_shim.about import GAUGES
 from http_shim.application import HUB
 from http_shim.listening import address_of, bound, farewell, listen
 from server.application import application
-from server.mcp_http import drain
-from server.mcp_server import Tools, build_server
+from server.late_mcp import LateMcp
 from server.notices import Notices
 from server.outbound import Outbound
 from server.settings import Settings
 from server.start import prepare_logging, up_to_date
-from server.ticks import Ticks
-from server.wiring import wired
+from server.wiring import Wired, wired
 from tools.call.operation import Deps
-from tools.catalogue import OPERATIONS
+
+if TYPE_CHECKING:
+    from server.demo.wallet import DemoWallet
 
 log = logging.getLogger("wallet.process")
-DOOR_WATCH_S = 1
 
 
 async def serve_forever(
@@ -64,21 +64,28 @@ async def serve_until(
     *,
     keeper: bool,
     ready: Callable[[str], None],
+    demo: DemoWallet | None = None,
 ) -> None:
-    """Serve until the event is set."""
+    """Serve until the event is set; `demo` is a wallet for who has none."""
     await up_to_date(settings)
     sock = bound(host, port)
     address = address_of(sock)
     async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
-        server, tools = build_server(parts.deps, OPERATIONS)
-        app = application(parts.deps, server)
+        mcp, wrong = LateMcp(parts.deps), list[Exception]()
+        app = application(parts.deps, mcp, demo)
         runner = await listen(app, host, port, sock=sock)
         try:
-            group.start_soon(_watch_door, tools)
             if parts.deps.webhooks is not None:
                 group.start_soon(_tell_owners, parts.deps, app)
-            if keeper:
-                group.start_soon(Ticks(parts).run)
+
+            async def behind() -> None:
+                try:
+                    await _behind_the_answers(parts, keeper=keeper)
+                except (Refused, ValueError) as error:
+                    wrong.append(error)
+                    stop.set()
+
+            group.start_soon(behind)
             # What start-up made lives as long as the process; the collector need not walk it again
             # and again.
             gc.collect()
@@ -88,9 +95,25 @@ async def serve_until(
         finally:
             with anyio.CancelScope(shield=True):
                 await farewell(runner)
-                await drain(server)
+                await mcp.drain()
                 await runner.cleanup()
                 group.cancel_scope.cancel()
+    if wrong:
+        raise wrong[0]
+
+
+async def _behind_the_answers(parts: Wired, *, keeper: bool) -> None:
+    """Load, in a thread, what talks to chains and to the venue, which the first answers do without;
+    then do the work of a keeper.
+
+    Errors: Refused, ValueError for a setting of theirs that cannot be.
+    """
+    await parts.load()
+    gc.freeze()
+    if keeper:
+        from server.ticks import Ticks
+
+        await Ticks(parts).run()
 
 
 async def _tell_owners(deps: Deps, app: web.Application) -> None:
@@ -103,17 +126,12 @@ async def _tell_owners(deps: Deps, app: web.Application) -> None:
         await notices.run()
 
 
-async def _watch_door(tools: Tools) -> None:
-    while True:
-        await anyio.sleep(DOOR_WATCH_S)
-        with contextlib.suppress(Exception):
-            await tools.watch()
-
-
 async def keep(settings: Settings, *, once: bool) -> None:
     """Run the reader and the keeper without serving."""
     prepare_logging(settings)
     await up_to_date(settings)
+    from server.ticks import Ticks
+
     async with wired(settings) as parts:
         ticks = Ticks(parts)
         if once:

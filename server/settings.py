@@ -149,6 +149,7 @@ class Settings(BaseSettings):
     keeper_tick_s: int = Field(default=30, ge=1)
     keeper_batch: int = Field(default=20, ge=1)
     keeper_budget_s: int = Field(default=120, ge=1)
+    keeper_mark_s: int = Field(default=21_600, ge=0)
     markets_file: Path | None = None
     deposit_rails_file: Path | None = None
 

@@ -14,9 +14,8 @@ from server.mcp_server import build_server
 from server.quiet import quiet_sdk
 from server.settings import Settings
 from server.start import prepare_logging, up_to_date
-from server.wiring import wired_late
+from server.wiring import wired
 from storage.store import Store
-from tools.catalogue import OPERATIONS
 
 
 async def serve_stdio(settings: Settings) -> None:
@@ -25,12 +24,10 @@ async def serve_stdio(settings: Settings) -> None:
     quiet_sdk()
     await up_to_date(settings)
     key = settings.service_user_key
-    async with wired_late(settings) as deps:
-        server, _ = build_server(
-            deps, OPERATIONS, stdio_key=key.get_secret_value() if key else None
-        )
+    async with wired(settings) as parts:
+        server, _ = build_server(parts.deps, stdio_key=key.get_secret_value() if key else None)
         async with stdio_server() as (read, write), anyio.create_task_group() as group:
-            group.start_soon(_leave_on_sigterm, deps.store)
+            group.start_soon(_leave_on_sigterm, parts.deps.store)
             # A stray print must not reach the protocol.
             with contextlib.redirect_stdout(sys.stderr):
                 await server.run(read, write, server.create_initialization_options())

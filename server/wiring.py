@@ -8,9 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from domain.ports import Clock, Ids
+import anyio
+
+from domain.ports import Clock, Ids, OrderSigner
 from server.chains import LateChains, LateKeeper, LateSignIn
 from server.chains import chain_facts as chain_facts
 from server.late_venues import LateVenues
@@ -33,6 +37,7 @@ class SystemClock:
 
 
 log = logging.getLogger("wallet.start")
+_LATE: Final = ("chain.evm", "chain.sender", "chain.sign_in", "server.venues", "server.ticks")
 LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order
 _BASE32: Final = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[n % 32] for n in range(256))
 
@@ -59,8 +64,19 @@ class Wired:
 
     settings: Settings
     deps: Deps
-    chains: EvmChains
-    venues: Networks
+    chains: LateChains | EvmChains
+    venues: LateVenues | Networks
+
+    async def load(self) -> None:
+        """Load what is late, so that no call waits for it.
+
+        Errors: Refused, ValueError for a setting of theirs that cannot be.
+        """
+        for module in _LATE:
+            await anyio.to_thread.run_sync(import_module, module)
+        for part in (self.chains, self.venues, self.deps.keeper):
+            if isinstance(part, LateChains | LateVenues | LateKeeper):
+                part.load()
 
 
 @asynccontextmanager
@@ -71,20 +87,17 @@ async def wired(
     *,
     address: str | None = None,
 ) -> AsyncIterator[Wired]:
-    """Open the store and the chains, and close them at the end; `address` is what is served."""
-    from chain.evm import EvmChains
-    from chain.sender import Sender
-    from chain.sign_in import SiweSignIn
-    from server.signer.line import SignerLine
-    from server.venues import SharedWeights, venues
+    """Open the store, and close at the end what was opened; `address` is what is served.
+
+    What talks to chains and to the venue is loaded by the first call that needs it, or by
+    `server.process` once it serves.
+    """
     from tools.trading.paper.desk import Desk
 
     store = await open_store(settings.database_url, settings.patience())
-    chains = EvmChains(chain_facts(settings))
-    key = settings.keeper_private_key
     time = clock or SystemClock()
-    networks = venues(settings, time, SharedWeights(store))
-    config = settings.config(address)
+    chains, venues = LateChains(settings), LateVenues(settings, time, store)
+    key, config = settings.keeper_private_key, settings.config(address)
     if min(config.trading.cap_per_order_micros, config.trading.cap_per_day_micros) < LEAST_MICROS:
         log.warning("an order cap is below 10 USDC: no order can be placed")
     if config.trading.allowlist:
@@ -95,53 +108,28 @@ async def wired(
         clock=time,
         ids=ids or SystemIds(),
         config=config,
-        sign_in=SiweSignIn(),
+        sign_in=LateSignIn(),
         defaults=settings.switches(),
-        keeper=Sender(chains, key.get_secret_value()) if key else None,
-        venues=networks,
-        signer=SignerLine(settings.signer_socket) if settings.signer_socket else None,
+        keeper=LateKeeper(chains, key.get_secret_value()) if key else None,
+        venues=venues,
+        signer=_signer(settings.signer_socket) if settings.signer_socket else None,
         paper=Desk(store=store, clock=time, trading=config.trading),
         webhooks=_signing(settings),
     )
     try:
-        yield Wired(settings, deps, chains, networks)
+        yield Wired(settings, deps, chains, venues)
     finally:
-        await networks.close()
+        await venues.close()
         await chains.close()
         await store.close()
+
+
+def _signer(socket: Path) -> OrderSigner:
+    from server.signer.line import SignerLine
+
+    return SignerLine(socket)
 
 
 def _signing(settings: Settings) -> WebhookSigning | None:
     key = settings.webhook_key
     return None if key is None else WebhookSigning(key.get_secret_value().encode())
-
-
-@asynccontextmanager
-async def wired_late(settings: Settings) -> AsyncIterator[Deps]:
-    """The same for a process that a person waits for: what talks to chains is loaded when a call
-    needs it.
-    """
-    from tools.trading.paper.desk import Desk
-
-    store, config = await open_store(settings.database_url, settings.patience()), settings.config()
-    chains, key, clock = LateChains(settings), settings.keeper_private_key, SystemClock()
-    venues = LateVenues(settings, clock, store)
-    deps = Deps(
-        store=store,
-        chains=chains,
-        clock=clock,
-        ids=SystemIds(),
-        config=config,
-        sign_in=LateSignIn(),
-        defaults=settings.switches(),
-        keeper=LateKeeper(chains, key.get_secret_value()) if key else None,
-        venues=venues,
-        paper=Desk(store=store, clock=clock, trading=config.trading),
-        webhooks=_signing(settings),
-    )
-    try:
-        yield deps
-    finally:
-        await venues.close()
-        await chains.close()
-        await store.close()

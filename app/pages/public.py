@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from aiohttp import web
 
+from app import answer
 from app.answer import Visit
 from app.ask import NotDone
 from app.page import Page
 from app.replies import Json
-from app.views import deposit, documents, hall, markets
+from app.views import deposit, descriptor, documents, hall, markets
 from domain.refusals import Refused, refusal
 
 
@@ -58,11 +60,20 @@ async def document(visit: Visit) -> web.Response:
     return visit.show("document.html", documents.view(name))
 
 
+async def described(visit: Visit) -> web.Response:
+    """The terms for devices that show words (ERC-7730), for this service's own factories."""
+    chains = visit.deps.chains
+    found = ((i, chains.get(i).factory) for i in chains.ids())
+    told = descriptor.descriptor((i, factory) for i, factory in found if factory is not None)
+    return answer.text(json.dumps(told, indent=1, ensure_ascii=False), "application/json")
+
+
 PAGES: Final = (
     Page(method="GET", path="/app/hall", show=all_agents, owner=False),
     Page(method="GET", path="/app/hall/{agent}", show=one_agent, owner=False),
     Page(method="GET", path="/app/markets", show=all_markets, owner=False),
     Page(method="GET", path="/app/deposit", show=ways_in, owner=False),
+    Page(method="GET", path="/app/erc7730.json", show=described, owner=False),
     Page(method="GET", path="/app/docs", show=document, owner=False),
     Page(method="GET", path="/app/docs/{page}", show=document, owner=False),
 )

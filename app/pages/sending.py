@@ -105,22 +105,54 @@ async def unwinding(visit: Visit) -> web.Response:
     return visit.show("act.html", shown, chain_id=read["mandate"]["chain_id"])
 
 
+UNANSWERED: Final = 500  # from here on a status says nothing of what was asked
+
+
 async def sent(visit: Visit) -> web.Response:
     """The wallet has sent it: follow it. The hash alone is taken, whatever else there is."""
     tx_hash, what = visit.field("tx_hash") or "", visit.field("for") or ""
-    await visit.ask("mandate_reconcile", public_id=visit.named("id"), tx_hash=tx_hash)
+    await _reconciled(visit, tx_hash)
     at = f"/app/mandates/{visit.named('id')}/tx/{quote(tx_hash, safe='')}"
     return visit.go(f"{at}?for={quote(what, safe='')}")
+
+
+async def _reconciled(visit: Visit, tx_hash: str) -> tuple[Json, Json]:
+    """(what became of a transaction, {}), or (that it is not known, the block that says why)."""
+    try:
+        return await visit.ask(
+            "mandate_reconcile", public_id=visit.named("id"), tx_hash=tx_hash
+        ), {}
+    except NotDone as refused:
+        if refused.status < UNANSWERED:
+            raise
+        return {"outcome": "unknown"}, refused.block
+
+
+def _shows(what: str, m: Json) -> bool:
+    """True where a mandate stands as after an action. A contract wallet names a hash of its own,
+    and somebody else's transaction carries out what it stands for.
+    """
+    if what == "create":
+        return m["vault_address"] is not None
+    if what in ("pause", "resume"):
+        return bool(m["status"] == "working" and m["paused"] == (what == "pause"))
+    ended = {"stop": ("stopped", "settled"), "withdraw": ("settled",)}
+    return m["status"] in ended.get(what, ())
 
 
 async def following(visit: Visit) -> web.Response:
     """What is known of a transaction; where it landed, on to what it made."""
     public_id, tx_hash = visit.named("id"), visit.named("hash")
     what = visit.query("for") or ""
-    told = await visit.ask("mandate_reconcile", public_id=public_id, tx_hash=tx_hash)
-    refused: Json = {}
+    told, refused = await _reconciled(visit, tx_hash)
+    if told["outcome"] == "not_seen":
+        read = await visit.ask("mandate_get", public_id=public_id, parts="mandate")
+        if _shows(what, read["mandate"]):
+            return visit.go(f"/app/mandates/{public_id}" + ("/fund" if what == "create" else ""))
     # Somebody else's transaction may have made the vault, which only the attaching can tell.
-    if told["outcome"] == "landed" or (what == "create" and told["outcome"] == "unknown"):
+    if told["outcome"] == "landed" or (
+        what == "create" and told["outcome"] == "unknown" and not refused
+    ):
         if what == "create":
             done, refused = await _or_refusal(visit, "owner_vault_attach", tx_hash=tx_hash)
         else:

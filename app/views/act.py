@@ -12,6 +12,7 @@ from app.views.pieces.refusal import RefusalView
 from app.views.pieces.sending import Sending
 from app.words.status import Pill, pill
 from app.words.text import _
+from domain.money import Usdc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,9 @@ class Exit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """The page; `sending` is None where the service refuses to prepare the call."""
+    """The page; `sending` is None where the service refuses to prepare the call. `already`: what
+    the record says is done; who sees something else on the chain may still send it.
+    """
 
     public_id: str
     kind: str
@@ -93,6 +96,7 @@ class Act:
     vault: str | None
     agent: str | None
     before_pause: str | None
+    already: str
     pays: str | None
     agent_fee: str | None
     worth: str | None
@@ -109,6 +113,20 @@ def _resumed(named: str | None, told: Json | None) -> str | None:
     if named is None or told is None or named.strip("0x"):
         return named
     return str(told["decoded"]["args"][0])
+
+
+def _already(kind: str, read: Json) -> str:
+    m, cash = read["mandate"], read["progress"]["cash"]
+    if kind == "pause" and m["paused"]:
+        return _("It is paused already. Sending it once more changes nothing.")
+    if (
+        kind == "withdraw"
+        and m["status"] == "settled"
+        and cash is not None
+        and not Usdc.parse(cash).micros
+    ):
+        return _("Everything was paid out already. Sending it once more moves nothing.")
+    return ""
 
 
 def view(
@@ -135,6 +153,7 @@ def view(
         vault=m["vault_address"],
         agent=_resumed(named, told),
         before_pause=read["exposure"]["before_pause"] if kind == "pause" else None,
+        already=_already(kind, read),
         pays=pays.get("owner"),
         agent_fee=pays.get("agent_fee"),
         worth=p["worth_est"],

@@ -49,7 +49,14 @@ def view(read: Json, told: Json, refused: Json | None = None) -> Fund:
         button = _("Deposit") if approved else _("Approve and deposit")
         named = [{"call": c, "decoded": c["decoded"], "simulation": c["simulation"]} for c in kept]
         outcome = _outcome(approved, kept[0]["simulation"])
-        send = sending.view("fund", public_id, named, button=button, outcome=outcome)
+        send = sending.view(
+            "fund",
+            public_id,
+            named,
+            button=button,
+            outcome=outcome,
+            capabilities=told["capabilities"],
+        )
     return Fund(
         public_id=public_id,
         first=m["status"] == "signed",

@@ -50,7 +50,8 @@ FIELDS: Final[Mapping[Version, tuple[tuple[str, str], ...]]] = {
 }
 
 
-_DOMAIN: Final = (
+NAME: Final = "MandateVault"
+DOMAIN: Final = (
     ("name", "string"),
     ("version", "string"),
     ("chainId", "uint256"),
@@ -114,12 +115,12 @@ def typed_data(
     """The whole typed-data object, as a wallet takes it."""
     return {
         "types": {
-            "EIP712Domain": [{"name": n, "type": t} for n, t in _DOMAIN],
+            "EIP712Domain": [{"name": n, "type": t} for n, t in DOMAIN],
             "MandateTerms": [{"name": n, "type": t} for n, t in FIELDS[version]],
         },
         "primaryType": "MandateTerms",
         "domain": {
-            "name": "MandateVault",
+            "name": NAME,
             "version": version,
             "chainId": chain_id,
             "verifyingContract": verifying_contract,

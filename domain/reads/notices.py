@@ -19,6 +19,7 @@ NoticeKind = Literal[
     "order.unknown",
 ]  # fmt: skip
 NOTICE_KINDS: Final[tuple[NoticeKind, ...]] = get_args(NoticeKind)
+_TOLD: Final = (ApprovalTold, Control, Deposited, Settled, Stopped)
 LEVELS: Final = (100, 80, 50)  # percent of a cap
 AT_THE_FLOOR: Final = "floor"
 
@@ -35,13 +36,31 @@ class Notice:
     data: Data
 
 
-def of_row(m: Mandate, event: Event, what: Payload, measured: Measured) -> Notice | None:
-    """The notice that a ledger row is worth; None of most, and of all that agents report.
+def may_tell(event: Event) -> bool:
+    """False for a row that no notice is made of, whatever its mandate: all that agents report, and
+    a row whose log stands elsewhere now, as it was told of before.
+    """
+    if event.reported_by is Reporter.AGENT or event.told.restates is not None:
+        return False
+    return event.kind is Kind.MOVE or isinstance(event.told.what, _TOLD)
+
+
+def of_row(m: Mandate, event: Event, what: Payload, measured: Measured) -> tuple[Notice, ...]:
+    """The notices that a ledger row is worth; none of most.
 
     `measured` is the book as it stands now, with this row and perhaps later ones.
     """
-    if event.reported_by is Reporter.AGENT:
-        return None
+    if not may_tell(event):
+        return ()
+    said = _said(m, event, what)
+    filled = _day_cap(m, event, measured) if event.kind is Kind.MOVE else None
+    if isinstance(what, Deposited):
+        filled = _budget(m, event, measured)
+    return tuple(n for n in (said, filled) if n is not None)
+
+
+def _said(m: Mandate, event: Event, what: Payload) -> Notice | None:
+    """What the row itself says."""
     base: dict[str, str | int | None] = {
         "public_id": m.public_id,
         "event_id": event.event_id,
@@ -71,27 +90,41 @@ def of_row(m: Mandate, event: Event, what: Payload, measured: Measured) -> Notic
         case Deposited():
             amount = event.amount_usdc if event.amount_usdc is not None else ZERO
             return notice("deposit.seen", amount_usdc=str(amount))
-    return _cap(m, event, measured) if event.kind is Kind.MOVE else None
+    return None
 
 
-def _cap(m: Mandate, event: Event, measured: Measured) -> Notice | None:
+def _day_cap(m: Mandate, event: Event, measured: Measured) -> Notice | None:
     """The highest level of the day's cap that is reached; each day and level is one thing."""
     day = day_of(event.occurred_at)
     spent = measured.days[day].spent if day in measured.days else 0
-    cap = m.daily_cap.micros
-    level = next((p for p in LEVELS if cap and spent * 100 >= cap * p), None)
+    return _reached(m, event, cap="day", day=day, used=Usdc(spent), allowed=m.daily_cap)
+
+
+def _budget(m: Mandate, event: Event, measured: Measured) -> Notice | None:
+    """The highest level of the budget that the owner's own money has reached, as the limits count
+    it: deposits less withdrawals. Each level is one thing in a mandate's life.
+    """
+    used = Usdc(max(0, measured.deposits - measured.withdrawals))
+    return _reached(m, event, cap="budget", day=None, used=used, allowed=m.budget_usdc)
+
+
+def _reached(
+    m: Mandate, event: Event, *, cap: str, day: str | None, used: Usdc, allowed: Usdc
+) -> Notice | None:
+    most = allowed.micros
+    level = next((p for p in LEVELS if most and used.micros * 100 >= most * p), None)
     if level is None:
         return None
     return Notice(
         kind="cap.reached",
-        key=f"cap:{m.public_id}:{day}:{level}",
+        key=f"cap:{m.public_id}:{day or cap}:{level}",
         data={
             "public_id": m.public_id,
             "event_id": event.event_id,
-            "cap": "day",
+            "cap": cap,
             "day": day,
             "percent": level,
-            "used": str(Usdc(spent)),
-            "allowed": str(m.daily_cap),
+            "used": str(used),
+            "allowed": str(allowed),
         },
     )

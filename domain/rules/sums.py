@@ -12,8 +12,8 @@ def agree(m: Measured, vault: VaultState, *, named: bool = True) -> bool:
     """True where the sums of the rows are the vault's totals at the same block, and by the rows it
     is paused, stopped, settled and owing its agent as it says.
 
-    A settled vault has handed its money over: of it the totals of its calls and the agent's fee are
-    compared. `named`: the terms name an agent; a vault of terms that name none says paused until
+    What the vault counts as cash no longer holds the agent's fee, the rows' cash does until it is
+    paid. `named`: the terms name an agent; a vault of terms that name none says paused until
     the owner sets one, and no row tells of that.
     """
     rows = (m.deposits, m.spent, m.received)
@@ -23,12 +23,13 @@ def agree(m: Measured, vault: VaultState, *, named: bool = True) -> bool:
     ended = (m.stopped is not None, m.settled is not None)
     if ended != (vault.stopped, vault.settled):
         return False
-    if vault.settled:
-        return m.fee_owed == vault.fee_owed.micros
-    if (m.cash or 0) != vault.cash.micros:
+    if m.fee_owed != vault.fee_owed.micros:
+        return False
+    if (m.cash or 0) != vault.cash.micros + vault.fee_owed.micros:
         return False
     told = named or m.paused is not None
-    return vault.stopped or not told or bool(m.paused) == vault.paused
+    closed = vault.stopped or vault.settled
+    return closed or not told or bool(m.paused) == vault.paused
 
 
 def ahead(journal: Journal, block: int) -> bool:

@@ -31,7 +31,7 @@ from server.conform.proxy import Proxy
 from server.demo.people import Owner
 from server.demo.play import market_entry
 from server.devnet import Devnet, devnet
-from server.mcp_http import drain
+from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
 from server.settings import ChainSettings, Settings
 from server.ticks import Ticks
@@ -276,7 +276,7 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
             # What the service says of itself leads to the front, which loses answers.
             async with wired(settings, clock, address=base) as parts, ClientSession() as http:
                 server, _ = build_server(parts.deps, OPERATIONS)
-                app = application(parts.deps, server)
+                app = application(parts.deps, mcp_app(server, parts.deps.config.base_url))
                 service = await listen(app, "127.0.0.1", 0, sock=sock)
                 wallet = LocalWallet("0x" + net.chain.keys[OWNER].hex(), net.rpc_url)
                 try:

@@ -25,7 +25,7 @@ class Owner:
     """A person with a wallet and a session."""
 
     def __init__(self, http: ClientSession, base: str, wallet: LocalWallet, chain_id: int):
-        self._http, self._base, self.wallet, self._chain_id = http, base, wallet, chain_id
+        self.http, self._base, self.wallet, self._chain_id = http, base, wallet, chain_id
         self._headers: dict[str, str] = {}
 
     async def ask(
@@ -39,7 +39,7 @@ class Owner:
     ) -> JsonObject:
         """Call the service and insist on the status."""
         params = {k: str(v) for k, v in query.items()}
-        async with self._http.request(
+        async with self.http.request(
             method, self._base + path, json=body, params=params, headers=self._headers
         ) as response:
             told: JsonObject = await response.json()

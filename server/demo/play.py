@@ -27,12 +27,14 @@ from domain.money import Usdc
 from domain.refusals import Refused
 from server.demo.chapters import acts, asks, is_refused, reads, registers, signs
 from server.demo.ending import leaves
+from server.demo.looking import settles_in
 from server.demo.orders import orders
 from server.demo.people import Owner, harness
 from server.demo.signing import signs_each
 from server.demo.stage import ASKING_CHAIN_ID, CHAIN_ID, Stage
 from server.demo.story import StepFailed, Story
 from server.demo.trading import trades
+from server.demo.wallet import DemoWallet
 from server.devnet import Devnet, devnet
 from server.devvenue import Venues, venues
 from server.maintenance import create_house_key
@@ -117,7 +119,8 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
         settings = _settings(folder, net, asking, markets, port, both)
         async with anyio.create_task_group() as group, ClientSession() as http:
             stop = anyio.Event()
-            base = await group.start(_service, settings, stop)
+            demo = _wallet(net, asking, settings) if stay else None
+            base = await group.start(_service, settings, stop, demo)
             story.hold(
                 f"a fresh SQLite database, and the service on one port: {base}",
                 truth=await _up(http, base),
@@ -127,10 +130,17 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
                 await _chapters(stage)
                 story.end(int(time.monotonic() - started))
                 if stay:
+                    await settles_in(stage)
                     await _stay(stage)
             finally:
-                await _leave(stage)
+                await _leave(stage, demo)
                 stop.set()
+
+
+def _wallet(net: Devnet, asking: Devnet, settings: Settings) -> DemoWallet:
+    """The owner's wallet for the browser, on both chains of this process."""
+    chains = {CHAIN_ID: net, ASKING_CHAIN_ID: asking}
+    return DemoWallet("0x" + net.chain.keys[2].hex(), chains, settings.base_url or "")
 
 
 def _people(net: Devnet) -> list[str]:
@@ -173,9 +183,11 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def _service(settings: Settings, stop: anyio.Event, *, task_status: Any) -> None:
-    port = urlsplit(settings.base_url or "").port or 0
-    await serve_until(settings, "127.0.0.1", port, stop, keeper=True, ready=task_status.started)
+async def _service(
+    settings: Settings, stop: anyio.Event, demo: DemoWallet | None, *, task_status: Any
+) -> None:
+    port, ready = urlsplit(settings.base_url or "").port or 0, task_status.started
+    await serve_until(settings, "127.0.0.1", port, stop, keeper=True, ready=ready, demo=demo)
 
 
 async def _up(http: ClientSession, base: str) -> bool:
@@ -206,10 +218,12 @@ async def _cast(
     return Stage(story, folder, net, settings, base, *people, chain, asking, keeper["key"])
 
 
-async def _leave(stage: Stage) -> None:
+async def _leave(stage: Stage, demo: DemoWallet | None) -> None:
     with anyio.CancelScope(shield=True):
         for wallet in (stage.owner.wallet, stage.agent_wallet):
             await wallet.close()
+        if demo is not None:
+            await demo.close()
         await stage.chain.close()
 
 
@@ -246,6 +260,7 @@ def _invite(s: Stage) -> None:
     """Say how to connect."""
     key = s.seen["agent_key"]
     print("\nThe service stays up, with the door on. Ctrl-C ends it.\n")
+    print(f"In a browser: {s.base}/app, with the demo wallet that it offers.\n")
     for name, config in client_config(s.base).items():
         text = config if isinstance(config, str) else json.dumps(config)
         print(f"{name}: {text.replace('ak_…', key)}")

@@ -293,6 +293,23 @@ class ChainLog:
         )
         return [(r["address_lower"], int(r["replay_from"])) for r in rows]
 
+    def unseen(self, chain_id: int, kind: str, limit: int, now: datetime) -> list[str]:
+        """Public ids of signed mandates whose vault nobody told of, oldest first, without those
+        that `kind` of work holds back.
+        """
+        rows = self._sql.rows(
+            "SELECT public_id FROM mandates WHERE chain_id = :chain AND status = 'signed' "
+            "AND vault_lower IS NULL "
+            "AND NOT EXISTS (SELECT 1 FROM work_claims w WHERE w.kind = :kind "
+            "AND w.key = mandates.public_id AND w.until_at > :now) "
+            "ORDER BY created_at, public_id LIMIT :most",
+            chain=chain_id,
+            kind=kind,
+            now=micros(now),
+            most=limit,
+        )
+        return [r["public_id"] for r in rows]
+
     def inbound_read(self, chain_id: int) -> int | None:
         """The last block whose transfers into deposit addresses were read."""
         row = first(

@@ -257,7 +257,7 @@ class Mandates:
 
     def due_for_refresh(self, chain_id: int, limit: int, now: datetime) -> list[Mandate]:
         """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2); of the
-        settled ones those whose agent's fee is not paid, and may be tried again by `now`.
+        settled ones those whose vault is not known to be empty, and that no rest holds back.
         """
         rows = self._sql.rows(
             f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "

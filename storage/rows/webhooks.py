@@ -120,6 +120,16 @@ class Webhooks:
         )
         return [_hook(r) for r in rows]
 
+    def listen_to(self, public_id: str) -> bool:
+        """True where the owner of a mandate has a webhook."""
+        row = first(
+            self._sql,
+            "SELECT 1 AS there FROM mandates m JOIN webhooks w ON w.owner_id = m.owner_id "
+            "WHERE m.public_id = :id LIMIT 1",
+            id=public_id,
+        )
+        return row is not None
+
     def queue(
         self, hook: Webhook, *, delivery_id: str, key: str, kind: str, body: str, now: datetime
     ) -> bool:

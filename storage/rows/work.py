@@ -139,7 +139,7 @@ class SwitchRows:
         )
 
 
-UNPAID_FEE: Final = "unpaid fee"  # of a settled mandate, by its id
+UNPAID_FEE: Final = "unpaid fee"  # or other money left in a settled vault, by its mandate
 
 
 class Work:
@@ -175,7 +175,9 @@ class Work:
         return maybe_moment(row["until_at"]) if row is not None else None
 
     def owe_fee(self, public_id: str) -> None:
-        """Note that a settled mandate's agent is not paid yet; it stays until `fee_paid`."""
+        """Note that a settled mandate is not done with: its vault holds the agent's fee, or its
+        owner's money; it stays until `fee_paid`.
+        """
         self._sql.run(
             "INSERT INTO work_claims (kind, key, holder, until_at) "
             "VALUES (:kind, :key, :holder, 0) ON CONFLICT (kind, key) DO NOTHING",
@@ -185,8 +187,8 @@ class Work:
         )
 
     def rest_fee(self, public_id: str, until: datetime) -> None:
-        """What is owed cannot be paid now, and is left alone until then; nothing where nothing is
-        owed.
+        """There is nothing to do for it now, and it is left alone until then; nothing where it is
+        done with.
         """
         self._sql.run(
             "UPDATE work_claims SET until_at = :until WHERE kind = :kind AND key = :key",
@@ -196,7 +198,7 @@ class Work:
         )
 
     def fee_paid(self, public_id: str) -> None:
-        """Nothing is owed any more."""
+        """The vault is empty, and the ledger says so."""
         self.release(UNPAID_FEE, public_id, "")
 
     def release(self, kind: str, key: str, holder: str) -> None:

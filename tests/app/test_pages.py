@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from chain.evm import EvmChain, EvmChains
+from domain.facts import VaultState
 from tests.app.lives import LIVES, at_work
 from tests.app.site import Browser, Page, Site, a_site
-from tests.world import Evm, Mandated, a_world, working
+from tests.world import CHAIN_ID, Evm, Mandated, a_world, working
 
 pytestmark = pytest.mark.anyio
 LARGEST = 45_000
@@ -373,6 +376,34 @@ async def test_a_page_that_is_asked_again_costs_no_rendering_until_something_cha
     await m.as_agent("mandate_report_event", kind="note", payload={"text": "looking"})
     changed = await browser.get(base, If_None_Match=first.headers["ETag"])
     assert (changed.status, "looking" in changed.said) == (200, True)
+
+
+@pytest.mark.slow
+async def test_pages_that_ask_again_share_a_vaults_read_for_two_seconds(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = await working(site.world)
+    chain, read = site.world.chains.get(CHAIN_ID), list[str]()
+    states = chain.vault_states
+
+    async def counted(vaults: Sequence[str]) -> Mapping[str, VaultState]:
+        read.extend(vaults)
+        return await states(vaults)
+
+    monkeypatch.setattr(chain, "vault_states", counted)
+    browsers = [await site.signed_in(m.owner_wallet) for _ in range(3)]
+    path = f"/app/mandates/{m.id}"
+    await browsers[0].get(path)
+    assert len(read) == 1
+    again = [b.get(path, If_None_Match='"an older one"') for b in browsers * 2]
+    assert [p.status for p in await asyncio.gather(*again)] == [200] * 6
+    assert len(read) == 1
+    await browsers[0].get(path)  # who opens the page sees it as it is now
+    assert len(read) == 2
+    site.world.clock.forward(seconds=2)
+    again = [b.get(path, If_None_Match='"an older one"') for b in browsers]
+    await asyncio.gather(*again)
+    assert len(read) == 3
 
 
 async def test_a_chain_that_does_not_answer_leaves_a_page_of_what_is_recorded(

@@ -5,6 +5,7 @@ the service makes of it.
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 from collections import Counter
 from typing import Any
@@ -23,6 +24,7 @@ from domain.times import day_of
 from server.keeping import Keeping
 from server.reading import Reading
 from server.settings import Settings
+from server.unseen import Unseen
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.chain_campaign.nodes import Faulty
@@ -43,10 +45,12 @@ class Life:
         self.confirmations = node.confirmations
         self.reading = Reading(world.deps, Reader(node))
         self.keeping = Keeping(world.deps, Settings(), "campaign", node)
+        self.unseen = Unseen(world.deps, "campaign", node, 1)
         self.omits = faulty is not None and faulty.fault == "omits"
         self.sent: list[Sent] = []
         self.reported: dict[str, str] = {}
         self.acted: set[str] = set()
+        self.done: list[str] = []
         self.reorgs = self.changed = self.logs = 0
 
     async def play(self, length: int) -> None:
@@ -60,7 +64,9 @@ class Life:
         for start in (self.create, self.deposit):
             await start()
         for _ in range(length):
-            await self.chance.choice(acts)()
+            act = self.chance.choice(acts)
+            self.done.append(f"{act.__name__} at {self.side.head()}")
+            await act()
         await self.reorganise()
         await self.rest()
         await self.compare()
@@ -199,22 +205,42 @@ class Life:
         if told.status in (201, 202):
             self.reported[tx.hash] = told.body["event"]["event_id"]
 
+    async def story(self) -> str:
+        """All that is needed to understand what went wrong: what was done and asked, in its order,
+        what was left out, the rows, the chain's own logs and the vault's own totals.
+        """
+        state = await self.world.chains.get(self.node.chain_id).vault_states([self.m.vault])
+        rows = await self.world.store.read(lambda uow: uow.ledger.newest(self.m.id, 10_000))
+        kept = await self.world.store.read(lambda uow: uow.chainlog.cursor(self.node.chain_id))
+        parts = {
+            "done": self.done,
+            "left out": [] if self.faulty is None else self.faulty.left_out,
+            "rows": [
+                f"{e.event_id} {e.reported_by.value} {e.kind.value} {e.block_number}:{e.log_index} "
+                f"{e.tx_hash} {e.amount_usdc} {json.dumps(e.payload)}"
+                for e in reversed(rows)
+            ],
+            "chain": [
+                f"{g.name} {g.block.number}:{g.log_index} {g.tx_hash} {dict(g.args)}"
+                for g in await self.truth()
+            ],
+            "vault": [str(state), f"cursor {kept}", f"head {self.side.head()}"],
+        }
+        return "\n".join(f"-- {name}\n" + "\n".join(lines) for name, lines in parts.items())
+
     # -- what must hold
 
     async def rest(self) -> None:
         """Nothing more happens until everything is deep; the node tells the truth from here on,
-        but for the logs that it leaves out. Of a creation that it hides the owner's own transaction
-        tells.
+        but for the logs that it leaves out.
         """
         if self.faulty is not None and self.faulty.fault != "omits":
             self.faulty.on = False
         for _ in range(self.confirmations + 4):
             self.side.mine()
-        for tx in self.sent if self.omits else ():
-            if tx.to == self.creation["to"]:
-                await self.m.as_owner("owner_vault_attach", tx_hash=tx.hash)
         for _ in range(3):
             await self.reading.on()
+            await self.unseen.round()
             await self.hold()
 
     async def compare(self) -> None:

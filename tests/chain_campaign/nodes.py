@@ -22,6 +22,7 @@ class Faulty:
 
     def __init__(self, fault: Fault, chance: random.Random):
         self.fault, self.chance, self.on = fault, chance, True
+        self.left_out: list[str] = []
         self._before: dict[str, Any] = {}
 
     def __call__(self, asked: dict[str, Any], told: Any) -> Any:
@@ -58,7 +59,10 @@ class Faulty:
         if method != "eth_getLogs" or not told["result"] or self.chance.random() < 0.5:
             return told
         left = list(told["result"])
-        del left[self.chance.randrange(len(left))]
+        gone = left.pop(self.chance.randrange(len(left)))
+        place = f"block {int(gone['blockNumber'], 16)} index {int(gone['logIndex'], 16)}"
+        wanted = {k: v for k, v in asked["params"][0].items() if k != "topics"}
+        self.left_out.append(f"{place} topic {gone['topics'][0]} of {json.dumps(wanted)}")
         return told | {"result": left}
 
 

@@ -2,7 +2,8 @@
 nodes and bad ones: the ledger comes to what the vault itself says.
 
 `CHAIN_RUNS` and `CHAIN_SEED` choose how many lives, and from which seed on; a life that fails names
-the command that plays it again. `CHAIN_OMITS=1` puts them behind nodes that leave logs out.
+the command that plays it again, and tells its whole story. `CHAIN_OMITS=1` puts them behind nodes
+that leave logs out; `CHAIN_PATTERN` has them leave others out in the same life.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.anyio
 SEED = int(os.environ.get("CHAIN_SEED", "1"))
 RUNS = int(os.environ.get("CHAIN_RUNS", "250"))
 OMITS = os.environ.get("CHAIN_OMITS") == "1"
+PATTERN = os.environ.get("CHAIN_PATTERN", "")
 LENGTH = 50
 
 
@@ -58,24 +60,30 @@ async def live(evm: Evm, url: str, seed: int, fault: Fault | None) -> tuple[int,
     rows were taken back or moved, and how many logs its vault had in the end.
     """
     chance = random.Random(f"node {seed}")  # noqa: S311
+    confirmations = chance.choice([0, 0, 1, 2, 3])
+    if PATTERN:  # the same life
+        chance = random.Random(f"node {seed} {PATTERN}")  # noqa: S311
     async with AsyncExitStack() as stack:
         world = await stack.enter_async_context(a_world(url, evm))
         faulty = None if fault is None else Faulty(fault, chance)
         at = evm.url
         if faulty is not None:
             at = await stack.enter_async_context(before(evm.url, faulty))
-        confirmations = chance.choice([0, 0, 1, 2, 3])
         faced = EvmChains([replace(evm.facts(confirmations=confirmations), rpc_url=at)])
         stack.push_async_callback(faced.close)
         world.deps = replace(world.deps, chains=faced)
         life = Life(world, faced.get(CHAIN_ID), seed, faulty)
-        await life.play(LENGTH)
+        try:
+            await life.play(LENGTH)
+        except Exception as error:
+            error.add_note(await life.story())
+            raise
         return life.reorgs, life.changed, life.logs
 
 
 def told_of(error: Exception) -> str:
     why = error.refusal.reason if isinstance(error, Refused) else str(error)
-    return f"{type(error).__name__}: {why[:400]}"
+    return "\n".join([f"{type(error).__name__}: {why[:400]}", *getattr(error, "__notes__", ())])
 
 
 async def campaign(

@@ -9,7 +9,7 @@ import pytest
 
 from domain.trading.own import milliseconds
 from server.settings import Settings
-from server.wiring import SystemClock, wired_late
+from server.wiring import SystemClock, wired
 from tests.world import BY_NAME
 from tools.call.operation import NOBODY
 from tools.call.run import run
@@ -26,7 +26,8 @@ async def test_an_agent_over_stdio_reads_the_products(sqlite_url: str) -> None:
         database_url=sqlite_url, venue_mainnet_url=address, venue_testnet_url=address
     )
     try:
-        async with wired_late(settings) as deps:
+        async with wired(settings) as parts:
+            deps = parts.deps
             reply = await run(BY_NAME["trade_products"], deps, NOBODY, {}, surface="mcp")
             assert reply.status == 200
             assert reply.body["products"]

@@ -302,7 +302,7 @@ async def test_ledger_rows_become_notices_once_over_a_change_of_process(store: S
         _row(Kind.NOTE, chain, at, control={"what": "paused"}),
     )
     await append(deps, *first)
-    await followed(deps, "p_1", until=3, hook=hook)
+    await followed(deps, "p_1", until=4, hook=hook)
     later = (
         _row(Kind.MOVE, chain, at, "30", executed=executed | {"spent": "30"}),
         _row(Kind.STOP, chain, at, reason="floor"),
@@ -314,12 +314,13 @@ async def test_ledger_rows_become_notices_once_over_a_change_of_process(store: S
         second = Notices(deps, Tail(store.url), out, "p_2")
         assert not await second.lead()  # the first has not given up
     clock.forward(seconds=LEASE_S + 1)
-    await followed(deps, "p_2", until=6, hook=hook)
+    await followed(deps, "p_2", until=7, hook=hook)
     await store.write(lambda uow: uow.webhooks.have_read(""))
     clock.forward(seconds=LEASE_S + 1)
-    await followed(deps, "p_1", until=6, hook=hook)
+    await followed(deps, "p_1", until=7, hook=hook)
     told = [(d["event"], json.loads(d["body"])["data"]) for d in await deliveries(deps, hook)]
     assert sorted(kind for kind, _ in told) == [
+        "cap.reached",
         "cap.reached",
         "cap.reached",
         "deposit.seen",
@@ -327,7 +328,8 @@ async def test_ledger_rows_become_notices_once_over_a_change_of_process(store: S
         "mandate.settled",
         "mandate.stop_line",
     ]
-    assert sorted(d["percent"] for kind, d in told if kind == "cap.reached") == [50, 80]
+    reached = [(d["cap"], d["percent"]) for kind, d in told if kind == "cap.reached"]
+    assert sorted(reached) == [("budget", 100), ("day", 50), ("day", 80)]
 
 
 async def followed(deps: Deps, holder: str, *, until: int, hook: dict[str, Any]) -> None:

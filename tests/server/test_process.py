@@ -230,7 +230,7 @@ async def test_the_reference_agent_works_against_the_served_demo_which_leaves_no
 
 
 @pytest.mark.slow
-def test_mcp_on_stdio_loads_nothing_that_talks_to_chains_before_a_call_needs_it(
+def test_mcp_on_stdio_lists_its_tools_without_loading_what_only_a_call_needs(
     tmp_path: Path,
 ) -> None:
     assert wallet(tmp_path, "db", "upgrade").returncode == 0
@@ -238,16 +238,19 @@ def test_mcp_on_stdio_loads_nothing_that_talks_to_chains_before_a_call_needs_it(
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
     }  # fmt: skip
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "server", "mcp"],
-        input=json.dumps(hello) + "\n",
+        input="".join(json.dumps(message) + "\n" for message in (hello, ready, asked)),
         env=environment(tmp_path),
         capture_output=True,
         text=True,
         timeout=STUCK_S,
         check=False,
     )
-    assert json.loads(done.stdout.splitlines()[0])["id"] == 1
+    told = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
+    assert "mandate_get" in {tool["name"] for tool in told[2]["tools"]}
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "mcp.server.stdio" in loaded
     assert not loaded & {
@@ -257,5 +260,7 @@ def test_mcp_on_stdio_loads_nothing_that_talks_to_chains_before_a_call_needs_it(
         "aiohttp",
         "alembic",
         "sqlalchemy",
-        "siwe",
+        "asyncpg",
+        "tools.catalogue",
+        "http_shim.application",
     }

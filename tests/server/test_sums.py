@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+from eth_utils import keccak
 
+from chain import codec
 from chain.evm import EvmChains
 from chain.reader import Reader
+from domain.money import Usdc
 from domain.refusals import Refused
 from server.keeping import REST_S
 from server.reading import Reading
@@ -20,7 +23,7 @@ from server.wiring import Wired
 from storage.verify import verify
 from tests.chain.nodes import distorted
 from tests.server.test_paying import left_with_a_gain, listed
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, signed, working
 from venue.networks import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -128,6 +131,96 @@ async def test_what_one_node_hides_altogether_is_an_open_question_and_no_figure(
     assert (await verify(world.store)).ok
 
 
+async def made_unseen(world: World) -> Mandated:
+    """A vault that is made and funded while nobody tells the service."""
+    m = await signed(world)
+    await world.mint(m.owner_wallet.address, "500")
+    create = (await m.as_owner("owner_create_call")).body
+    await world.mined(m.owner_wallet, create["call"], gas=3_000_000)
+    m.vault = create["predicted_vault"]
+    chain = world.chains.get(CHAIN_ID)
+    for call in (
+        chain.approve_call(m.vault, Usdc.parse("500")),
+        chain.vault_call(m.vault, "deposit", Usdc.parse("500")),
+    ):
+        ok, _ = await world.mined(m.owner_wallet, asdict(call))
+        assert ok
+    return m
+
+
+@pytest.mark.parametrize("hides", [by_topics, by_logs, by_anything])
+async def test_a_creation_that_a_node_leaves_out_is_shown_by_the_lens(
+    world: World, hides: Callable[[dict[str, Any]], bool]
+) -> None:
+    async with leaving_out(world, hides) as url, kept_by(world, url) as ticks:
+        m = await made_unseen(world)
+        await ticks.round()
+        assert (await m.read())["mandate"]["vault_address"] == m.vault
+        await ticks.round()
+        worth = (None, None, True) if hides is by_anything else ("500.000000", "500.000000", False)
+        assert await sums(m) == worth
+    assert (await verify(world.store)).ok
+
+
+async def test_a_creation_that_one_node_of_three_hides_altogether_is_shown_by_another(
+    world: World,
+) -> None:
+    """It does not even show the contract."""
+    first = world.evm.chain.head.number + 1
+
+    def without(asked: dict[str, Any], told: Any) -> Any:
+        if asked["method"] == "eth_call" and "result" in told and asked["params"][0]["to"] == lens:
+            return told | {"result": nothing}
+        if by_anything(asked) and isinstance(told.get("result"), list):
+            return told | {
+                "result": [x for x in told["result"] if int(x["blockNumber"], 16) < first]
+            }
+        return told
+
+    lens, empty = world.evm.facts().lens, "0x" + "00" * 19 + "01"
+    chain = world.chains.get(CHAIN_ID)
+    nothing = (
+        "0x"
+        + (
+            await chain.eth_call(
+                lens or "", codec.calldata("VaultLens", "read", [(empty,)]), await chain.latest()
+            )
+        ).hex()
+    )
+    async with (
+        distorted(world.evm.chain, without) as url,
+        distorted(world.evm.chain, lambda _, told: told) as third,
+        kept_by(world, url, world.evm.url, third) as ticks,
+    ):
+        m = await made_unseen(world)
+        await ticks.round()
+        assert (await m.read())["mandate"]["vault_address"] == m.vault
+        await ticks.round()
+        assert (await m.read())["progress"]["cash"] == "500.000000"
+    assert (await verify(world.store)).ok
+
+
+async def test_a_vault_that_is_not_made_is_looked_for_every_five_minutes(world: World) -> None:
+    asked, looks = list[str](), list[int]()
+
+    def counting(question: dict[str, Any], told: Any) -> Any:
+        asked.append(
+            str(question["params"][0].get("to")) if question["method"] == "eth_call" else ""
+        )
+        return told
+
+    async with distorted(world.evm.chain, counting) as url, kept_by(world, url) as ticks:
+        m = await signed(world)
+        for _ in range(3):
+            await ticks.round()
+            world.clock.forward(seconds=60)
+            looks.append(asked.count(world.evm.factory))
+        world.clock.forward(minutes=5)
+        await ticks.round()
+    assert 0 < looks[0] == looks[2] < asked.count(world.evm.factory)
+    assert (await m.read())["mandate"]["vault_address"] is None
+
+
 async def test_a_reading_that_does_not_add_up_writes_nothing(world: World) -> None:
     """What a node hides may not take back what stands in the ledger."""
     m = await working(world)
@@ -165,9 +258,29 @@ async def test_a_hidden_payment_of_the_agent_is_read_and_ends_the_keepers_work(
     async with leaving_out(world, by_logs) as url, kept_by(world, url) as ticks:
         await world.wallet().send(pay)
         await ticks.round()
+        world.clock.forward(seconds=REST_S)
+        await ticks.round()  # compared once more, and done with
     assert (await m.read())["fees"]["agent_fee"]["paid"] == "0.999999"
     world.clock.forward(seconds=REST_S)
     assert await listed(world) == 0
+
+
+async def test_a_hidden_withdrawal_of_a_settled_vault_is_read_another_way(world: World) -> None:
+    """The node tells of the settlement in the same transaction, and not of what was paid out."""
+    m = await working(world)
+    withdrawn = "0x" + keccak(text="Withdrawn(bytes32,address,uint256)").hex()
+
+    def without(asked: dict[str, Any], told: Any) -> Any:
+        if not by_logs(asked) or not isinstance(told.get("result"), list):
+            return told
+        return told | {"result": [g for g in told["result"] if g["topics"][0] != withdrawn]}
+
+    async with distorted(world.evm.chain, without) as url, kept_by(world, url) as ticks:
+        await ticks.round()
+        await world.mined(m.owner_wallet, (await m.as_owner("owner_withdraw_call")).body["call"])
+        await ticks.round()
+    assert (await m.read())["mandate"]["status"] == "settled"
+    assert await sums(m) == ("0.000000", "0.000000", False)
 
 
 # -- more than half of the nodes

@@ -1,6 +1,6 @@
-"""The tools as a harness sees them: one snapshot a tool, and what hosts are known to break on.
+"""The tools as a harness sees them: the published listing is the catalogue's, and what hosts are known to break on.
 
-After a wanted change: `python -m tests.surfaces.test_tools` writes the snapshots anew; the diff is the review.
+After a wanted change: `python -m tests.surfaces.test_tools` writes the listing anew; the diff is the review.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import jsonschema
 import pytest
 
 from domain.refusals import REFUSALS
-from server.mcp_server import _tool
+from server.shelf import Shipped, described
 from skill.text import tools_of
 from tests import npm
 from tools.catalogue import OPERATIONS
 
-SNAPSHOTS = Path(__file__).parent / "snapshots"
+LISTING = Path(__file__).parents[2] / "server" / "data" / "tools.json"
 TOOLS: dict[str, dict[str, Any]] = {
-    op.name: _tool(op).model_dump(mode="json", by_alias=True, exclude_none=True)
+    op.name: described(op).model_dump(mode="json", by_alias=True, exclude_none=True)
     for op in tools_of(OPERATIONS)
 }
 
@@ -33,10 +33,6 @@ HTTP_ONLY = {
     "order_get", "order_record", "order_cancel", "order_cap", "mandate_series", "mandate_approval",
     "mandate_stream",
 }  # fmt: skip
-
-
-def text(tool: dict[str, Any]) -> str:
-    return json.dumps(tool, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def parts(schema: Any) -> Iterator[dict[str, Any]]:
@@ -52,7 +48,7 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
 
 def test_there_are_few_tools_and_every_agents_operation_is_one() -> None:
     assert 15 <= len(TOOLS) <= 30
-    assert {p.stem for p in SNAPSHOTS.glob("*.json")} == set(TOOLS)
+    assert list(Shipped().tools()) == list(TOOLS)
     assert {
         op.name
         for op in OPERATIONS
@@ -61,8 +57,9 @@ def test_there_are_few_tools_and_every_agents_operation_is_one() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
-def test_a_tool_is_as_it_was(name: str) -> None:
-    assert text(TOOLS[name]) == (SNAPSHOTS / f"{name}.json").read_text()
+def test_a_tool_is_published_as_the_catalogue_has_it(name: str) -> None:
+    published = {tool["name"]: tool for tool in json.loads(LISTING.read_text())}
+    assert published[name] == TOOLS[name], "python -m tests.surfaces.test_tools"
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
@@ -126,8 +123,5 @@ def test_the_whole_list_is_under_9000_tokens() -> None:
 
 
 if __name__ == "__main__":
-    SNAPSHOTS.mkdir(exist_ok=True)
-    for old in SNAPSHOTS.glob("*.json"):
-        old.unlink()
-    for tool_name, tool in TOOLS.items():
-        (SNAPSHOTS / f"{tool_name}.json").write_text(text(tool))
+    told = json.dumps(list(TOOLS.values()), indent=1, sort_keys=True, ensure_ascii=False)
+    LISTING.write_text(told + "\n")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from weakref import WeakValueDictionary
 
 from domain.facts import Call, Receipt, SignerCheck, Simulation, StagedLog, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus, agrees, typed_data
 from domain.money import ZERO
-from domain.ports import Chain
+from domain.ports import Chain, Clock
 from domain.refusals import Refused
 from domain.rules.case import Case, OrdersToday
 from domain.rules.standing import as_read
@@ -49,17 +52,68 @@ def chain_if_named(deps: Deps, m: Mandate) -> Chain | None:
         return None
 
 
-_READ: ContextVar[dict[tuple[int, str], VaultState | None] | None] = ContextVar(
-    "_READ", default=None
-)
+_Vault = tuple[int, str]
+
+
+class KeptVaults:
+    """What vaults held a moment ago, for pages that ask again and again by themselves."""
+
+    def __init__(self, clock: Clock, seconds: float):
+        self._clock, self._for = clock, timedelta(seconds=seconds)
+        self._kept: dict[_Vault, tuple[datetime, VaultState]] = {}
+        self._reading: WeakValueDictionary[_Vault, asyncio.Lock] = WeakValueDictionary()
+
+    def one_reads(self, key: _Vault) -> asyncio.Lock:
+        """Held by who reads a vault, while others wait for what is found."""
+        return self._reading.setdefault(key, asyncio.Lock())
+
+    def get(self, key: _Vault) -> VaultState | None:
+        """What was read, if that is not too long ago."""
+        found = self._kept.get(key)
+        return found[1] if found and self._clock.now() - found[0] < self._for else None
+
+    def put(self, key: _Vault, state: VaultState) -> None:
+        """Keep what was read; what is too old goes."""
+        now = self._clock.now()
+        self._kept = {k: v for k, v in self._kept.items() if now - v[0] < self._for}
+        self._kept[key] = (now, state)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """The vaults of one page; `again`: it was shown before, and may be a moment old."""
+
+    own: dict[_Vault, VaultState | None]
+    kept: KeptVaults | None
+    again: bool
+
+    async def of(self, chain: Chain, address: str) -> VaultState | None:
+        key = (chain.chain_id, address)
+        if key not in self.own:
+            self.own[key] = await self._shared(chain, key)
+        return self.own[key]
+
+    async def _shared(self, chain: Chain, key: _Vault) -> VaultState | None:
+        if self.kept is None:
+            return await _vault(chain, key[1])
+        lock = self.kept.one_reads(key)
+        async with lock:
+            found = self.kept.get(key) if self.again else None
+            if found is None and (found := await _vault(chain, key[1])) is not None:
+                self.kept.put(key, found)
+        return found
+
+
+_READ: ContextVar[_Reads | None] = ContextVar("_READ", default=None)
 
 
 @contextmanager
-def each_vault_once() -> Iterator[None]:
+def each_vault_once(kept: KeptVaults | None = None, *, again: bool = False) -> Iterator[None]:
     """Within it a vault is read once, whatever asks: what is put together of several reads is of
-    one block, and costs one read.
+    one block, and costs one read. With `kept`, what is read is kept for others, and who asks
+    `again` takes what somebody read a moment ago.
     """
-    token = _READ.set({})
+    token = _READ.set(_Reads({}, kept, again))
     try:
         yield
     finally:
@@ -72,13 +126,10 @@ async def vault_if_readable(chain: Chain | None, m: Mandate) -> VaultState | Non
     """
     if chain is None or not chain.rpc_set or m.vault_address is None:
         return None
-    read, key = _READ.get(), (chain.chain_id, m.vault_address)
-    if read is not None and key in read:
-        return read[key]
-    state = await _vault(chain, m.vault_address)
-    if read is not None:
-        read[key] = state
-    return state
+    reads = _READ.get()
+    if reads is None:
+        return await _vault(chain, m.vault_address)
+    return await reads.of(chain, m.vault_address)
 
 
 async def _vault(chain: Chain, address: str) -> VaultState | None:

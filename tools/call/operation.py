@@ -33,13 +33,13 @@ Surface = Literal["http", "mcp", "house"]
 class Takes(BaseModel):
     """Base of every operation's input: flat, closed, strict (contract 1)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Gives(BaseModel):
     """Base of every operation's answer: the shape that OpenAPI and MCP publish."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,11 @@ class Reply:
         return self.status >= 400 and "error" in self.body
 
 
+def behind_door(name: str) -> bool:
+    """Whether the bot-door switch hides a tool (spec 4.5)."""
+    return name.startswith("mandate_")
+
+
 Handler = Callable[[UnitOfWork, Ask[Any, Any]], Answer | Written | Reply]
 
 
@@ -229,7 +234,7 @@ class Operation:
     @property
     def behind_door(self) -> bool:
         """True for the MCP tools that the bot-door switch hides (spec 4.5)."""
-        return self.name.startswith("mandate_")
+        return behind_door(self.name)
 
     @property
     def path_names(self) -> tuple[str, ...]:

@@ -192,10 +192,11 @@ def follow(uow: UnitOfWork, m: Mandate) -> None:
     changed = standing(current, books)
     if changed != current:
         uow.mandates.save(changed)
-    # The agent is paid whenever it is owed, also after the owner has left with withdrawAll.
-    if books.measured.fee_owed:
+    # The agent is paid whenever it is owed, also after the owner has left with withdrawAll; and a
+    # node may hide that the owner left. `compared` finds both done.
+    if changed.settled_at is not None:
         uow.work.owe_fee(m.public_id)
-    elif changed.settled_at is not None or current.settled_at is not None:
+    elif current.settled_at is not None:
         uow.work.fee_paid(m.public_id)
 
 

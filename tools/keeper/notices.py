@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from domain.ledger.events import Event
-from domain.reads.notices import of_row
+from domain.reads.notices import may_tell, of_row
 from storage.unit_of_work import UnitOfWork
 from tools.call.notices import tell
 
@@ -27,10 +27,10 @@ def take_rows(
 
 
 def _taken(uow: UnitOfWork, public_id: str, event: Event, now: datetime) -> int:
+    if not may_tell(event) or not uow.webhooks.listen_to(public_id):
+        return 0
     m = uow.mandates.get(public_id)
-    if m is None or not uow.webhooks.of_owner(m.owner_id):
+    if m is None:
         return 0
-    if event.told.restates is not None:  # its log stands elsewhere now; it was told of before
-        return 0
-    notice = of_row(m, event, event.told.what, uow.ledger.state(public_id).measured)
-    return 0 if notice is None else tell(uow, m.owner_id, notice, now)
+    notices = of_row(m, event, event.told.what, uow.ledger.state(public_id).measured)
+    return sum(tell(uow, m.owner_id, notice, now) for notice in notices)

@@ -55,6 +55,8 @@ def compared(
             continue
         if agree(state.measured, vault, named=_named(m)):
             uow.sums.agree(m.public_id, block)
+            if vault.settled and not vault.cash and not vault.fee_owed:
+                uow.work.fee_paid(m.public_id)
             continue
         uow.sums.differ(m.public_id, desk.now)
         since = uow.sums.block(m.public_id)

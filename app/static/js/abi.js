@@ -1,5 +1,6 @@
 // The shapes that a signature and a transaction may have; a test holds them against the terms and chain/abi.
 import { DOMAIN, fields } from "./types.js";
+import { encodeAbiParameters, keccak256 } from "../vendor/eth.js";
 
 const list = (name, text) => ({ name, type: "tuple[]", components: fields(text) });
 const fn = (name, ...inputs) => ({ type: "function", name, inputs, outputs: [], stateMutability: "nonpayable" });
@@ -12,3 +13,6 @@ export const ABI = [
   fn("revokeAgent"), fn("setAgent", ...fields("agent address")), fn("stop"), fn("settle"), fn("withdrawAll"),
   fn("deposit", ...fields("amount")), fn("approve", ...fields("spender address,amount")), fn("unwind", ...fields("target address,data bytes")),
 ];
+
+/** The hash of clause 5's list of calls, as the terms hold it (docs/canonical-encodings.md). */
+export const listHash = (calls, probes) => keccak256(encodeAbiParameters(LISTS, [calls, probes]));

@@ -1,7 +1,7 @@
 // Sending: each transaction is decoded here, has to be what its button says, and is handed to the wallet; its hash goes to the service at once.
 import { decodeFunctionData, encodeAbiParameters, hashTypedData } from "../vendor/eth.js";
-import { ABI } from "./abi.js";
-import { listHash } from "./terms.js";
+import { ABI, listHash } from "./abi.js";
+import { alone, before, note, offerAgain, startsOver } from "./once.js";
 import { Problem, ask, mark, ready, remembered, tell } from "./wallet.js";
 
 const same = (a, b) => String(a).toLowerCase() === String(b).toLowerCase();
@@ -40,51 +40,128 @@ export function saysSo(kind, calls, says, owner, chain, signed) {
   } catch { return false; }
 }
 
-async function mined(wallet, hash) {
+/** Ask again and again until there is an answer. Throws a Problem after some minutes. */
+async function until(look) {
   for (let wait = 400, n = 0; n < 150; n++, wait = Math.min(wait * 1.3, 3000)) {
-    const receipt = await ask(wallet, "eth_getTransactionReceipt", [hash]);
-    if (receipt && BigInt(receipt.status) === 1n) return;
-    if (receipt) throw new Problem("other", "The first transaction failed on chain. Nothing was deposited.");
+    const told = await look();
+    if (told) return told;
     await new Promise((r) => setTimeout(r, wait));
   }
-  throw new Problem("other", "The first transaction is still on its way. Wait for it in your wallet, then open this page again.");
+  throw new Problem("underway");
+}
+
+async function mined(wallet, hash) {
+  const { status } = await until(() => ask(wallet, "eth_getTransactionReceipt", [hash]));
+  if (BigInt(status) === 1n) return;
+  note(null);
+  throw new Problem("first_failed");
+}
+
+/** The hash of a batch that is through (EIP-5792). */
+async function batched(wallet, id) {
+  const told = await until(async () => { const t = await ask(wallet, "wallet_getCallsStatus", [id]); return t?.status >= 200 && t; });
+  const hash = told.status < 300 && told.receipts?.at(-1)?.transactionHash;
+  if (hash) return hash;
+  note(null);
+  throw new Problem("batch_failed");
+}
+
+/** Have the wallet send; what it did not certainly turn down stays remembered as asked. */
+async function handed(wallet, method, params) {
+  note({ asked: Date.now() });
+  try { return await ask(wallet, method, params); }
+  catch (e) { if (e.sure) note(null); throw e; }
 }
 
 async function start(box) {
   const button = box.querySelector("[data-go]"), state = box.querySelector(".state"), form = box.querySelector("form"), kind = box.dataset.send;
-  const { owner, chain, chainName } = document.body.dataset, key = "sent " + location.pathname, read = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "null");
-  const calls = read("calls"), follow = (hash) => `${form.action.replace(/sent$/, "tx/")}${hash}?for=${kind}`, off = button.disabled;
+  const { owner, chain, chainName } = document.body.dataset, read = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "null");
+  const calls = read("calls"), id = "0x" + Number(chain).toString(16), off = button.disabled, follow = (hash) => `${form.action.replace(/sent$/, "tx/")}${hash}?for=${kind}`;
   const fine = saysSo(kind, calls, (name) => box.querySelector(`[data-says=${name}]`).textContent.trim(), owner, chain, read("signed-terms"));
   button.disabled = true;
   if (!mark("calldata", fine)) return tell(state, "The prepared transaction is not what this button says. Do not send it. Tell the operator.", "bad");
-  // A reload, the back button and a second tab come to what was sent, not to a second press.
-  const sent = localStorage.getItem(key);
-  if (sent && !location.search.includes("again") && (await fetch(follow(sent), { redirect: "manual" })).ok) return location.replace(follow(sent));
-  localStorage.removeItem(key);
-  button.disabled = off;
-  let done = 0, hash = null;
-  button.addEventListener("click", async () => {
-    button.disabled = true;
-    try {
-      const wallet = await remembered();
-      await ready(wallet, owner, Number(chain), chainName);
-      mark("wallet", true);
-      for (; done < calls.length; done++) {
-        const { from, to, data, chain_id, step } = calls[done], of = calls.length > 1 ? `Step ${done + 1} of ${calls.length} (${step}): ` : "";
-        if (hash) { tell(state, "The first is on its way. The second is asked for when it is confirmed."); await mined(wallet, hash); }
-        tell(state, of + "Compare in your wallet, then confirm there.");
-        if (localStorage.getItem(key)) return location.assign(follow(localStorage.getItem(key)));
-        hash = await ask(wallet, "eth_sendTransaction", [{ from, to, data, value: "0x0", chainId: "0x" + chain_id.toString(16) }]);
-      }
-      localStorage.setItem(key, hash);
-      tell(state, "Sent. Following it.");
-      form.elements.tx_hash.value = hash;
-      form.requestSubmit();
-    } catch (e) {
-      tell(state, e instanceof Problem ? e.message : String(e), "warn");
-      button.disabled = false;
+
+  /** The wallet of this owner on this network. */
+  async function own() {
+    const wallet = await remembered();
+    await ready(wallet, owner, Number(chain), chainName);
+    mark("wallet", true);
+    return wallet;
+  }
+
+  function handIn(hash) {
+    if (!/^0x[0-9a-f]{64}$/i.test(hash)) throw new Problem("no_hash");
+    note({ hash });
+    tell(state, "Sent. Following it.");
+    form.elements.tx_hash.value = hash;
+    form.requestSubmit();
+  }
+
+  /** Both calls in one, where the wallet offers that (EIP-5792); its hash, or null. */
+  async function batch(wallet) {
+    let able;
+    try { able = (await wallet.provider.request({ method: "wallet_getCapabilities", params: [owner, [id]] }))?.[id]; } catch { return null; }
+    if (!["supported", "ready"].includes(able?.atomic?.status)) return null;
+    tell(state, "Compare in your wallet, then confirm there: both calls in one.");
+    const pays = read("capabilities")?.paymasterService, sponsored = pays?.url.startsWith(location.origin + "/") && able.paymasterService?.supported;
+    const told = await handed(wallet, "wallet_sendCalls", [{ version: "2.0.0", from: owner, chainId: id, atomicRequired: true, calls: calls.map(({ to, data }) => ({ to, data, value: "0x0" })),
+      ...(sponsored && { capabilities: { paymasterService: { url: pays.url, optional: true } } }) }]);
+    note({ calls: told.id });
+    tell(state, "Your wallet has both. With a Safe, others may have to confirm first.");
+    return batched(wallet, told.id);
+  }
+
+  async function go() {
+    if (before()) return location.reload();
+    const wallet = await own();
+    let hash = calls.length > 1 ? await batch(wallet) : null;
+    for (let n = 0; n < calls.length && !hash; n++) {
+      const { from, to, data, step } = calls[n], last = n + 1 === calls.length;
+      tell(state, (calls.length > 1 ? `Step ${n + 1} of ${calls.length} (${step}): ` : "") + "Compare in your wallet, then confirm there.");
+      const sent = await handed(wallet, "eth_sendTransaction", [{ from, to, data, value: "0x0", chainId: id }]);
+      if (last) { hash = sent; break; }
+      note({ part: sent });
+      tell(state, "The first is on its way. The second is asked for when it is confirmed.");
+      await mined(wallet, sent);
     }
-  });
+    handIn(hash);
+  }
+
+  /** What becomes of an earlier press; true where the button may be pressed. */
+  async function settled(was) {
+    if (was.hash) {
+      const told = await fetch(follow(was.hash)).catch(() => null), at = told && new URL(told.url);
+      if (!told || told.status >= 500) throw new Problem("silent");
+      if (at.pathname === "/app/sign-in" || at.href === follow(was.hash)) { location.replace(told.url); return false; }
+      // It has landed: who came by "back" or a reload is led where it led; for everybody else the page is made anew, as things stand now.
+      note(null);
+      if (performance.getEntriesByType("navigation")[0]?.type === "navigate") location.reload(); else location.replace(told.url);
+      return false;
+    } else if (was.calls) { handIn(await batched(await own(), was.calls)); return false; }
+    else if (was.part && calls.length > 1) {
+      tell(state, "The first is on its way. The second is offered when it is confirmed.");
+      await mined(await own(), was.part);
+      note(null);
+      location.reload();
+      return false;
+    } else if (was.asked) throw new Problem("left");
+    note(null);
+    return true;
+  }
+
+  function problem(e) {
+    tell(state, e instanceof Problem ? e.message : String(e), "warn");
+    const open = before();
+    if (open && !open.hash && e.code !== "elsewhere") return offerAgain(box);
+    button.disabled = off || e.code === "silent";
+  }
+
+  try {
+    const was = startsOver() ? null : before();
+    if (was && !(await alone(() => settled(was)))) return;
+    button.disabled = off;
+  } catch (e) { problem(e); }
+  button.addEventListener("click", () => { button.disabled = true; alone(go).catch(problem); });
 }
 
 for (const box of globalThis.document?.querySelectorAll("[data-send]") ?? []) start(box);

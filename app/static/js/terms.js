@@ -1,6 +1,6 @@
 // Whether what is on the screen is what will be signed: pure functions, which Python's words and hashes are held against.
-import { encodeAbiParameters, hashStruct, hashTypedData, keccak256 } from "../vendor/eth.js";
-import { DOMAIN, LISTS, TERMS } from "./abi.js";
+import { hashStruct, hashTypedData, keccak256 } from "../vendor/eth.js";
+import { DOMAIN, TERMS, listHash } from "./abi.js";
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -42,8 +42,6 @@ export function sentences(m, items) {
 export function wrongWords(m, items, sentence) {
   return Object.entries(sentences(m, items)).filter(([n, allowed]) => !allowed.includes(sentence(n))).map(([n]) => n);
 }
-
-export const listHash = (calls, probes) => keccak256(encodeAbiParameters(LISTS, [calls, probes]));
 
 /** True where both lists of clause 5 hash to what is signed (docs/canonical-encodings.md). */
 export function targetsMatch(m, items) {

@@ -30,6 +30,8 @@ export async function remembered(ms = 400) {
 /** What a wallet, or the way to it, did not do; its message is for the person. */
 export class Problem extends Error {
   constructor(code, more = "") { super(TEXTS[code] ? TEXTS[code].replace("{more}", more) : more || code); this.code = code; }
+  /** True where the wallet has certainly sent nothing. */
+  get sure() { return ["rejected", "busy", "locked", "funds"].includes(this.code); }
 }
 
 const TEXTS = {
@@ -37,11 +39,18 @@ const TEXTS = {
   rejected: "You rejected it in your wallet. Nothing was signed and nothing was sent.",
   busy: "Your wallet is already asking you something. Open it and answer there.",
   locked: "Your wallet is locked, or does not share an account with this site. Unlock it and try again.",
-  offline: "Your wallet has no connection to the network. Nothing was sent.",
+  offline: "Your wallet has lost its connection. Look there whether it was sent before you send it again.",
   other_account: "Your wallet shows another account. This mandate belongs to {more}. Switch the account in your wallet.",
   other_chain: "Your wallet is on another network and did not switch. This mandate lives on {more}.",
   unknown_chain: "Your wallet does not know the network {more}. Add it there first.",
   funds: "The wallet says there is not enough for this, gas included. Nothing was sent.",
+  elsewhere: "Another tab of this browser is sending this. Nothing was sent from here.",
+  left: "This was handed to your wallet before, and the page was left before the wallet answered. Look there: what waits can still be confirmed or rejected there, what was sent is in the record soon. Only if your wallet shows neither, start over.",
+  no_hash: "Your wallet named no transaction. Look there whether it was sent before you send it again.",
+  silent: "You have sent this before, and the service does not answer: what became of it is not known. Do not send it again. Open this page anew in a moment.",
+  underway: "It is still on its way. Wait for it in your wallet, then open this page again.",
+  first_failed: "The first transaction failed on chain. Nothing was deposited.",
+  batch_failed: "Your wallet says that the calls failed. Nothing was deposited.",
 };
 const CODES = { 4001: "rejected", ACTION_REJECTED: "rejected", [-32002]: "busy", 4100: "locked", 4900: "offline", 4901: "offline" };
 
@@ -50,7 +59,7 @@ export async function ask(wallet, method, params) {
   try { return await wallet.provider.request({ method, params }); }
   catch (e) {
     const code = CODES[e?.code] ?? (/insufficient funds/i.test(e?.message ?? "") ? "funds" : null);
-    throw code ? new Problem(code) : new Problem("other", "Your wallet answers: " + String(e?.message ?? e).slice(0, 200));
+    throw code ? new Problem(code) : new Problem("other", "Your wallet answers: " + String(e?.message ?? e).slice(0, 200) + ". Look there before you try again.");
   }
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,7 +32,9 @@ class CallView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """What is sent, whether it works, and where its hash goes."""
+    """What is sent, whether it works, and where its hash goes; `capabilities` is what a wallet that
+    takes both calls at once is told of sponsorship (EIP-5792).
+    """
 
     kind: str
     post: str
@@ -41,6 +43,7 @@ class Sending:
     calls: tuple[CallView, ...]
     block: tuple[dict[str, object], ...]
     tried: Tried
+    capabilities: Mapping[str, object] | None
 
 
 def tried(simulation: Json | None) -> Tried:
@@ -77,6 +80,7 @@ def view(
     button: str,
     look: str = "go",
     outcome: Tried | None = None,
+    capabilities: Mapping[str, object] | None = None,
 ) -> Sending:
     """`told`: one `{call, decoded, simulation}` a call, in the order in which they are sent."""
     return Sending(
@@ -87,4 +91,5 @@ def view(
         calls=tuple(_call(t) for t in told),
         block=tuple({n: t["call"][n] for n in CALL_FIELDS if n in t["call"]} for t in told),
         tried=outcome or tried(told[0]["simulation"]),
+        capabilities=capabilities,
     )

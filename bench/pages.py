@@ -1,0 +1,59 @@
+"""A mandate's page beside the mandate's read: both over HTTP, of one working mandate on a real chain."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+
+from aiohttp import ClientSession
+
+from app import gate
+from bench.stage import median
+from storage import migrate
+from tests.app.lives import at_work
+from tests.app.site import a_site
+from tests.world import a_world, running_evm
+
+ROUNDS = 60
+
+
+async def measure() -> dict[str, tuple[float, str]]:
+    """In turns, each with its own read of the vault; and a page that is asked again, which has none."""
+    chain = running_evm()
+    with tempfile.TemporaryDirectory() as folder:
+        evm = await asyncio.to_thread(chain.__enter__)
+        url = f"sqlite:///{Path(folder) / 'bench.sqlite'}"
+        await asyncio.to_thread(migrate.upgrade, url)
+        try:
+            async with a_world(url, evm) as world, a_site(world) as site, ClientSession() as http:
+                m = await at_work(world)
+                token = (await site.signed_in(m.owner_wallet)).cookies[gate.LOCAL_COOKIE]
+                page = (
+                    f"{site.base}/app/mandates/{m.id}",
+                    {"Cookie": f"{gate.LOCAL_COOKIE}={token}"},
+                )
+                read = (
+                    f"{site.base}/wallet/mandates/{m.id}",
+                    {"Authorization": f"Bearer {token}"},
+                )
+                again = page[0], page[1] | {"If-None-Match": '"another"'}
+                spent: dict[str, list[float]] = {"page": [], "read": [], "again": []}
+                asked = {"page": page, "read": read, "again": again}
+                for n in range(ROUNDS + 5):
+                    for name, (address, headers) in asked.items():
+                        started = time.perf_counter()
+                        async with http.get(address, headers=headers) as answer:
+                            assert answer.status == 200, answer.status
+                            await answer.read()
+                        took = time.perf_counter() - started
+                        spent[name] += [took] if n >= 5 else []
+        finally:
+            await asyncio.to_thread(chain.__exit__, None, None, None)
+    page_s, read_s, again_s = (median(spent[n]) for n in ("page", "read", "again"))
+    return {
+        "mandate_page_over_mandate_read": (page_s / read_s, "ratio of time, at most 1.5"),
+        "mandate_page_ms": (page_s * 1_000, "ms, with its read of the vault"),
+        "mandate_page_again_ms": (again_s * 1_000, "ms, within 2 s of a read of the vault"),
+    }

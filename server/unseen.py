@@ -1,0 +1,117 @@
+"""Vaults whose creation no log told of: a node left the factory's log out.
+
+Where a vault of signed terms stands is known before it is made, and what stands there can only be
+that vault: its address commits to the terms. So the lens says what the logs did not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from chain.evm import EvmChain
+from domain.facts import BlockStamp
+from domain.mandates.mandate import Mandate, Status
+from domain.refusals import Refused
+from storage.unit_of_work import UnitOfWork
+from tools.call.case import signed_digest
+from tools.call.operation import Deps
+from tools.keeper.attach import attach
+
+log = logging.getLogger("wallet.unseen")
+KIND: Final = "unseen vault"
+EVERY: Final = timedelta(minutes=5)
+AFTER_THE_END: Final = timedelta(days=1)
+"""A vault of terms that ended is still made where money lies at its address."""
+
+
+class Unseen:
+    """Looks where the vaults of signed mandates would be: each every five minutes, of terms that
+    ended every day.
+    """
+
+    def __init__(self, deps: Deps, holder: str, chain: EvmChain, batch: int):
+        self._deps, self._holder, self._chain, self._batch = deps, holder, chain, batch
+
+    async def round(self) -> None:
+        """Attach what stands in the block up to which the ledger is complete, and is attached to
+        nothing; its logs are read from its creation on.
+
+        Errors: `chain_unavailable`.
+        """
+        now = self._deps.clock.now()
+        kept, waiting = await self._deps.store.write(partial(self._waiting, now))
+        if kept is None or not waiting:
+            return
+        at = await self._chain.block(kept)
+        if at is None:
+            return
+        for m in waiting:
+            try:
+                await self._look(m, at, now)
+            except Refused as refused:
+                log.warning("looking for the vault of %s: %s", m.public_id, refused.refusal.reason)
+
+    def _waiting(self, now: datetime, uow: UnitOfWork) -> tuple[int | None, Sequence[Mandate]]:
+        """(the block up to which the ledger is complete, the mandates that are looked for now)."""
+        chain_id = self._chain.chain_id
+        kept = uow.chainlog.cursor(chain_id)
+        if kept is None or kept.head is None or kept.deep < 0 or self._chain.factory is None:
+            return None, ()
+        found = []
+        for public_id in uow.chainlog.unseen(chain_id, KIND, self._batch, now):
+            m = uow.mandates.get(public_id)
+            over = m is not None and m.ends_at is not None and m.ends_at < now
+            until = now + (AFTER_THE_END if over else EVERY)
+            if uow.work.claim(KIND, public_id, self._holder, now, until) and m is not None:
+                found.append(m)
+        return kept.deep, found
+
+    async def _look(self, m: Mandate, at: BlockStamp, now: datetime) -> None:
+        digest = signed_digest(self._chain, m)
+        if digest is None or m.signed is None:
+            return
+        vault = await self._chain.predict_vault(m.signed.message, m.allowed_targets)
+        if not await self._stands(vault, at):
+            return
+        made = await self._made_in(m.public_id, digest, at)
+        log.warning("%s: the vault stands, and no log told of its creation", m.public_id)
+        await self._deps.store.write(partial(self._attach, m.public_id, vault, digest, made, now))
+
+    async def _stands(self, vault: str, at: BlockStamp) -> bool:
+        """True where any node shows it in that block."""
+        for view in self._chain.views:
+            try:
+                state = (await view.vault_states([vault], block=at)).get(vault)
+            except Refused:
+                continue
+            if state is not None and state.exists:
+                return True
+        return False
+
+    async def _made_in(self, public_id: str, digest: str, at: BlockStamp) -> int:
+        """The block of its creation by the word of any node; the first that could hold it, where
+        none tells.
+        """
+        for view in self._chain.views:
+            try:
+                made = await view.creation(public_id, digest, at)
+            except Refused:
+                continue
+            if made is not None:
+                return made.block.number
+        return self._chain.facts.start_block
+
+    def _attach(
+        self, public_id: str, vault: str, digest: str, made: int, now: datetime, uow: UnitOfWork
+    ) -> None:
+        m = uow.mandates.get(public_id, lock=True)
+        if m is None or m.vault_address is not None or m.status is not Status.SIGNED:
+            return
+        uow.chainlog.add_vault(m.chain_id, vault, digest, made)
+        uow.chainlog.vault_is_deep(m.chain_id, vault)
+        uow.chainlog.read_again(m.chain_id, vault, made)
+        attach(uow, now, m, vault)

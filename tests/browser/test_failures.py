@@ -1,0 +1,239 @@
+"""The service is restarted, the database locked, the node dead, the session over, the wallet gone, in
+the middle of each step: the page says what is known, what is not, and what is safe to repeat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from chain.evm import EvmChains
+from tests.app.lives import created
+from tests.browser.conftest import Stage
+from tests.browser.wallet import NAME, SENDS, Wallet
+from tests.browser.window import MARKS, Window, a_tab
+from tests.waiting import STUCK_S
+from tests.world import drafted, signed, working
+
+pytestmark = [*MARKS]
+# How it is made, what is pressed, and what its page says once it is done.
+STEPS = {
+    "create": (signed, "Create the vault", "h1:has-text('Signed, no money in it yet')"),
+    "fund": (created, "Approve and deposit", "section:has-text('Put money in'):not(:has([data-go]))"),
+    "pause": (working, "Pause with my wallet", "text=It is paused already."),
+    "stop": (working, "Stop for good with my wallet", "[role=alert]"),
+    "withdraw": (working, "Withdraw with my wallet", "text=Everything was paid out already."),
+}  # fmt: skip
+
+
+@asynccontextmanager
+async def about_to_press(stage: Stage, step: str) -> AsyncIterator[tuple[Wallet, Window, str]]:
+    """The page of a step, with its button on."""
+    make, _press, _ = STEPS[step]
+    m = await make(stage.world)
+    await stage.world.mint(m.owner_wallet.address, "1000")
+    wallet, path = stage.wallet(m), f"/app/mandates/{m.id}/{step}"
+    async with stage.window(wallet) as window:
+        await window.sign_in()
+        await window.goto(path)
+        await window.page.locator("[data-go]:enabled").wait_for()
+        yield wallet, window, path
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_the_service_is_restarted_while_the_wallet_sends(stage: Stage, step: str) -> None:
+    _, press, after = STEPS[step]
+    wanted = 2 if step == "fund" else 1
+    async with about_to_press(stage, step) as (wallet, window, path):
+        wallet.holds = asyncio.Event()
+        await window.press(press)
+        await stage.stop()
+        # The form with the hash meets a dead service: the browser says so, the site keeps the hash.
+        async with window.page.expect_event("requestfailed", lambda r: r.url.endswith("/sent")):
+            wallet.holds.set()
+        await stage.start()
+        later = Window(await a_tab(window.page.context), window.base)
+        await later.goto(path)
+        await later.page.locator(after).wait_for()
+        assert len(wallet.sent) == wanted
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_the_session_is_over_while_the_wallet_sends(stage: Stage, step: str) -> None:
+    _, press, after = STEPS[step]
+    async with about_to_press(stage, step) as (wallet, window, _):
+        wallet.holds = asyncio.Event()
+        await window.press(press)
+        await window.page.context.clear_cookies()
+        wallet.holds.set()
+        await window.says("Your session has ended. Nothing was lost")
+        await window.press(f"Continue with {NAME}")
+        await window.page.locator(after).wait_for()
+        assert len(wallet.sent) == (2 if step == "fund" else 1)
+
+
+async def test_where_the_service_is_silent_nothing_that_was_sent_is_offered_again(
+    stage: Stage,
+) -> None:
+    async with about_to_press(stage, "pause") as (wallet, window, path):
+        wallet.drops = True
+        await window.press("Pause with my wallet")
+        await window.says("Sent, not seen yet")
+        await window.page.route("**/tx/**", lambda route: route.abort())
+        await window.goto(path)
+        await window.says("what became of it is not known. Do not send it again.")
+        assert await window.button("Pause with my wallet").is_disabled()
+        assert wallet.count(*SENDS) == 1
+
+
+@contextmanager
+def locked(url: str) -> Iterator[None]:
+    """Somebody else writes to the database, and does not end."""
+    other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+
+
+async def test_the_database_is_locked_when_a_held_action_is_answered(
+    stage: Stage, sqlite_url: str
+) -> None:
+    m = await working(stage.world, approval_above_usdc="60")
+    assert (await m.execute("90", why="a larger step")).status == 202
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in()
+        await window.goto(f"/app/mandates/{m.id}")
+        with locked(sqlite_url):
+            await window.press("Approve 90.00 USDC, once")
+            await window.says("Trying again later is safe.")
+            await window.goto(f"/app/mandates/{m.id}")  # reading goes on
+            await window.button("Approve 90.00 USDC, once").wait_for()
+        await window.press("Approve 90.00 USDC, once")
+        await window.page.wait_for_url("**#record")
+
+
+async def test_the_database_is_locked_when_terms_are_signed(stage: Stage, sqlite_url: str) -> None:
+    m = await drafted(stage.world)
+    wallet = stage.wallet(m)
+    async with stage.window(wallet) as window:
+        await window.sign_in()
+        await window.goto(f"/app/mandates/{m.id}/review")
+        with locked(sqlite_url):
+            await window.press("Sign these terms")
+            await window.says("Trying again later is safe.")
+        await window.goto(f"/app/mandates/{m.id}/review")
+        await window.press("Sign these terms")
+        await window.heading("Create your vault")
+    assert (await m.read())["mandate"]["status"] == "signed"
+
+
+async def test_the_database_is_locked_when_a_transaction_is_handed_in(
+    stage: Stage, sqlite_url: str
+) -> None:
+    async with about_to_press(stage, "pause") as (wallet, window, _path):
+        with locked(sqlite_url):
+            await window.press("Pause with my wallet")
+            await window.page.wait_for_url("**/tx/0x*")
+            await window.page.locator("[role=alert]", has_text="later is safe").wait_for()
+        await window.heading("Paused")  # by itself, as the page goes on asking
+        assert wallet.count(*SENDS) == 1
+
+
+@asynccontextmanager
+async def dead_node(stage: Stage) -> AsyncIterator[None]:
+    """No node answers."""
+    chains, alive = stage.world.chains, stage.world.chains.get
+    dead = EvmChains([stage.world.evm.facts(rpc_url="http://127.0.0.1:1")])
+    object.__setattr__(chains, "get", dead.get)
+    try:
+        yield
+    finally:
+        object.__setattr__(chains, "get", alive)
+        await dead.close()
+
+
+async def test_the_node_is_dead_while_a_transaction_is_followed(stage: Stage) -> None:
+    async with about_to_press(stage, "pause") as (wallet, window, path):
+        async with dead_node(stage):
+            await window.press("Pause with my wallet")
+            await window.says("It cannot be told just now what became of it. Do not send it again.")
+            await window.goto(path.removesuffix("/pause"))
+            await window.says("The chain could not be read just now")
+        await window.goto(path)
+        await window.says("It is paused already.")
+        assert wallet.count(*SENDS) == 1
+
+
+@pytest.mark.parametrize("step", ["create", "pause", "withdraw"])
+async def test_with_a_dead_node_a_page_says_that_nothing_was_tried_out(
+    stage: Stage, step: str
+) -> None:
+    async with about_to_press(stage, step) as (_, window, path):
+        async with dead_node(stage):
+            await window.goto(path)
+            main = await window.page.locator("main").inner_text()
+        assert "could not be tried out" in main or "Trying again later is safe" in main
+        assert "it works" not in main
+
+
+async def test_the_wallet_is_gone_locked_elsewhere_or_of_somebody_else(stage: Stage) -> None:
+    async with about_to_press(stage, "pause") as (wallet, window, path):
+        kept = await window.page.context.storage_state()
+        wallet.locked = True
+        await window.press("Pause with my wallet")
+        await window.says("Your wallet is locked")
+        wallet.locked, wallet.account = False, "0x" + "44" * 20
+        await window.press("Pause with my wallet")
+        await window.says("Your wallet shows another account.")
+        wallet.account, wallet.chain_id, wallet.switches = wallet.own.address, 1, -1
+        await window.press("Pause with my wallet")
+        await window.says("Your wallet does not know the network")
+        wallet.switches = 0
+        await window.press("Pause with my wallet")
+        await window.says("Your wallet is on another network and did not switch.")
+        wallet.switches = None
+        async with stage.window(storage_state=kept) as without:
+            await without.goto(path)
+            await without.press("Pause with my wallet")
+            await without.says("No wallet was found here.")
+        assert wallet.count(*SENDS) == 0
+        await window.press("Pause with my wallet")
+        await window.heading("Paused")
+
+
+async def test_offline_and_a_silent_service_are_said_at_the_foot_of_the_page(
+    stage: Stage,
+) -> None:
+    m = await working(stage.world)
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in()
+        net = window.page.locator("#net")
+        await window.page.clock.install()
+        await window.goto(f"/app/mandates/{m.id}")
+        await window.page.context.set_offline(True)
+        await net.filter(has_text="You are offline.").wait_for()
+        await window.page.context.set_offline(False)
+        await net.wait_for(state="hidden")
+        await window.page.route("**/app/**", _aborted)
+        silent = net.filter(has_text="The service does not answer; figures are of")
+        with anyio.fail_after(STUCK_S):
+            while not await silent.count():
+                await window.page.clock.run_for(5_000)
+        await window.page.locator("#main[data-stale]").wait_for()
+        await window.page.unroute("**/app/**")
+        with anyio.fail_after(STUCK_S):
+            while await silent.count():
+                await window.page.clock.run_for(20_000)
+
+
+async def _aborted(route: Any) -> None:
+    await route.abort()

@@ -1,0 +1,241 @@
+"""Nothing is sent twice: a second press, a reload, the back button, two tabs, and an answer of the
+wallet that the page did not live to hear.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.app.lives import created
+from tests.browser.conftest import Stage
+from tests.browser.wallet import SENDS, Says, Wallet
+from tests.browser.window import MARKS, Window, a_tab
+from tests.waiting import STUCK_S
+from tests.world import Mandated, drafted, working
+
+pytestmark = [*MARKS]
+PAUSE = "Pause with my wallet"
+
+
+async def nonce(wallet: Wallet) -> int:
+    """How many transactions the chain has of the owner."""
+    told = await wallet.passed_on("eth_getTransactionCount", [wallet.own.address, "latest"])
+    return int(told, 16)
+
+
+async def at_the_button(stage: Stage, m: Mandated, window: Window) -> None:
+    await window.sign_in()
+    await window.goto(f"/app/mandates/{m.id}/pause")
+    await window.button(PAUSE).wait_for()
+
+
+async def asked(wallet: Wallet, times: int = 1) -> None:
+    """Wait until the wallet was asked to send."""
+    with anyio.fail_after(STUCK_S):
+        while wallet.count(*SENDS) < times:
+            await anyio.sleep(0.02)
+
+
+async def test_a_second_press_sends_nothing_more(stage: Stage) -> None:
+    m = await working(stage.world)
+    wallet = stage.wallet(m)
+    async with stage.window(wallet) as window:
+        await at_the_button(stage, m, window)
+        before = await nonce(wallet)
+        await window.page.evaluate(
+            "(() => { const b = document.querySelector('[data-go]');"
+            " b.click(); b.click(); b.disabled = false; b.click(); })()"
+        )
+        await window.heading("Paused")
+        assert wallet.count(*SENDS) == 1 == await nonce(wallet) - before
+
+
+async def test_a_reload_after_sending_follows_what_was_sent(stage: Stage) -> None:
+    m = await working(stage.world)
+    wallet = stage.wallet(m)
+    wallet.drops = True  # named by the wallet, and never seen by the chain
+    async with stage.window(wallet) as window:
+        await at_the_button(stage, m, window)
+        await window.press(PAUSE)
+        await window.says("Do not send it again.")
+        for _ in range(2):
+            await window.goto(f"/app/mandates/{m.id}/pause")
+            await window.page.wait_for_url("**/tx/0x*")
+        await window.page.reload()
+        await window.says("Sent, not seen yet")
+        assert wallet.count(*SENDS) == 1
+        await window.page.get_by_role("link", name="start over").click()
+        wallet.drops = False
+        await window.press(PAUSE)
+        await window.heading("Paused")
+    assert wallet.count(*SENDS) == 2
+
+
+async def test_the_back_button_after_sending_sends_nothing_more(stage: Stage) -> None:
+    m = await working(stage.world)
+    wallet = stage.wallet(m)
+    wallet.drops = True
+    async with stage.window(wallet) as window:
+        await at_the_button(stage, m, window)
+        await window.press(PAUSE)
+        await window.says("Sent, not seen yet")
+        await window.page.go_back()
+        await window.page.wait_for_url("**/tx/0x*")
+        await window.says("Sent, not seen yet")
+    assert wallet.count(*SENDS) == 1
+
+
+async def test_the_back_button_after_it_landed_offers_it_no_more(stage: Stage) -> None:
+    m = await working(stage.world)
+    wallet = stage.wallet(m)
+    async with stage.window(wallet) as window:
+        await at_the_button(stage, m, window)
+        await window.press(PAUSE)
+        await window.heading("Paused")
+        at = window.path
+        await window.page.go_back()
+        await window.page.wait_for_url(f"**{at}")
+        await window.heading("Paused")
+    assert wallet.count(*SENDS) == 1
+
+
+async def test_two_tabs_send_once(stage: Stage) -> None:
+    m = await working(stage.world)
+    wallet = stage.wallet(m)
+    async with stage.window(wallet) as window:
+        await at_the_button(stage, m, window)
+        wallet.holds = asyncio.Event()
+        other = Window(await a_tab(window.page.context), window.base)
+        await other.goto(f"/app/mandates/{m.id}/pause")
+        await other.button(PAUSE).wait_for()
+        before = await nonce(wallet)
+        await window.press(PAUSE)
+        await asked(wallet)
+        await other.press(PAUSE)
+        await other.says("Another tab of this browser is sending this. Nothing was sent from here.")
+        wallet.holds.set()
+        await window.heading("Paused")
+        await other.press(PAUSE)
+        await other.heading("Paused")
+        assert wallet.count(*SENDS) == 1 == await nonce(wallet) - before
+
+
+async def test_a_page_that_is_left_while_the_wallet_asks_does_not_ask_again_by_itself(
+    stage: Stage,
+) -> None:
+    m = await working(stage.world)
+    wallet = stage.wallet(m)
+    wallet.answers_late = asyncio.Event()  # sent, and the page is gone before it hears of it
+    async with stage.window(wallet) as window:
+        await at_the_button(stage, m, window)
+        wallet.drops = True
+        await window.press(PAUSE)
+        await asked(wallet)
+        await window.page.reload()
+        await window.says("the page was left before the wallet answered")
+        assert await window.button(PAUSE).is_disabled()
+        await window.page.reload()
+        await window.says("the page was left before the wallet answered")
+        wallet.answers_late.set()
+        wallet.drops = False
+        await window.page.get_by_role("link", name="start over").click()
+        await window.page.wait_for_url(lambda url: "again" not in url)
+        await window.press(PAUSE)
+        await window.heading("Paused")
+    assert wallet.count(*SENDS) == 2
+
+
+async def test_a_reload_between_approval_and_deposit_approves_once(stage: Stage) -> None:
+    m = await created(stage.world)
+    await stage.world.mint(m.owner_wallet.address, "1000")
+    wallet = stage.wallet(m)
+    async with stage.window(wallet) as window:
+        await window.sign_in()
+        await window.goto(f"/app/mandates/{m.id}/fund?amount=120.5")
+        hidden = asyncio.Event()
+
+        async def unmined(method: str, params: list[Any]) -> Any:
+            if method == "eth_getTransactionReceipt" and not hidden.is_set():
+                return None
+            return await Wallet.passed_on(wallet, method, params)
+
+        wallet.passed_on = unmined  # type: ignore[method-assign]
+        await window.press("Approve and deposit")
+        await window.says("The first is on its way.")
+        await window.page.reload()
+        hidden.set()
+        await window.button("Deposit").wait_for()
+        await window.says("Your approval for it stands already")
+        await window.page.locator("[data-go]:enabled").click()
+        await window.heading("Working")
+    assert wallet.count(*SENDS) == 2
+
+
+async def test_what_a_wallet_may_have_sent_is_not_sent_again_by_one_press(stage: Stage) -> None:
+    m = await working(stage.world)
+    wallet = stage.wallet(m)
+    async with stage.window(wallet) as window:
+        await at_the_button(stage, m, window)
+        for fault, says in (
+            (Says(-32603, "Internal error"), "Look there before you try again"),
+            (Says(4900, "Disconnected"), "Your wallet has lost its connection"),
+        ):
+            wallet.fault = fault
+            await window.press(PAUSE)
+            await window.says(says)
+            assert await window.button(PAUSE).is_disabled()
+            await window.page.get_by_role("link", name="start over").click()
+            await window.page.locator("[data-go]:enabled").wait_for()
+        for fault, says in (
+            (Says(4001, "no"), "You rejected it in your wallet"),
+            (Says(-32002, "busy"), "Your wallet is already asking you something"),
+            (Says(-32000, "insufficient funds for gas"), "there is not enough for this"),
+        ):
+            wallet.fault = fault
+            await window.press(PAUSE)
+            await window.says(says)
+            await window.page.locator("[data-go]:enabled").wait_for()
+        wallet.fault = None
+        await window.press(PAUSE)
+        await window.heading("Paused")
+    assert len(wallet.sent) == 1
+
+
+async def test_an_answer_to_a_held_action_is_given_once(stage: Stage) -> None:
+    m = await working(stage.world, approval_above_usdc="60")
+    assert (await m.execute("90", why="a larger step")).status == 202
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in()
+        await window.goto(f"/app/mandates/{m.id}")
+        other = Window(await a_tab(window.page.context), window.base)
+        await other.goto(f"/app/mandates/{m.id}")
+        await window.button("Approve 90.00 USDC, once").dblclick()
+        await window.page.wait_for_url("**#record")
+        await other.press("Decline")
+        await other.says("It changed meanwhile. This is how it stands now.")
+        await window.page.reload()
+        await window.page.go_back()
+    told = await stage.world.ok("mandate_approvals", m.owner, public_id=m.id)
+    assert [a["status"] for a in told["items"]] == ["approved"]
+
+
+@pytest.mark.parametrize("how", ["a second press", "two tabs"])
+async def test_terms_are_signed_once(stage: Stage, how: str) -> None:
+    m = await drafted(stage.world)
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in()
+        await window.goto(f"/app/mandates/{m.id}/review")
+        other = Window(await a_tab(window.page.context), window.base)
+        await other.goto(f"/app/mandates/{m.id}/review")
+        button = window.button("Sign these terms")
+        await (button.dblclick() if how == "a second press" else button.click())
+        await window.heading("Create your vault")
+        if how == "two tabs":
+            await other.press("Sign these terms")
+            await other.page.locator("h1").wait_for()
+    told = await m.read()
+    assert told["mandate"]["status"] == "signed"
