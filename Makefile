@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
+.PHONY: setup check test demo bench campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
 
 setup: $(STAMP)
 
@@ -45,6 +45,10 @@ bench-peers: setup
 # Random lives against the real vault; LIVES_SEED=n plays the same ones again.
 lives: setup
 	$(BIN)/pytest -q -x -s tests/lives
+
+# Faults under load, and an audit from outside after each: CAMPAIGN_S seconds of plays, from CAMPAIGN_SEED on.
+campaign: setup
+	$(BIN)/pytest -q -x -s -n 0 -m campaign tests/campaign
 
 # Lives that are reorganised deeper than the confirmations, on both chains: CHAIN_RUNS a chain, from CHAIN_SEED on;
 # CHAIN_OMITS=1 puts them behind nodes that leave logs out.

@@ -53,14 +53,14 @@ async def measure() -> dict[str, tuple[float, str]]:
     networks = venues(Settings(venue_mainnet_url=url, venue_testnet_url=url), clock, InMemory())
     with tempfile.TemporaryDirectory() as folder:
         async with staged(Path(folder)) as stage:
-            found = await _measured(stage, networks, clock)
+            found = await _measured(stage, networks, clock, dev)
     await networks.close()
     await runner.cleanup()
     return found
 
 
 async def _measured(
-    stage: Stage, networks: Networks, clock: SystemClock
+    stage: Stage, networks: Networks, clock: SystemClock, dev: DevVenue
 ) -> dict[str, tuple[float, str]]:
     trading = replace(
         stage.deps.config.trading,
@@ -100,6 +100,8 @@ async def _measured(
 
         ratios, each = [], []
         for turn in range(ROUNDS):
+            # A market moves; what paper orders took of one snapshot is summed from their entries.
+            dev.move("BTC", str(64_000 + turn))
             numbers = range(turn * CALLS, (turn + 1) * CALLS)
             orders = await _times(paper, numbers)
             reports = await _times(report, numbers)

@@ -16,8 +16,8 @@ class Breaker:
     Units: seconds of `clock`, which never goes back.
     """
 
-    def __init__(self, clock: Callable[[], float]):
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float], longest_s: float = LONGEST_S):
+        self._clock, self._longest_s = clock, longest_s
         self._failures, self._pause_s, self._until = 0, FIRST_S, 0.0
 
     def wait_s(self) -> float:
@@ -33,6 +33,11 @@ class Breaker:
         self._until = self._clock() + self._pause_s
         return 0.0
 
+    @property
+    def is_open(self) -> bool:
+        """True while nobody, or one alone, may put a question."""
+        return self._failures >= FAILURES
+
     def succeeded(self) -> None:
         """An answer came: closed."""
         self._failures, self._pause_s = 0, FIRST_S
@@ -41,5 +46,5 @@ class Breaker:
         """No answer came; the pause doubles with every try of an open breaker that fails."""
         self._failures += 1
         if self._failures > FAILURES:
-            self._pause_s = min(2 * self._pause_s, LONGEST_S)
+            self._pause_s = min(2 * self._pause_s, self._longest_s)
         self._until = self._clock() + self._pause_s

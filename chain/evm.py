@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -14,9 +15,11 @@ from eth_utils import is_checksum_address, keccak, to_checksum_address
 from chain import codec, eip712, receipts, signatures, states
 from chain.blocks import CALL_GAS, Blocks, pinned
 from chain.faults import RpcFault
-from chain.known import ChainFacts, terms
+from chain.known import CALL_MS, ChainFacts, terms
+from chain.last_known import LastKnown
 from chain.networks import NETWORKS
 from chain.nodes import Nodes
+from chain.patience import within
 from chain.paymaster import Paymaster, inner_calls
 from chain.sent import sent_to
 from domain.facts import (
@@ -47,6 +50,7 @@ class EvmChain(Blocks):
         super().__init__(facts, nodes)
         self._views: tuple[EvmChain, ...] = ()
         self._asks: dict[str, bool] = {}
+        self._last = LastKnown(self.vault_states)
         self._paymaster = (
             Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
         )
@@ -103,8 +107,29 @@ class EvmChain(Blocks):
         given. `agreed`: only what more than half of the configured nodes say.
         """
         if agreed and len(self.views) > 1:
-            return await states.agreed_states(self, self.views, vaults)
-        return await states.vault_states(self, vaults, block)
+            found = await states.agreed_states(self, self.views, vaults)
+        else:
+            found = await states.vault_states(self, vaults, block)
+        if block is None:
+            self._last.keep(found)
+        return found
+
+    def hurried(self) -> AbstractContextManager[None]:
+        """Within it the chain is waited for no longer than the setting says, in all."""
+        return within(self.facts.read_ms)
+
+    def last_known(self, vault: str) -> VaultState | None:
+        """What a vault said when it was read last; it is read anew behind the caller's back."""
+        self._last.catch_up(vault)
+        return self._last.get(vault)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing of this chain is believed: its node serves another one."""
+        others = [n.serves for n in self.rpc.each] if self.rpc else []
+        if not others or any(n in (None, self.chain_id) for n in others):
+            return None
+        return f"its node serves chain {others[0]}"
 
     async def recorded(self, vault: str) -> Usdc:
         """The value that exits of a vault are at least judged by, as the newest block has it."""
@@ -209,6 +234,7 @@ class EvmChain(Blocks):
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._last.close()
         for open_ in (self.rpc, self._paymaster):
             if open_:
                 await open_.close()
@@ -219,6 +245,7 @@ class EvmChains:
 
     def __init__(self, facts: Sequence[ChainFacts]):
         self._chains = {f.chain_id: EvmChain(f) for f in facts}
+        self._call_ms = max((f.call_ms for f in facts), default=CALL_MS)
         # A known network answers its pure questions even before an operator sets anything.
         for network in NETWORKS.values():
             self._chains.setdefault(
@@ -245,6 +272,28 @@ class EvmChains:
     def ids(self) -> Sequence[int]:
         """Ids of the configured chains."""
         return tuple(self._chains)
+
+    def patient(self) -> AbstractContextManager[None]:
+        """Within it a request waits for chains no longer than the setting says, in all."""
+        return within(self._call_ms)
+
+    def trouble(self) -> Mapping[int, str]:
+        """The chains of which nothing is believed, and why."""
+        return {c.chain_id: c.trouble for c in self._chains.values() if c.trouble}
+
+    def gauges(self) -> Mapping[str, int]:
+        """For the metrics: which nodes are left alone, which serve another chain, and how often one
+        was given up by those who cannot wait.
+        """
+        told: dict[str, int] = {}
+        for chain in self.with_rpc():
+            for n, rpc in enumerate(chain.node().each, start=1):
+                of = f'{{chain="{chain.chain_id}",node="{n}"}}'
+                told[f"wallet_chain_node_open{of}"] = int(rpc.is_open)
+                told[f"wallet_chain_node_given_up_total{of}"] = rpc.given_up
+                other = rpc.serves not in (None, chain.chain_id)
+                told[f"wallet_chain_node_serves_another{of}"] = int(other)
+        return told
 
     def with_rpc(self) -> Sequence[EvmChain]:
         """The chains that can be read."""

@@ -17,6 +17,8 @@ from domain.mandates.terms import FIELDS
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 
+READ_MS: Final = 300
+CALL_MS: Final = 3_000
 _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
 
@@ -26,6 +28,8 @@ class ChainFacts:
 
     Shapes: `rpc_urls` are further nodes, asked where `rpc_url` does not answer, and where several
     must agree. `public_rpc` is one that may be told to anybody, which `rpc_url` may not.
+    Units: `read_ms` milliseconds that a read waits for the chain in all, `call_ms` those of a
+    request that cannot do without it.
     """
 
     chain_id: int
@@ -40,6 +44,8 @@ class ChainFacts:
     rpc_urls: tuple[str, ...] = ()
     name: str | None = None
     public_rpc: str | None = None
+    read_ms: int = READ_MS
+    call_ms: int = CALL_MS
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from chain.patience import a_part
 from chain.rpc import Rpc
 from chain.transport import Question
 from domain.refusals import Refused
@@ -72,9 +73,10 @@ class Nodes:
 
     async def _first(self, question: Callable[[Rpc], Awaitable[T]]) -> T:
         refused: list[Refused] = []
-        for rpc in self.each:
+        for n, rpc in enumerate(self.each):
             try:
-                return await question(rpc)
+                with a_part(len(self.each) - n):
+                    return await question(rpc)
             except Refused as error:
                 refused.append(error)
         raise refused[0]

@@ -4,6 +4,7 @@ everything a node can do wrong.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,6 +16,7 @@ import stamina
 
 from chain.breaker import Breaker
 from chain.faults import NotYet, RpcFault, TryAgain, Unusable
+from chain.patience import Scope, scope, unhurried
 from chain.transport import Question, Transport
 from domain.refusals import Refused, refusal
 
@@ -24,6 +26,8 @@ PATIENCE_S: Final = (
 )
 ASKED_EVERY_S: Final = 180
 BATCH: Final = 50
+HURRIED_PAUSE_S: Final = 5.0
+LATE_AT_MOST: Final = 8
 AT_ONCE: Final = 8
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
 
@@ -58,6 +62,11 @@ class Rpc:
     ):
         self.chain_id, self._timeout_s, self._clock = chain_id, timeout_s, clock
         self._transport, self._breaker = Transport(url, timeout_s), Breaker(clock)
+        # Of those who cannot wait: a node that is slow for them may still serve the others.
+        self._hurried = Breaker(clock, HURRIED_PAUSE_S)
+        self._late: set[asyncio.Task[Any]] = set()
+        self.given_up = 0
+        self.serves: int | None = None
         # A service that is no node has no chain id to give.
         self._names_chain = names_chain
         self._proved_at: float | None = None
@@ -116,8 +125,16 @@ class Rpc:
         self._proved_at = None
         await self._prove()
 
+    @property
+    def is_open(self) -> bool:
+        """True while the node is left alone, by everybody or by those who cannot wait."""
+        return self._breaker.is_open or self._hurried.is_open
+
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, and let go of what nobody waits for."""
+        for task in tuple(self._late):
+            task.cancel()
+        await asyncio.gather(*self._late, return_exceptions=True)
         await self._transport.close()
 
     def unavailable(self, why: str, after_s: int = 1) -> Refused:
@@ -125,6 +142,9 @@ class Rpc:
         chain it serves.
         """
         self._proved_at = None
+        return self._refused(why, after_s)
+
+    def _refused(self, why: str, after_s: int = 1) -> Refused:
         return Refused(
             refusal(
                 "chain_unavailable",
@@ -152,12 +172,45 @@ class Rpc:
             except RpcFault as fault:
                 raise self.unavailable(f"eth_chainId refused: {fault}") from None
             number = self.number(told)
+            self.serves = number
             if number != self.chain_id:
                 raise self.unavailable(f"the node serves chain {number}")
             self._proved_at, self._proved_for = self._clock(), self._transport.opened
 
     async def _believed(self, put: Callable[[], Awaitable[Any]]) -> Any:
-        """An answer, once it is known which chain it is of."""
+        """An answer, once it is known which chain it is of; given up where the caller's time is
+        over.
+        """
+        hurry = scope()
+        return await (self._proved_answer(put) if hurry is None else self._in_time(put, hurry))
+
+    async def _in_time(self, put: Callable[[], Awaitable[Any]], hurry: Scope) -> Any:
+        wait_s = self._hurried.wait_s()
+        if id(self) in hurry.given_up or wait_s or len(self._late) >= LATE_AT_MOST:
+            raise self._refused("it did not answer in time just now", ceil(wait_s))
+        # It goes on without the caller: how it ends is what the next ones are told.
+        asked = asyncio.get_running_loop().create_task(
+            self._proved_answer(put), context=unhurried()
+        )
+        done, _ = await asyncio.wait({asked}, timeout=hurry.left_s())
+        if not done:
+            self._late.add(asked)
+            asked.add_done_callback(self._came_late)
+            hurry.given_up.add(id(self))
+            self.given_up += 1
+            self._hurried.failed()
+            raise self._refused("it did not answer in time")
+        try:
+            return asked.result()
+        finally:
+            self._hurried.succeeded()
+
+    def _came_late(self, asked: asyncio.Task[Any]) -> None:
+        self._late.discard(asked)
+        if not asked.cancelled():
+            asked.exception()  # a node's own fault is counted where it was met
+
+    async def _proved_answer(self, put: Callable[[], Awaitable[Any]]) -> Any:
         self._admitted()
         if not self._proved:
             await self._prove()

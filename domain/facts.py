@@ -26,7 +26,8 @@ class VaultState:
 
     Units: USDC. `positions` is the sum of the signed value probes that answered; `answered` says
     which did, in the order of the terms: where one did not, the worth is unknown, and no less.
-    `lock_until` is a chain time.
+    `lock_until` is a chain time. `last_known`: the chain did not answer in time just now, and this
+    is what it said at a block before.
     """
 
     address: str
@@ -50,6 +51,7 @@ class VaultState:
     fee_owed: Usdc = ZERO
     balance: Usdc = ZERO
     answered: tuple[bool, ...] = ()
+    last_known: bool = False
 
     @property
     def measured(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -193,6 +194,21 @@ class Chain(Actions, Approves, Protocol):
         """Read USDC balances at the newest block."""
         ...
 
+    def hurried(self) -> AbstractContextManager[None]:
+        """Within it the chain is waited for no longer than the setting of reads says, in all; then
+        it is `chain_unavailable`.
+        """
+        ...
+
+    def last_known(self, vault: str) -> VaultState | None:
+        """What a vault said when it was read last, None where it was not; `last_known` is set."""
+        ...
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing of this chain is believed, where its node serves another one."""
+        ...
+
 
 class Chains(Protocol):
     """The configured chains."""
@@ -203,6 +219,14 @@ class Chains(Protocol):
 
     def ids(self) -> Sequence[int]:
         """Ids of the configured chains."""
+        ...
+
+    def patient(self) -> AbstractContextManager[None]:
+        """Within it a request waits for chains no longer than the setting says, in all."""
+        ...
+
+    def trouble(self) -> Mapping[int, str]:
+        """The chains of which nothing is believed, because their node serves another, and which."""
         ...
 
     def address(self, text: str) -> str:

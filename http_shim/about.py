@@ -59,9 +59,13 @@ async def _healthz(_: web.Request) -> web.StreamResponse:
 
 
 async def _readyz(request: web.Request) -> web.StreamResponse:
-    """Ready where the database takes writes."""
+    """Ready where the database takes writes. A chain of which nothing is believed makes nothing
+    else unready, and is told.
+    """
+    told = request.app[DEPS].chains.trouble()
+    chains = [{"chain_id": of, "trouble": why} for of, why in sorted(told.items())]
     if await request.app[READY].ok():
-        return web.json_response({"ok": True, "database": True})
+        return web.json_response({"ok": True, "database": True, "chains": chains})
     refused = unavailable(Unavailable("it takes no write"))
     block = refused_reply(refused, request.app[DEPS].clock.now()).body
     return web.json_response(
@@ -79,6 +83,9 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
             gauges[f'wallet_chain_behind_blocks{{chain="{chain_id}"}}'] = max(
                 0, (cursor.head or 0) - cursor.block
             )
+        if cursor is not None and cursor.read_at is not None:
+            age = int((deps.clock.now() - cursor.read_at).total_seconds())
+            gauges[f'wallet_chain_age_seconds{{chain="{chain_id}"}}'] = max(0, age)
     if deps.venues is not None:
         for (network, kind, what), times in deps.venues.met().items():
             labels = f'network="{network}",kind="{kind}",what="{what}"'

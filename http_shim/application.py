@@ -9,6 +9,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
@@ -29,6 +30,7 @@ from storage.faults import Unavailable
 from tools.call.charges import charge, charge_stranger
 from tools.call.operation import NOBODY, Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run, unavailable
+from tools.call.watch import being_about, mandate_of
 from tools.call.wire import encoded
 
 log = logging.getLogger("wallet.http")
@@ -77,17 +79,13 @@ def build(
     """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and
     /messages/, `screens` are pages, each under a name.
     """
-    app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
-    app[DEPS], app[METRICS], app[GAUGES] = deps, Metrics(), []
-    app[READY] = Readiness(deps)
-    app.on_cleanup.append(_let_go)
+    app = _beginning(deps)
+    deps = app[DEPS]
     # Operations count their own calls, MCP its tools', the screens the operations that they ask;
     # health is asked by who runs the service.
     pages = {str(page.kwargs["name"]) for page in screens}
     names = {op.name for op in operations}
     app[UNCOUNTED] = frozenset(names | set(MCP_ROUTES) | about.HEALTH | pages)
-    app[LEAVING] = asyncio.Event()
-    app.on_response_prepare.append(_dress)
     kept, hub = KeptAnswers(), Hub(deps)
     app[HUB] = hub
     app[GAUGES].append(hub.gauges)
@@ -117,6 +115,26 @@ def build(
         app.cleanup_ctx.append(bridge.lifespan)
         for name, (method, path) in MCP_ROUTES.items():
             app.router.add_route(method, path, bridge.handle, name=name, expect_handler=_expected)
+    return app
+
+
+def about_itself(deps: Deps) -> web.Application:
+    """The application of a process that serves nobody: its health and its figures alone."""
+    app = _beginning(deps)
+    app[UNCOUNTED] = about.HEALTH
+    app.add_routes([page for page in about.routes(()) if page.kwargs.get("name") in about.HEALTH])
+    return app
+
+
+def _beginning(deps: Deps) -> web.Application:
+    """What every application has: one shape for errors, health, figures."""
+    app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
+    metrics = deps.watch if isinstance(deps.watch, Metrics) else Metrics()
+    app[DEPS] = replace(deps, watch=metrics)
+    app[METRICS], app[GAUGES], app[READY] = metrics, [], Readiness(deps)
+    app[LEAVING] = asyncio.Event()
+    app.on_response_prepare.append(_dress)
+    app.on_cleanup.append(_let_go)
     return app
 
 
@@ -152,7 +170,12 @@ def _request_id(request: web.Request) -> str:
 @web.middleware
 async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
     """One shape for every error, one line in the log; it names the route, never what was sent."""
-    request_id = request[REQUEST_ID] = _request_id(request)
+    request[REQUEST_ID] = request_id = _request_id(request)
+    with being_about(request=request_id, **mandate_of(request.match_info)):
+        return await _timed(request, handler)
+
+
+async def _timed(request: web.Request, handler: Handler) -> web.StreamResponse:
     started = time.perf_counter()
     try:
         if request.match_info.route.name not in request.app[UNCOUNTED]:
@@ -164,7 +187,9 @@ async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
     resource = request.match_info.route.resource
     route = resource.canonical if resource else "other"
     request.app[METRICS].count(request.method, route, response.status, spent)
-    log.info("%s %s %s %s %.1fms", request_id, request.method, route, response.status, spent * 1000)
+    ms = round(spent * 1_000, 1)
+    told = {"method": request.method, "route": route, "status": response.status, "ms": ms}
+    log.info("%s %s %s %.1fms", *told.values(), extra=told)
     return response
 
 
@@ -174,8 +199,9 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
         return web.Response(status=499)
     refused = _as_refused(error)
     if refused is None:
-        log.error("request %s failed", request[REQUEST_ID], exc_info=error)
+        log.error("the request failed", exc_info=error)
         refused = Refused(refusal("internal"))
+    request.app[METRICS].refused(refused.code, _operation(request))
     reply = refused_reply(refused, request.app[DEPS].clock.now())
     response = answer(reply)
     if isinstance(error, web.HTTPMethodNotAllowed):
@@ -183,6 +209,11 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
     if isinstance(error, web.RequestPayloadError):
         response.force_close()
     return response
+
+
+def _operation(request: web.Request) -> str:
+    """The operation or page behind a request; "" where the router found none."""
+    return request.match_info.route.name or ""
 
 
 def _as_refused(error: Exception) -> Refused | None:

@@ -245,7 +245,15 @@ def _about() -> Schema:
             links=_closed(skill=text, openapi=text, mcp=text, door=text, app=text),
         ),
         "Alive": _closed(ok=yes),
-        "Ready": _closed(ok=yes, database=yes),
+        "Ready": _closed(
+            ok=yes,
+            database=yes,
+            chains={"type": "array", "items": _named("ChainTrouble")},
+        ),
+        "ChainTrouble": _closed(
+            chain_id={"type": "integer"},
+            trouble={"type": "string", "description": "why nothing of this chain is believed"},
+        ),
         "McpTools": _closed(tools={"type": "array", "items": _named("McpTool")}),
         "McpTool": tool,
     }

@@ -4,10 +4,12 @@ the first call needs them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from chain.patience import within
 from domain.facts import Call, Receipt
 from domain.ports import Chain, Chains, HouseKeeper, SignIn
 from server.settings import ChainSettings, Settings
@@ -21,13 +23,16 @@ UNNAMED_CONFIRMATIONS: Final = 24
 
 def chain_facts(settings: Settings) -> list[ChainFacts]:
     """The settings of every configured chain over what is known of its network."""
-    return [_facts(chain_id, own) for chain_id, own in sorted(settings.chains.items())]
+    waits = {"read_ms": settings.chain_read_ms, "call_ms": settings.chain_call_ms}
+    return [_facts(chain_id, own, waits) for chain_id, own in sorted(settings.chains.items())]
 
 
-def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
+def _facts(chain_id: int, own: ChainSettings, waits: Mapping[str, int]) -> ChainFacts:
     from chain.evm import ChainFacts, EvmChains
     from chain.networks import NETWORKS
+    from server.retries import tell_retries
 
+    tell_retries()
     network = NETWORKS.get(chain_id)
     confirmations = own.confirmations
     if confirmations is None:
@@ -46,6 +51,7 @@ def _facts(chain_id: int, own: ChainSettings) -> ChainFacts:
         rpc_urls=tuple(url for url in own.rpc_urls.split(",") if url),
         name=own.name or (network.name if network else None),
         public_rpc=own.public_rpc or (network.public_rpc if network else None),
+        **waits,
     )
 
 
@@ -75,6 +81,18 @@ class LateChains(Chains):
     def with_rpc(self) -> Sequence[EvmChain]:
         """The chains that can be read."""
         return self.load().with_rpc()
+
+    def patient(self) -> AbstractContextManager[None]:
+        """Within it a request waits for chains no longer than the setting says, in all."""
+        return within(self._settings.chain_call_ms)
+
+    def trouble(self) -> Mapping[int, str]:
+        """The chains of which nothing is believed."""
+        return {} if self._made is None else self._made.trouble()
+
+    def gauges(self) -> Mapping[str, int]:
+        """What the metrics show of the nodes; nothing before the first of them was asked."""
+        return {} if self._made is None else self._made.gauges()
 
     def address(self, text: str) -> str:
         """Return the EIP-55 form. Errors: `invalid_address`."""

@@ -76,11 +76,12 @@ def mcp(url: str | None) -> None:
 
 @main.command()
 @click.option("--once", is_flag=True, help="One round of every tick, then exit.")
-def keeper(once: bool) -> None:
+@click.option("--metrics-port", type=int, help="Tell health and metrics here, to this machine.")
+def keeper(once: bool, metrics_port: int | None) -> None:
     """Run the chain reader and the keeper without serving."""
     from server.process import keep
 
-    _run(lambda: keep(_settings(), once=once))
+    _run(lambda: keep(_settings(), once=once, metrics_port=metrics_port))
 
 
 @main.command()

@@ -92,8 +92,8 @@ def unlink(wallet: str, network: Network, why: str) -> None:
 def signer() -> None:
     """Hold keeper keys behind a Unix socket, apart from the service; signs closes and cancels
     only."""
+    from server.logs import prepare_logging
     from server.signer.process import NotStarted, run_signer
-    from server.start import prepare_logging
 
     settings = read_settings()
     prepare_logging(settings)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import astuple, dataclass
+from functools import partial
 from typing import Final
 
 import anyio
 from rich.console import Console
 from rich.table import Table
 
-from chain.evm import EvmChain
+from chain.evm import ChainFacts, EvmChain
 from domain.mandates.markets import from_config
 from domain.refusals import Refused
 from server.doctor_venue import examine_venue
+from server.retries import asked_once
 from server.settings import Settings
 from server.wiring import chain_facts
 from storage import migrate
@@ -32,8 +35,20 @@ class Finding:
 
 async def examine(settings: Settings) -> list[Finding]:
     """Look at everything."""
-    found = [await _database(settings), _keeper(settings), _webhooks(settings), _markets(settings)]
+    told: dict[str, list[Finding]] = {}
+
+    async def ask(name: str, look: Callable[[], Awaitable[list[Finding]]]) -> None:
+        told[name] = await look()
+
     facts = chain_facts(settings)
+    # Side by side, and each once: whoever asks waits for the slowest, not for their sum.
+    with asked_once():
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask, "venue", partial(_venue, settings))
+            for fact in facts:
+                group.start_soon(ask, str(fact.chain_id), partial(_asked, fact))
+            database = await _database(settings)
+    found = [database, _keeper(settings), _webhooks(settings), _markets(settings)]
     if not facts:
         found.append(
             Finding(
@@ -44,12 +59,8 @@ async def examine(settings: Settings) -> list[Finding]:
             )
         )
     for fact in facts:
-        chain = EvmChain(fact)
-        try:
-            found += await _chain(chain)
-        finally:
-            await chain.close()
-    found += [Finding(*astuple(seen)) for seen in await examine_venue(settings)]
+        found += told[str(fact.chain_id)]
+    found += told["venue"]
     switches = settings.switches()
     found.append(
         Finding(
@@ -60,6 +71,18 @@ async def examine(settings: Settings) -> list[Finding]:
         )
     )
     return found
+
+
+async def _asked(fact: ChainFacts) -> list[Finding]:
+    chain = EvmChain(fact)
+    try:
+        return await _chain(chain)
+    finally:
+        await chain.close()
+
+
+async def _venue(settings: Settings) -> list[Finding]:
+    return [Finding(*astuple(seen)) for seen in await examine_venue(settings)]
 
 
 async def _database(settings: Settings) -> Finding:
@@ -114,7 +137,8 @@ async def _chain(chain: EvmChain) -> list[Finding]:
     try:
         block = await chain.latest()
     except Refused as refused:
-        return [*found, Finding(name, False, refused.refusal.reason, "it is not read")]
+        effect = "nothing of it is believed" if chain.trouble else "it is not read"
+        return [*found, Finding(name, False, refused.refusal.reason, effect)]
     need = len(nodes) // 2 + 1
     if sum(node.works for node in nodes) < need:
         why = f"{need} of {len(nodes)} nodes have to agree"

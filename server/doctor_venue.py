@@ -3,6 +3,7 @@ the signer."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -61,10 +62,11 @@ async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[
     now_on = stored.switches if stored else settings.switches()
     live = live_network(now_on)
     try:
-        found = []
-        for network in NETWORKS:
-            found += await _network(networks.get(network), time, settings, live=network == live)
-        found += await _builder(networks.get(live), settings)
+        asked = [
+            *(_network(networks.get(n), time, settings, live=n == live) for n in NETWORKS),
+            _builder(networks.get(live), settings),
+        ]
+        found = [seen for told in await asyncio.gather(*asked) for seen in told]
     finally:
         await networks.close()
     return [

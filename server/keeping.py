@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from math import ceil
 from typing import Final
 
 import anyio
@@ -38,6 +39,9 @@ AT_THE_FLOOR: Final = 3
 TRIES: Final = 2
 KEEPER: Final = Caller("keeper")
 RESTING: Final = "resting"
+# Vaults that are read and acted on together, and those of one transaction: others have their turn.
+TOGETHER: Final = 400
+A_TURN: Final = 40
 
 
 class Keeping:
@@ -51,40 +55,56 @@ class Keeping:
     def __init__(self, deps: Deps, settings: Settings, holder: str, chain: EvmChain):
         self.deps, self.chain, self._holder = deps, chain, holder
         self._batch, self._budget_s = settings.keeper_batch, settings.keeper_budget_s
+        self._tick_s = settings.keeper_tick_s
         self._mark_s = settings.keeper_mark_s
         self._unseen = Unseen(deps, holder, chain, self._batch)
         self.name = f"keeping chain {chain.chain_id}"
 
-    async def round(self) -> None:
-        """Everything once. Errors: `chain_unavailable`; TimeoutError past the budget."""
-        with anyio.fail_after(self._budget_s):
-            await self._round()
+    async def round(self, every_s: float = 0) -> None:
+        """The vaults that are due, once; those not that any keeper read within `every_s` seconds.
 
-    async def _round(self) -> None:
+        Errors: `chain_unavailable`; TimeoutError past the budget.
+        """
+        with anyio.fail_after(self._budget_s):
+            await self._unseen.round()
+            mandates = await self.deps.store.write(partial(self._claimed, every_s))
+            for n in range(0, len(mandates), TOGETHER):
+                await self._keep(mandates[n : n + TOGETHER])
+
+    def _claimed(self, every_s: float, uow: UnitOfWork) -> list[Mandate]:
+        """Take the vaults that were read longest ago: noting that they were read is the claim, so
+        that another keeper takes others. As many as it takes to read all of them in half the time
+        in which a mark is fresh.
+        """
+        now, chain_id = self.deps.clock.now(), self.chain.chain_id
+        half_s = self.deps.config.mark_fresh_s / 2
+        share = uow.mandates.vaults_to_keep(chain_id) * max(self._tick_s, every_s) / half_s
+        most = max(self._batch, ceil(share))
+        since = now - timedelta(seconds=every_s)
+        mandates = uow.mandates.due_for_refresh(chain_id, most, now, since)
+        uow.mandates.refreshed([m.public_id for m in mandates], now)
+        return mandates
+
+    async def _keep(self, mandates: Sequence[Mandate]) -> None:
+        """Read, mark, act on and compare some vaults, by as many lens calls as they need."""
         chain = self.chain
-        await self._unseen.round()
-        now = self.deps.clock.now()
-        mandates = await self.deps.store.read(
-            lambda uow: uow.mandates.due_for_refresh(chain.chain_id, self._batch, now)
-        )
-        if not mandates:
-            return
-        try:
-            with anyio.fail_after(self._budget_s / 2):
-                told = await chain.vault_states(
-                    [m.vault_address for m in mandates if m.vault_address], agreed=True
-                )
-        except (Refused, TimeoutError):
-            ids = [m.public_id for m in mandates]
-            await self.deps.store.write(lambda uow: uow.mandates.refreshed(ids, now))
-            raise
-        low = await self.deps.store.write(
-            lambda uow: mark_vaults(uow, self._desk(uow, now), mandates, told)
-        )
+        with anyio.fail_after(self._budget_s / 2):
+            told = await chain.vault_states(
+                [m.vault_address for m in mandates if m.vault_address], agreed=True
+            )
+        low: set[str] = set()
+        for some in _some(mandates):
+            low |= await self.deps.store.write(partial(self._mark, some, told))
         states = {m.public_id: s for m in mandates if (s := told.get(m.vault_address or ""))}
         await self._act(mandates, states, low)
         await self.compare(mandates)
-        await end_claims(self.deps, chain, mandates)
+        for some in _some(mandates):
+            await end_claims(self.deps, chain, some)
+
+    def _mark(
+        self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork
+    ) -> set[str]:
+        return mark_vaults(uow, self._desk(uow, self.deps.clock.now()), mandates, told)
 
     def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
         return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
@@ -133,11 +153,11 @@ class Keeping:
         at = await chain.block(max(0, kept.deep))
         if at is None:
             return
-        told = await self._states([m.vault_address for m in mandates if m.vault_address], at)
-        now, start = self.deps.clock.now(), chain.facts.start_block
-        differing = await self.deps.store.write(
-            lambda uow: compared(uow, self._desk(uow, now), mandates, told, start)
-        )
+        vaults = [m.vault_address for m in mandates if m.vault_address]
+        told = await self._states(vaults, at)
+        differing: list[Differing] = []
+        for some in _some(mandates):
+            differing += await self.deps.store.write(partial(self._compared, some, told))
         for one in differing:
             try:
                 await self._read_again(one)
@@ -153,6 +173,12 @@ class Keeping:
                 with suppress(Refused):
                     told |= await view.vault_states(hidden, block=at)
         return told
+
+    def _compared(
+        self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork
+    ) -> list[Differing]:
+        desk = self._desk(uow, self.deps.clock.now())
+        return compared(uow, desk, mandates, told, self.chain.facts.start_block)
 
     async def _read_again(self, one: Differing) -> None:
         m = one.mandate
@@ -276,6 +302,10 @@ class Keeping:
     def _rest_fee(self, public_id: str, uow: UnitOfWork) -> None:
         """A settled mandate whose agent cannot be paid holds none back that works."""
         uow.work.rest_fee(public_id, self.deps.clock.now() + timedelta(seconds=REST_S))
+
+
+def _some(mandates: Sequence[Mandate]) -> Iterator[Sequence[Mandate]]:
+    return (mandates[n : n + A_TURN] for n in range(0, len(mandates), A_TURN))
 
 
 def _to_close(m: Mandate, vault: VaultState) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -13,14 +14,17 @@ from aiohttp import web
 
 from domain.refusals import Refused
 from http_shim.about import GAUGES
-from http_shim.application import HUB
+from http_shim.application import HUB, about_itself
 from http_shim.listening import address_of, bound, farewell, listen
+from http_shim.metrics import Metrics
 from server.application import application
 from server.late_mcp import LateMcp
+from server.logs import prepare_logging
 from server.notices import Notices
 from server.outbound import Outbound
 from server.settings import Settings
-from server.start import prepare_logging, up_to_date
+from server.start import up_to_date
+from server.watched import watch_loop
 from server.wiring import Wired, wired
 from tools.call.operation import Deps
 
@@ -70,11 +74,17 @@ async def serve_until(
     await up_to_date(settings)
     sock = bound(host, port)
     address = address_of(sock)
-    async with wired(settings, address=address) as parts, anyio.create_task_group() as group:
+    metrics = Metrics()
+    async with (
+        wired(settings, address=address, metrics=metrics) as parts,
+        anyio.create_task_group() as group,
+    ):
         mcp, wrong = LateMcp(parts.deps), list[Exception]()
         app = application(parts.deps, mcp, demo)
+        app[GAUGES].append(parts.chains.gauges)
         runner = await listen(app, host, port, sock=sock)
         try:
+            group.start_soon(watch_loop, metrics)
             if parts.deps.webhooks is not None:
                 group.start_soon(_tell_owners, parts.deps, app)
 
@@ -94,10 +104,13 @@ async def serve_until(
             await stop.wait()
         finally:
             with anyio.CancelScope(shield=True):
+                # What runs by itself lets go meanwhile.
+                group.cancel_scope.cancel()
                 await farewell(runner)
+                # Who waits for a lock of another process is told so, while there is somebody to.
+                parts.deps.store.leave()
                 await mcp.drain()
                 await runner.cleanup()
-                group.cancel_scope.cancel()
     if wrong:
         raise wrong[0]
 
@@ -126,20 +139,38 @@ async def _tell_owners(deps: Deps, app: web.Application) -> None:
         await notices.run()
 
 
-async def keep(settings: Settings, *, once: bool) -> None:
-    """Run the reader and the keeper without serving."""
+async def keep(settings: Settings, *, once: bool, metrics_port: int | None = None) -> None:
+    """Run the reader and the keeper without serving; on `metrics_port`, where one is given, this
+    machine is told of its health and figures.
+    """
     prepare_logging(settings)
     await up_to_date(settings)
     from server.ticks import Ticks
 
-    async with wired(settings) as parts:
+    metrics = Metrics()
+    async with wired(settings, metrics=metrics) as parts:
         ticks = Ticks(parts)
         if once:
             await ticks.round()
             return
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with anyio.create_task_group() as group:
+        async with _telling(parts.deps, metrics_port), anyio.create_task_group() as group:
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                 group.start_soon(ticks.run)
+                group.start_soon(watch_loop, metrics)
                 async for _ in signals:
                     group.cancel_scope.cancel()
                     return
+
+
+@asynccontextmanager
+async def _telling(deps: Deps, port: int | None) -> AsyncIterator[None]:
+    """Tell health and figures on a port of this machine, where one is given."""
+    if port is None:
+        yield
+        return
+    runner = await listen(about_itself(deps), "127.0.0.1", port)
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await runner.cleanup()

@@ -103,14 +103,18 @@ class Settings(BaseSettings):
     database_wait_ms: int = Field(default=5_000, ge=10, le=60_000)
     database_statement_ms: int = Field(default=15_000, ge=10, le=600_000)
     database_pool: int = Field(default=16, ge=1, le=1_000)
+    database_statement_cache: int = Field(default=100, ge=0, le=10_000)
     base_url: str | None = None
     default_chain_id: int = 84532
     auction_chain_id: int = 84532
     chains: dict[int, ChainSettings] = Field(default_factory=dict)
+    chain_read_ms: int = Field(default=300, ge=10, le=60_000)
+    chain_call_ms: int = Field(default=3_000, ge=10, le=60_000)
     keeper_private_key: SecretStr | None = None
     keeper_private_key_file: Path | None = None
     service_user_key: SecretStr | None = None
     log_level: str = "INFO"
+    log_format: Literal["text", "json"] = "text"
 
     door: str = "off"
     approval_gate: str = "on"
@@ -257,6 +261,7 @@ class Settings(BaseSettings):
             wait_ms=self.database_wait_ms,
             statement_ms=self.database_statement_ms,
             pool=self.database_pool,
+            statement_cache=self.database_statement_cache,
         )
 
     def switches(self) -> Switches:

@@ -1,25 +1,11 @@
-"""What every process does first: where it logs, and the schema."""
+"""What every process does first: the schema."""
 
 from __future__ import annotations
-
-import logging
-import sys
 
 import anyio
 
 from server.settings import Settings
 from storage.revision import is_latest
-
-
-def prepare_logging(settings: Settings) -> None:
-    """Log to stderr; stdout belongs to what a command prints, and to MCP on stdio."""
-    logging.basicConfig(
-        level=settings.log_level.upper(),
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
-    # A line names neither its thread nor its process: they are not asked for at every request.
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
 async def up_to_date(settings: Settings) -> None:

@@ -10,10 +10,11 @@ import sys
 import anyio
 from mcp.server.stdio import stdio_server
 
+from server.logs import prepare_logging
 from server.mcp_server import build_server
 from server.quiet import quiet_sdk
 from server.settings import Settings
-from server.start import prepare_logging, up_to_date
+from server.start import up_to_date
 from server.wiring import wired
 from storage.store import Store
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
@@ -17,7 +18,9 @@ from domain.trading.modes import MARKET_NETWORK
 from server.keeping import Keeping
 from server.reading import Reading
 from server.wiring import Wired
+from storage.faults import Unavailable
 from storage.unit_of_work import UnitOfWork
+from tools.call.watch import being_about
 from tools.keeper.rollup import refresh_stale
 from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
 from tools.trading.keys import check_due
@@ -27,7 +30,7 @@ from tools.trading.stop_line.keeper import StopLines
 log = logging.getLogger("wallet.ticks")
 ORDERS_S: Final = 1
 LONGEST_PAUSE_S: Final = 300
-LAST_S: Final = 5
+LAST_S: Final = 0.5
 
 
 class Ticks:
@@ -51,7 +54,16 @@ class Ticks:
             await self._run()
         finally:
             with anyio.move_on_after(LAST_S, shield=True):
-                await self._lines.release()
+                await self._let_go()
+
+    async def _let_go(self) -> None:
+        """So that another process need not wait for the lease to end; where the database takes no
+        write, it does.
+        """
+        try:
+            await self._lines.release()
+        except Unavailable as trouble:
+            log.warning("leading is not given back: %s", trouble.why)
 
     async def _run(self) -> None:
         async with anyio.create_task_group() as group:
@@ -65,7 +77,10 @@ class Ticks:
                 )
             every = self.parts.settings.keeper_tick_s
             for keeping in self._keepings:
-                group.start_soon(self._forever, keeping.name, every, keeping.round)
+                # Half a tick: two keepers share the vaults, and read none twice in one tick.
+                group.start_soon(
+                    self._forever, keeping.name, every, partial(keeping.round, every / 2)
+                )
             group.start_soon(self._forever, "rolling the Hall up", every, self.roll_up)
             group.start_soon(
                 self._forever, "failing old transfers", every, self._confirmations.expire
@@ -88,15 +103,17 @@ class Ticks:
             await anyio.sleep(pause_s)
 
     async def _once(self, what: str, work: Callable[[], Awaitable[object]]) -> bool:
-        try:
-            await work()
-        except Refused as refused:
-            log.warning("%s: %s", what, refused.refusal.reason)
-        except Exception:
-            log.exception("%s failed", what)
-        else:
-            return True
-        return False
+        well, started = False, time.perf_counter_ns()
+        with being_about(work=what):
+            try:
+                await work()
+                well = True
+            except Refused as refused:
+                log.warning("%s: %s", what, refused.refusal.reason)
+            except Exception:
+                log.exception("%s failed", what)
+        self.deps.watch.worked(what, (time.perf_counter_ns() - started) // 1_000, well=well)
+        return well
 
     async def round(self) -> None:
         """Everything once."""
@@ -131,7 +148,7 @@ class Ticks:
 
     async def roll_up(self) -> None:
         """Bring the Hall's rows up to date."""
-        await refresh_stale(self.deps)
+        await refresh_stale(self.deps, self.holder)
 
     async def settle_transfers(self, chain: EvmChain) -> None:
         """Ask the chain about reported transfers, and look for those that nobody reported."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from domain.ports import Clock
+from server.retries import tell_retries
 from server.settings import Settings
 from storage.store import Store
 from venue.budget import Budget, WeightStore
@@ -30,6 +31,7 @@ class SharedWeights:
 def venues(settings: Settings, clock: Clock, weights: WeightStore) -> Networks:
     """The venue on its networks; nothing is asked yet, so that a start never fails because it is
     away."""
+    tell_retries()
     return Networks(
         {
             network: VenueNetwork(

@@ -19,12 +19,14 @@ from server.chains import LateChains, LateKeeper, LateSignIn
 from server.chains import chain_facts as chain_facts
 from server.late_venues import LateVenues
 from server.settings import Settings
-from storage.store import open_store
+from storage.store import Store, open_store
 from tools.call.operation import Deps
 from tools.call.signing import WebhookSigning
+from tools.call.watch import Unwatched
 
 if TYPE_CHECKING:
     from chain.evm import EvmChains
+    from http_shim.metrics import Metrics
     from venue.networks import Networks
 
 
@@ -86,15 +88,17 @@ async def wired(
     ids: Ids | None = None,
     *,
     address: str | None = None,
+    metrics: Metrics | None = None,
 ) -> AsyncIterator[Wired]:
-    """Open the store, and close at the end what was opened; `address` is what is served.
+    """Open the store, and close at the end what was opened; `address` is what is served, `metrics`
+    counts what is done.
 
     What talks to chains and to the venue is loaded by the first call that needs it, or by
     `server.process` once it serves.
     """
     from tools.trading.paper.desk import Desk
 
-    store = await open_store(settings.database_url, settings.patience())
+    store = await _opened(settings, metrics)
     time = clock or SystemClock()
     chains, venues = LateChains(settings), LateVenues(settings, time, store)
     key, config = settings.keeper_private_key, settings.config(address)
@@ -115,6 +119,7 @@ async def wired(
         signer=_signer(settings.signer_socket) if settings.signer_socket else None,
         paper=Desk(store=store, clock=time, trading=config.trading),
         webhooks=_signing(settings),
+        watch=metrics or Unwatched(),
     )
     try:
         yield Wired(settings, deps, chains, venues)
@@ -122,6 +127,14 @@ async def wired(
         await venues.close()
         await chains.close()
         await store.close()
+
+
+async def _opened(settings: Settings, metrics: Metrics | None) -> Store:
+    if metrics is None:
+        return await open_store(settings.database_url, settings.patience())
+    from server.watched import watched_store
+
+    return await watched_store(settings.database_url, settings.patience(), metrics)
 
 
 def _signer(socket: Path) -> OrderSigner:

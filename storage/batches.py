@@ -19,7 +19,7 @@ from storage.brought.needs import Needs
 from storage.brought.snapshot import Snapshot, asked, filled
 from storage.connections import Connections, Talk
 from storage.faults import Unavailable
-from storage.jobs import BATCH, TURN_MS, Job, fail
+from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail
 from storage.rows.books import StateCache
 from storage.sql import NotBrought
 from storage.unit_of_work import UnitOfWork
@@ -68,8 +68,11 @@ class _Batch:
 class Batches:
     """The queue, and the lanes that work it off; belongs to one event loop."""
 
-    def __init__(self, connections: Connections, cache: StateCache, alone: Alone):
+    def __init__(
+        self, connections: Connections, cache: StateCache, alone: Alone, on_batch: OnBatch
+    ):
         self._connections, self._cache, self._run_alone = connections, cache, alone
+        self._on_batch = on_batch
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Written] = deque()
         self._busy: set[str] = set()
@@ -157,6 +160,7 @@ class Batches:
         if len(self._contended) > BATCH:
             self._contended = {of: t for of, t in self._contended.items() if t >= until - LOCK_MS}
         again: list[_Written] = []
+        through = 0
         for job in jobs:
             if job.public_id in lost and not job.alone and job.tries < TRIES:
                 job.tries += 1
@@ -166,7 +170,10 @@ class Batches:
                 self._singles.add(single)
                 single.add_done_callback(self._singles.discard)
             else:
+                through += 1
                 job.settle()
+        if through:
+            self._on_batch(through)
         return again
 
     async def _single(self, job: _Written) -> None:

@@ -56,6 +56,7 @@ class Connections:
             asyncpg.connect,
             url,
             timeout=patience.wait_ms / 1_000,
+            statement_cache_size=patience.statement_cache,
             server_settings={
                 "application_name": "wallet",
                 "plan_cache_mode": "force_generic_plan",

@@ -61,11 +61,14 @@ class Patience:
 
     Units: `wait_ms` milliseconds for a lock, a connection or a place in the pool; `statement_ms`
     for a statement. `pool` is how many connections a process keeps to PostgreSQL.
+    `statement_cache` is how many prepared statements a connection keeps; 0 behind a pooler that
+    hands its connections over at every transaction and knows none.
     """
 
     wait_ms: int = 5_000
     statement_ms: int = 15_000
     pool: int = 16
+    statement_cache: int = 100
 
 
 def sqlite_trouble(error: BaseException) -> str | None:

@@ -14,6 +14,13 @@ BATCH: Final = 64
 # A batch gives the others on the loop their turn after so much.
 TURN_MS: Final = 5
 
+OnBatch = Callable[[int], object]
+"""Told how many handlers were committed together."""
+
+
+def told_nobody(_: int) -> None:
+    """What a store tells of its batches where nobody counts them."""
+
 
 @dataclass(slots=True, eq=False)
 class Job:

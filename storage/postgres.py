@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy.util import greenlet_spawn
 
@@ -17,12 +17,15 @@ from storage.brought.needs import Needs
 from storage.brought.snapshot import Snapshot, asked, filled
 from storage.connections import Connection, Connections, Talk
 from storage.faults import Patience
+from storage.jobs import OnBatch, told_nobody
 from storage.rows.books import StateCache
 from storage.sql import NotBrought, OneStatement, PostgresSql
 from storage.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
+# How long running writes may take when the store is closed.
+LAST_MS: Final = 700
 
 
 class PostgresStore:
@@ -30,11 +33,11 @@ class PostgresStore:
     the loop go on while the server answers. Several processes may share the database.
     """
 
-    def __init__(self, url: str, patience: Patience):
-        self.url = url
+    def __init__(self, url: str, patience: Patience, on_batch: OnBatch = told_nobody):
+        self.url, self._on_batch = url, on_batch
         self._cache = StateCache()
         self._connections = Connections(url, patience)
-        self._batches = Batches(self._connections, self._cache, self._alone)
+        self._batches = Batches(self._connections, self._cache, self._alone, on_batch)
         self._bringing = Bringing(self._fetched)
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -100,16 +103,28 @@ class PostgresStore:
             raise
         talk.sent = True
         await transaction.commit()
+        self._on_batch(1)
         return result
 
     async def _run(self, work: Work[T], connection: Connection) -> T:
         return await greenlet_spawn(work, UnitOfWork(PostgresSql(connection), self._cache))
 
+    def leave(self) -> None:
+        """Nothing to do: what waits for another's row is ended by `close`."""
+
     async def close(self) -> None:
-        """Let running writes finish, then let the connections go."""
+        """Let running writes finish, then close the pool; one that waits for what somebody else
+        holds is rolled back.
+        """
         self._closed = True
-        await asyncio.gather(*self._writes, return_exceptions=True)
-        await self._batches.drained()
+        if self._writes:
+            _, waiting = await asyncio.wait(self._writes, timeout=LAST_MS / 1_000)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_MS / 1_000):
+                await self._batches.drained()
         await self._connections.close()
 
 
@@ -136,6 +151,10 @@ class Brought:
     async def write(self, work: Work[T], needs: Needs | None = None) -> T:
         """As the store."""
         return await self._store.write(work, needs)
+
+    def leave(self) -> None:
+        """As the store."""
+        self._store.leave()
 
     async def close(self) -> None:
         """Nothing of its own is open."""

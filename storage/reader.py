@@ -42,7 +42,8 @@ async def long_reader(url: str) -> AsyncIterator[LongReader]:
         async with on_a_thread(sqlite_path(url), reads_only=True) as connection:
             yield SqliteReader(connection)
     elif url.startswith(("postgresql://", "postgres://")):
-        opened = await asyncpg.connect(url)
+        # No statement outlives its transaction: behind a pooler the next one may be elsewhere.
+        opened = await asyncpg.connect(url, statement_cache_size=0)
         try:
             yield PostgresReader(opened)
         finally:
@@ -93,7 +94,7 @@ class PostgresReader:
     dialect = "postgresql"
 
     def __init__(self, connection: asyncpg.Connection):
-        self._connection = connection
+        self._connection, self._opened = connection, 0
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[None]:
@@ -105,5 +106,10 @@ class PostgresReader:
         """Run a query."""
         statement, names = numbered(text)
         given = [values[name] for name in names]
-        async for row in self._connection.cursor(statement, *given, prefetch=ROWS_A_TURN):
-            yield row
+        self._opened += 1
+        cursor = f"long_rows_{self._opened}"
+        await self._connection.execute(f"DECLARE {cursor} NO SCROLL CURSOR FOR {statement}", *given)
+        while page := await self._connection.fetch(f"FETCH {ROWS_A_TURN} FROM {cursor}"):
+            for row in page:
+                yield row
+        await self._connection.execute(f"CLOSE {cursor}")

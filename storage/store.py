@@ -24,7 +24,7 @@ from storage.faults import (
     sqlite_faults,
     sqlite_trouble,
 )
-from storage.jobs import BATCH, TURN_MS, Job, fail
+from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail, told_nobody
 from storage.rows.books import StateCache
 from storage.sql import SqliteSql
 from storage.unit_of_work import UnitOfWork
@@ -64,12 +64,18 @@ class Store(Protocol):
         """
         ...
 
+    def leave(self) -> None:
+        """From now on nobody waits for what somebody else holds; the process is about to end."""
+        ...
+
     async def close(self) -> None:
         """Finish what runs, then let go of the database."""
         ...
 
 
-async def open_store(url: str, patience: Patience | None = None) -> Store:
+async def open_store(
+    url: str, patience: Patience | None = None, on_batch: OnBatch = told_nobody
+) -> Store:
     """Open `sqlite:///path` or `postgresql://…`; the schema must be there (`storage.migrate`).
 
     Errors: ValueError for any other URL; `Unavailable` where a file does not open.
@@ -77,12 +83,12 @@ async def open_store(url: str, patience: Patience | None = None) -> Store:
     patience = patience or Patience()
     if url.startswith("sqlite:///"):
         with sqlite_faults():
-            return SqliteStore(url, patience)
+            return SqliteStore(url, patience, on_batch)
     if url.startswith(("postgresql://", "postgres://")):
         # What talks to PostgreSQL is loaded where it is needed: a start on SQLite is quicker.
         from storage.postgres import PostgresStore
 
-        return PostgresStore(url, patience)
+        return PostgresStore(url, patience, on_batch)
     raise ValueError("the database URL starts with sqlite:/// or postgresql://")
 
 
@@ -145,8 +151,8 @@ class SqliteStore:
     waits for the disk or for another process (the commit, a lock that is taken) waits in a thread.
     """
 
-    def __init__(self, url: str, patience: Patience):
-        self.url = url
+    def __init__(self, url: str, patience: Patience, on_batch: OnBatch = told_nobody):
+        self.url, self._on_batch = url, on_batch
         self._patience = patience
         self._path = sqlite_path(url)
         self._cache = StateCache()
@@ -159,7 +165,11 @@ class SqliteStore:
         self._writer.execute("PRAGMA busy_timeout = 0")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
         self._writing: asyncio.Task[None] | None = None
-        self._closed = False
+        self._closed = self._leaving = False
+
+    def leave(self) -> None:
+        """From now on a lock that another process holds is not waited for."""
+        self._leaving = True
 
     async def brought(self, needs: Needs) -> Store:
         """The store itself: everything is at hand."""
@@ -172,7 +182,7 @@ class SqliteStore:
             try:
                 return self._shown(work)
             except sqlite3.Error as error:
-                if is_locked(error) and self._now_ms() < until and not self._closed:
+                if is_locked(error) and self._now_ms() < until and not self._leaving:
                     await asyncio.sleep(LOCK_ASK_MS / 1_000)
                     continue
                 why = sqlite_trouble(error)
@@ -204,7 +214,7 @@ class SqliteStore:
         """Let queued writes finish, then close."""
         if self._closed:
             return
-        self._closed = True
+        self._closed = self._leaving = True
         if self._writing is not None:
             with suppress(asyncio.CancelledError):
                 await asyncio.shield(self._writing)
@@ -228,6 +238,7 @@ class SqliteStore:
                 except BaseException:
                     fail(batch, RuntimeError("the loop of the store ended"))
                     raise
+                self._on_batch(len(batch))
                 for job in batch:
                     job.settle()
                 if self._writer.in_transaction:  # not even the rollback worked: start over
@@ -272,7 +283,7 @@ class SqliteStore:
             try:
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
-                if not is_locked(error) or self._closed or self._now_ms() >= until:
+                if not is_locked(error) or self._leaving or self._now_ms() >= until:
                     raise
                 await asyncio.sleep(LOCK_ASK_MS / 1_000)
             else:

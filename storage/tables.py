@@ -90,6 +90,13 @@ Table(
     need("public_id", Text), need("seq", BIG), need("created_at", BIG), need("state", Text),
     PrimaryKeyConstraint("public_id", "seq"),
 )  # fmt: skip
+# Rows whose clock stood before that of the row above: what was stored before a time is then no
+# beginning of the ledger.
+Table(
+    "ledger_back_steps", metadata,
+    need("public_id", Text), need("seq", BIG), need("from_at", BIG),
+    PrimaryKeyConstraint("public_id", "seq"),
+)  # fmt: skip
 Table(
     "users", metadata,
     Column("user_id", Text, primary_key=True), need("address", Text), need("address_lower", Text),

@@ -15,6 +15,7 @@ from domain.ledger.events import Event
 from domain.ledger.journal import counts
 from domain.ledger.pairing import can_pair, partner
 from storage.reader import LongReader, long_reader
+from storage.rows.back_steps import APART_US, BACK_STEPS_OF
 from storage.rows.books import checkpointed
 from storage.rows.ledger import ALL_IDS, CHECKPOINTS_OF, ROWS_OF
 from storage.rows.ledger_queries import HEAD
@@ -71,6 +72,7 @@ class Walk:
         self.seq, self.hash, self.created_at = 0, "", 0
         self.state: Books | None = EMPTY
         self.findings: list[Finding] = []
+        self.steps_back: dict[int, int] = {}
         self._open: dict[str, dict[int, Event]] = {}
         self._house: list[Event] = []
 
@@ -87,8 +89,10 @@ class Walk:
             self.find("the previous hash is not that of the row before", seq)
         if row_hash(row) != row["row_hash"]:
             self.find("the row does not have its hash", seq)
-        if int(row["created_at"]) < self.created_at:
-            self.find("the row is older than the one before", seq)
+        # A clock may be set back, and the order of rows is their number; but where it was is noted,
+        # for what was stored before a time is found by it.
+        if int(row["created_at"]) < self.created_at - APART_US:
+            self.steps_back[seq] = self.created_at
         self.seq, self.hash, self.created_at = seq, str(row["row_hash"]), int(row["created_at"])
         self._fold(row)
 
@@ -198,6 +202,14 @@ async def _ledger(reader: LongReader, public_id: str, report: Report) -> None:
         _checkpoint(walk, stored.pop(walk.seq, None))
     for seq in stored:
         walk.find("a checkpoint stands where no row is", seq)
+    noted = {
+        int(row["seq"]): int(row["from_at"])
+        async for row in reader.rows(BACK_STEPS_OF, public_id=public_id)
+    }
+    for seq in sorted(
+        s for s in noted.keys() | walk.steps_back if noted.get(s) != walk.steps_back.get(s)
+    ):
+        walk.find("its clock was set back, and that is not what is noted", seq)
     head = [row async for row in reader.rows(HEAD, public_id=public_id)]
     if not head:
         walk.find("the ledger has no head")

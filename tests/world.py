@@ -72,6 +72,8 @@ class Evm:
             "factory": self.factory,
             "lens": self.lens,
             "confirmations": 0,
+            "read_ms": 30_000,  # a busy machine is no hanging node
+            "call_ms": 60_000,
         } | changes
         return ChainFacts(CHAIN_ID, **({"rpc_url": self.url} | told))
 

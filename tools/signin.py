@@ -13,7 +13,7 @@ from domain.times import Timestamp
 from storage.brought.needs import Needs
 from storage.rows.identities import Challenge
 from storage.unit_of_work import UnitOfWork
-from tools.call.credentials import Header, hashed, resolve, slide
+from tools.call.credentials import Header, hashed, prolonged, resolve, slide
 from tools.call.fields import Address, Nothing, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
 
@@ -156,15 +156,13 @@ async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = F
         if caller is None or caller.role != "owner":
             return caller, False
         live = uow.identities.session(caller.credential or "", now)
-        return caller, live is not None and (
-            live.expires_at - now
-        ).total_seconds() * 2 < deps.config.session_s
+        return caller, live is not None and prolonged(live, now, deps.config) is not None
 
     store = await deps.store.brought(Needs(now=now, credential=hashed(credential)))
-    caller, half_over = await store.read(look)
+    caller, moves = await store.read(look)
     if caller is None:
         raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
-    if half_over:
+    if moves:
         await deps.store.write(lambda uow: slide(uow, caller.credential or "", now, deps.config))
     return caller
 

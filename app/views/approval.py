@@ -50,10 +50,17 @@ def _tried(simulation: Json | None) -> Check:
 def _fresh(checks: Iterable[Json]) -> tuple[Check, ...]:
     """The checks as they stand now; the owner's own answer is not one of them."""
     return tuple(
-        Check(ok=c["ok"], text=_CHECKS[c["code"]][0 if c["ok"] else 1])
+        Check(ok=c["ok"], text=_judged(c))
         for c in checks
         if c["code"] in _CHECKS and not (c["ok"] and c["code"] in _QUIET)
     )
+
+
+def _judged(check: Json) -> str:
+    holds, fails = _CHECKS[check["code"]]
+    if check["ok"] is None:
+        return _("Not checked, for the vault could not be read just now: {what}").format(what=holds)
+    return holds if check["ok"] else fails
 
 
 # What each check says where it holds, and where it does not.

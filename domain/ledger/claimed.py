@@ -82,7 +82,8 @@ class Claimed:
     """What the agents of a mandate claim.
 
     Units: micro-USDC; `credits` are paid-read credits by UTC day, `notional` the spend at venues
-    and paid hosts by UTC day, of which no vault's log will tell.
+    and paid hosts by UTC day, of which no vault's log will tell, `ordered` the part of it at the
+    venue whose orders are made here.
     Shapes: `pending` by event id, and `answered` those that a chain row tells of, which a
     reorganisation may take back; `gone` are the newest transactions that one took away and that no
     row tells of again; `parts` by the agent's id, `marks` by position.
@@ -97,6 +98,7 @@ class Claimed:
     fee_unclassified_count: int = 0
     credits: Mapping[str, int] = field(default_factory=dict)
     notional: Mapping[str, int] = field(default_factory=dict)
+    ordered: Mapping[str, int] = field(default_factory=dict)
     pending: Mapping[str, Claim] = field(default_factory=dict)
     answered: Mapping[str, Claim] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
@@ -211,7 +213,8 @@ def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> Clai
     out, into = sides(event)
     c = replace(c, trades=c.trades + 1)
     if what.notional:
-        return replace(c, notional=_on(c.notional, event.occurred_at, out))
+        ordered = _on(c.ordered, event.occurred_at, out) if what.ordered else c.ordered
+        return replace(c, notional=_on(c.notional, event.occurred_at, out), ordered=ordered)
     if event.tx_hash is None:
         return c
     claim = Claim(

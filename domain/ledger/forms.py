@@ -165,6 +165,7 @@ _SAID: Final[Keys] = (
     *_texts("why", "text", "next_at", "fee_kind", "resource"),
     _key("preview", Stored.any),
     _flag("notional"),
+    _flag("ordered"),
 )
 
 
@@ -248,38 +249,80 @@ BY_KIND: Final[Mapping[Kind, type[Payload]]] = {
 }
 
 
+# What the readers that look at their own key alone find where it is not there: most keys are not.
+_NOTHING: Final[Mapping[Reads, object]] = {
+    Stored.text: None,
+    Stored.number: None,
+    Stored.flag: False,
+    Stored.money: None,
+    Stored.sum: ZERO,
+    Stored.at: None,
+    Stored.json: None,
+    Stored.any: None,
+}
+_BLOCK_NAMES: Final = frozenset(block for block, _ in BLOCKS)
+
+
+class _Plan:
+    """How keys are read, with what is found of those that are not there worked out once.
+
+    Shapes: `nothing` by attribute; `alone` are the keys that are looked at only where they are, by
+    name; `always` those whose reader looks at others, or says what a missing one is.
+    """
+
+    __slots__ = ("alone", "always", "inners", "nothing")
+
+    def __init__(self, keys: Keys):
+        read = [(k, k.reads) for k in keys if isinstance(k, Key) and k.reads is not None]
+        self.nothing = {k.attr: _NOTHING[reads] for k, reads in read if reads in _NOTHING}
+        self.alone = {k.name: (k.attr, reads) for k, reads in read if reads in _NOTHING}
+        self.always = tuple((k.name, k.attr, reads) for k, reads in read if reads not in _NOTHING)
+        self.inners = tuple((k, _Plan(k.keys)) for k in keys if isinstance(k, Inner))
+
+    def values(self, s: Stored) -> dict[str, object]:
+        """By attribute, what an object tells."""
+        found, alone = dict(self.nothing), self.alone
+        for name in s.values:
+            if name in alone:
+                attr, reads = alone[name]
+                found[attr] = reads(s, name)
+        for name, attr, reads in self.always:
+            found[attr] = reads(s, name)
+        for inner, plan in self.inners:
+            found[inner.attr] = _inner(inner, plan, s)
+        return found
+
+
+_PLANS: Final = {made: (_Plan(form.keys), _Plan(form.beside)) for made, form in FORMS.items()}
+
+
 def what_of(kind: Kind, s: Stored) -> Payload:
     """What a stored payload tells."""
-    for block, made in BLOCKS:
-        if s.values.get(block) is not None:
-            found = _read(made, s.sub(block), s)
-            return _read(Noted, s, s) or Noted() if found is None else found
+    if not _BLOCK_NAMES.isdisjoint(s.values):
+        for block, made in BLOCKS:
+            if s.values.get(block) is not None:
+                found = _read(made, s.sub(block), s)
+                return _read(Noted, s, s) or Noted() if found is None else found
     return _read(BY_KIND.get(kind, Reported), s, s) or Noted()
 
 
 def _read(made: type[Payload], s: Stored, around: Stored) -> Payload | None:
     """A payload out of its block and of what stands around it; None without what is needed."""
-    form = FORMS[made]
-    values: dict[str, object] = {}
-    if any(k.reads is None or k.reads(s, k.name) is None for k in NEEDED[made]):
+    needed = NEEDED[made]
+    if needed and any(k.reads is None or k.reads(s, k.name) is None for k in needed):
         return None
-    for of, keys in ((s, form.keys), (around, form.beside)):
-        for key in keys:
-            if isinstance(key, Inner):
-                values[key.attr] = _inner(key, of)
-            elif key.reads is not None:
-                values[key.attr] = key.reads(of, key.name)
-    return cast(Callable[..., Payload], made)(**values)
+    keys, beside = _PLANS[made]
+    return cast(Callable[..., Payload], made)(**keys.values(s), **beside.values(around))
 
 
-def _inner(inner: Inner, s: Stored) -> object:
+def _inner(inner: Inner, plan: _Plan, s: Stored) -> object:
     if inner.name is not None:
         if s.values.get(inner.name) is None:
             return inner.absent
         s = s.sub(inner.name)
         if not s.there:
             return inner.absent
-    return inner.made(**{k.attr: k.reads(s, k.name) for k in inner.keys if k.reads is not None})
+    return inner.made(**plan.values(s))
 
 
 Value: TypeAlias = tuple[str, object]

@@ -211,7 +211,8 @@ class Said:
 
     Shapes: `mark` is its own estimate of the part or position; `next_at` when it looks again;
     `notional` is written by the service: the action went to a venue or a paid host, so that no
-    vault's log will tell of it. Units: USDC.
+    vault's log will tell of it; `ordered` with it where that venue's orders are made here, so that
+    the venue's own fills tell of them. Units: USDC.
     """
 
     place: Place = NOWHERE
@@ -225,6 +226,7 @@ class Said:
     resource: str | None = None
     preview: Any = None
     notional: bool = False
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

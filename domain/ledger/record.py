@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from domain.ledger import venue_book
+from domain.ledger.days import SCALE as SCALE
+from domain.ledger.days import Day as Day
+from domain.ledger.days import joined
 from domain.ledger.events import Event
 from domain.ledger.kinds import HOUSE, Kind, Reporter
 from domain.ledger.measured import Moved, moved
@@ -25,67 +28,16 @@ from domain.ledger.venue_book import VenueBook
 from domain.times import day_of
 from domain.wire import JsonObject
 
-SCALE: Final = 10**18
-
-
 # A gain on less than 1 USDC, or than a hundredth of what stood in the mandate, is not chained.
 DUST: Final = 1_000_000
 DUST_OF_WORTH: Final = 100
 
 
+# Rows in a row that were stored some days before the newest: then that one is wrong, not they.
+TOLD_AGAIN: Final = 8
+
+
 CLAIMS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """What one UTC day of a mandate adds up to: a row of the daily roll-ups.
-
-    Units: micro-USDC; `factor` is the return chained over the day's sub-periods, SCALE where
-    nothing was won or lost.
-    Shapes: `start` and `worth` are the measured worth at its begin and its end; `stood` and `held`
-    what was in positions then, `most` the most that a result of the day is over. `calls` are the
-    executed ones, `trades` those that moved money. The `claimed_*` figures are the agent's.
-    `put_in` is deposits - withdrawals, `deposited` deposits alone, from the first day to the end of
-    this one. `spent` is what the day's rows took out, by the UTC day of their blocks: the cap of a
-    day counts by that one, and a row may be stored on a later.
-    `venue` are live orders at the venue, by network: what was realized less fees, how many filled
-    first on this day, and their volume; no part of the other figures.
-    """
-
-    day: str
-    start: int
-    worth: int
-    inflow: int = 0
-    outflow: int = 0
-    factor: int = SCALE
-    trades: int = 0
-    claimed_trades: int = 0
-    claimed_net: int = 0
-    claimed_fees: int = 0
-    stood: int = 0
-    held: int = 0
-    most: int = 0
-    calls: int = 0
-    put_in: int = 0
-    deposited: int = 0
-    spent: tuple[tuple[str, int], ...] = ()
-    venue: Mapping[str, Sequence[int]] = field(default_factory=dict)
-
-    @property
-    def net(self) -> int:
-        """Worth change - net deposits (contract 8)."""
-        return self.worth - self.start - self.inflow + self.outflow
-
-    def as_json(self) -> list[Any]:
-        """The values in the order of the fields."""
-        return [getattr(self, f.name) for f in fields(self)]
-
-    @classmethod
-    def from_json(cls, told: Sequence[Any]) -> Day:
-        """Read `as_json`'s form back; a figure that a day was stored without is as at first."""
-        values = dict(zip((f.name for f in fields(cls)), told, strict=False))
-        by_day = tuple((day, micros) for day, micros in values.get("spent", ()))
-        return cls(**(values | {"spent": by_day}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +50,7 @@ class Record:
     that what was open is marked at nothing, and may yet recover.
     `base` is the worth at the begin of the sub-period that runs, `inflow` and `outflow` the flows
     in it, `most` the most that was in positions at once, `last` what the one before was over.
+    `behind` counts the newest rows that were all stored before the day, by their own clock.
     """
 
     seq: int = 0
@@ -116,6 +69,7 @@ class Record:
     most: int = 0
     last: int = 0
     venue: VenueBook = venue_book.EMPTY
+    behind: int = 0
 
     @property
     def worth(self) -> int:
@@ -138,26 +92,62 @@ class Record:
 EMPTY: Final = Record()
 
 
-def roll(record: Record, events: Iterable[Event]) -> tuple[Record, list[Day]]:
+def roll(
+    record: Record, events: Iterable[Event], past: Callable[[], Iterable[Day]] = tuple
+) -> tuple[Record, list[Day]]:
     """Fold more rows in; every day they touch, oldest first, the one it stood in included.
 
+    Shapes: `past` gives the days up to the one that the record stands in, which are asked for where
+    a clock was set back. No day is after the one that the record then stands in: one that was kept
+    and is, was stamped by a clock that ran ahead, and its rows are in an earlier one now.
     A row belongs to the UTC day it was stored on, so that a day that is over never changes.
     """
     days: dict[str, Day] = {}
     for event in events:
         if record.day is not None:
             days[record.day.day] = record.day
+            record = _counted(record, record.day.day, _stored_on(event))
+            if record.behind:
+                known = {d.day: d for d in past()} | days
+                record = _set_back(record, [known[d] for d in sorted(known)], _stored_on(event))
+                days = {d: days[d] for d in days if d <= record.day.day} if record.day else days
         record = after(record, event)
     if record.day is not None:
         days[record.day.day] = record.day
     return record, [days[d] for d in sorted(days)]
 
 
+def _stored_on(event: Event) -> str:
+    return event.created_at.astimezone(UTC).date().isoformat()
+
+
+def _counted(r: Record, newest: str, day: str) -> Record:
+    behind = r.behind + 1 if day < newest else 0
+    return r if behind == r.behind else replace(r, behind=behind)
+
+
+def _set_back(r: Record, known: Sequence[Day], day: str) -> Record:
+    """The record where a row is of an earlier day than the one it stands in: one of two clocks was
+    wrong, and what is stored next says which.
+
+    A row of the day before, or of none that is known, says at once that the newest day was stamped
+    ahead. Of one further back it takes `TOLD_AGAIN` rows in a row: a clock that is behind for a
+    moment moves no day.
+    """
+    older = [d for d in known if r.day is None or d.day < r.day.day]
+    if r.day is None or (older and day < older[-1].day and r.behind < TOLD_AGAIN):
+        return r
+    whole = r.day
+    while older and older[-1].day >= day:
+        whole = joined(older.pop(), whole)
+    return replace(r, day=replace(whole, day=day), behind=0)
+
+
 def after(record: Record, event: Event) -> Record:
     """The record after one more row. An agent's row changes what it claims and nothing that is
     measured.
     """
-    r = _on_day(replace(record, seq=event.seq), event.created_at.astimezone(UTC).date().isoformat())
+    r = _on_day(replace(record, seq=event.seq), _stored_on(event))
     if event.reported_by in HOUSE:
         r = _caught_up(_measured(_at_venue(r, event), event))
         return _today(r, worth=r.worth, held=r.positions)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from domain.ledger.payloads import Json
 from domain.money import ZERO, Usdc
@@ -23,8 +23,8 @@ class Stored:
 
     def __init__(self, stored: object, path: str, bad: list[str]):
         self.path, self._bad = path, bad
-        self.there = isinstance(stored, Mapping)
-        self.values: Mapping[str, object] = stored if isinstance(stored, Mapping) else {}
+        self.there = type(stored) is dict or isinstance(stored, Mapping)
+        self.values: Mapping[str, object] = cast(Any, stored) if self.there else {}
         if stored is not None and not self.there:
             bad.append(path)
 

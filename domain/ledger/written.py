@@ -55,17 +55,17 @@ def _plain(value: object) -> object:
 def read(kind: Kind, stored: object) -> Told:
     """Read a stored payload; never raises, whatever is stored.
 
-    A value that is unusable reads as nothing (money: 0) and is named in `unusable`.
+    A value that is unusable reads as nothing (money: 0) and is named in `unusable`, by its path.
     """
     bad: list[str] = []
     s = Stored(stored, "", bad)
-    beside = s.sub("violation")
+    beside = s.sub("violation") if "violation" in s.values else None
     return Told(
         restates=_restates(s),
         what=what_of(kind, s),
-        violation=_violation(beside) if beside.there else None,
+        violation=_violation(beside) if beside is not None and beside.there else None,
         log_index=s.number("log_index"),
-        unusable=tuple(Unusable(path) for path in bad),
+        unusable=tuple(Unusable(path) for path in sorted(bad)),
     )
 
 

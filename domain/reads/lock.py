@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from domain.facts import StagedLog
 from domain.rules.case import Case
 from domain.times import Timestamp, timestamp
+from domain.wire import LEFT_OUT, said
 
 LockReason = Literal["no_vault", "unknown", "open_positions", "locked"]
 
@@ -32,6 +33,8 @@ class Lock:
 class ChainState:
     """The vault at the newest block, null where it was not read, and what is coming.
 
+    `age_s` stands only where the chain did not answer in time: this is then what the vault said
+    last, at a block that is so many seconds old.
     `provisional` are logs that are not deep enough to be ledger rows.
     """
 
@@ -44,6 +47,19 @@ class ChainState:
     as_of: Timestamp | None
     refreshed_at: Timestamp | None
     provisional: tuple[StagedLog, ...]
+    age_s: int | None = field(
+        default=None,
+        metadata=LEFT_OUT
+        | said("seconds since as_of, where the chain did not answer in time just now"),
+    )
+
+
+def age_s(case: Case) -> int | None:
+    """Seconds since the block at which the vault was read last; None where it was read now."""
+    chain = case.chain
+    if chain is None or not chain.exists or not chain.last_known:
+        return None
+    return max(0, int((case.now - chain.block.at).total_seconds()))
 
 
 def lock(case: Case) -> Lock:
@@ -51,7 +67,7 @@ def lock(case: Case) -> Lock:
     chain = case.chain
     if case.mandate.vault_address is None:
         return Lock(withdrawable=False, reason="no_vault", message="There is no vault yet.")
-    if chain is None or not chain.exists:
+    if chain is None or not chain.exists or chain.last_known:
         message = "The vault was not read just now; nothing can be said about its lock."
         return Lock(withdrawable=None, reason="unknown", message=message)
     if chain.withdrawable:
@@ -80,4 +96,5 @@ def chain_state(case: Case) -> ChainState:
         as_of=chain.block.at if chain else None,
         refreshed_at=case.mandate.refreshed_at,
         provisional=case.provisional,
+        age_s=age_s(case),
     )

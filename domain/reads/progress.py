@@ -326,10 +326,14 @@ def progress(case: Case) -> Progress:
         day=day(case),
         horizon_days=case.mandate.horizon_days,
         venue=venue_progress(case),
-        data_issue=True
-        if case.state.bad or case.mandate.data_issue or mark_is_stale(case) or unmeasured(case)
-        else None,
+        data_issue=True if data_issue(case) else None,
     )
+
+
+def data_issue(case: Case) -> bool:
+    """True where a figure rests on something that is unusable, missing, stale or not believed."""
+    stored = case.state.bad or case.mandate.data_issue
+    return stored or mark_is_stale(case) or unmeasured(case) or case.wrong_chain
 
 
 def mark_is_stale(case: Case) -> bool:
@@ -339,5 +343,6 @@ def mark_is_stale(case: Case) -> bool:
     m = case.measured
     if case.mandate.status is not Status.WORKING or not m.opened or m.mark is None:
         return False
-    seen = case.chain is not None and case.chain.exists
+    chain = case.chain
+    seen = chain is not None and chain.exists and not chain.last_known
     return not seen and not fresh(m.mark, case)

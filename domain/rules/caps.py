@@ -14,11 +14,18 @@ from domain.times import bounds
 
 
 def spent_on(case: Case, day: str) -> Usdc:
-    """Spend of a UTC day by when it happened: what the chain measured, and what went to venues and
-    paid hosts.
+    """Spend of a UTC day by when it happened: what the chain measured, and what its agents say went
+    to venues and paid hosts.
+
+    What an agent says of the venue whose orders are made here may be of the very fills that the
+    venue tells of: of the day's claims and fills there the larger counts, so that none counts twice
+    (decision 0029).
     """
-    measured = case.measured.days.get(day)
-    return Usdc((measured.spent if measured else 0) + case.state.claimed.notional.get(day, 0))
+    measured, claims = case.measured.days.get(day), case.state.claimed
+    told = claims.notional.get(day, 0)
+    if day == today(case):
+        told -= min(claims.ordered.get(day, 0), case.orders.filled.micros)
+    return Usdc((measured.spent if measured else 0) + told)
 
 
 def pending(case: Case) -> Mapping[str, Claim]:

@@ -23,10 +23,11 @@ from domain.times import day_of
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrdersToday:
     """What a mandate's orders at the venue count against this UTC day: what is open, at its limit
-    price, and what was traded.
+    price, and what was traded. `filled` is the part of the live ones that are done.
     """
 
     live: Usdc = ZERO
+    filled: Usdc = ZERO
     paper: Usdc = ZERO
 
 
@@ -38,6 +39,7 @@ class Case:
     vault at one block, None where it was not read; `provisional` are chain logs that are not deep
     enough to be ledger rows. `policy` is the agent's, None where unset. `marks` are the venue's
     mark prices by network and product, where they were asked for and told.
+    `wrong_chain`: the mandate's node serves another chain, so that nothing of it is believed.
     `keeper_key`: the owner approved a key that closes at the venue.
     """
 
@@ -57,6 +59,13 @@ class Case:
     keeper_key: bool = False
     orders: OrdersToday = OrdersToday()
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    wrong_chain: bool = False
+
+    @property
+    def unread(self) -> bool:
+        """True where there is a vault that was not read at the newest block."""
+        read = self.chain is not None and not self.chain.last_known
+        return self.mandate.vault_address is not None and not read
 
     @property
     def measured(self) -> Measured:

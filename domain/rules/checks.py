@@ -5,7 +5,7 @@ service's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -28,11 +28,13 @@ from domain.times import day_of, midnight, timestamp, written_time
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: its clause, its code, whether it holds, and the numbers."""
+    """One check: its clause, its code, whether it holds, and the numbers; `ok` is None where that
+    could not be told, because the vault was not read.
+    """
 
     clause: ClauseKey
     code: str
-    ok: bool
+    ok: bool | None
     detail: Mapping[str, object]
     refusal: Refusal | None = None
 
@@ -60,7 +62,7 @@ def action_checks(case: Case, wanted: Wanted) -> list[Check]:
     The last, asking, refuses nothing: what it does not pass waits for the owner.
     Source: contract 6; equality passes (contract 5).
     """
-    return [
+    checks = [
         _accepted(case),
         _not_stopped(case),
         _not_paused(case),
@@ -72,6 +74,15 @@ def action_checks(case: Case, wanted: Wanted) -> list[Check]:
         _stop_line(case, wanted),
         _asking(case, wanted),
     ]
+    if not case.unread:
+        return checks
+    return [replace(c, ok=None) if c.ok and c.code in OF_THE_VAULT else c for c in checks]
+
+
+# What only the vault can say now: the record can tell that one does not hold, never that it does.
+OF_THE_VAULT: Final = frozenset(
+    {"mandate_stopped", "mandate_paused", "over_daily_cap", "over_budget", "below_stop_line"}
+)
 
 
 def _check(
@@ -86,34 +97,43 @@ def _check(
     )
 
 
+def _is_accepted(case: Case) -> bool:
+    return case.mandate.accepted_at is not None
+
+
 def _accepted(case: Case) -> Check:
-    ok = case.mandate.accepted_at is not None
-    return _check(ClauseKey.YOUR_FLOORS, "mandate_not_accepted", ok, {})
+    return _check(ClauseKey.YOUR_FLOORS, "mandate_not_accepted", _is_accepted(case), {})
+
+
+def _is_going(case: Case) -> bool:
+    chain = case.chain
+    by_chain = chain is not None and (chain.stopped or chain.settled)
+    return case.mandate.status in (Status.DRAFT, Status.SIGNED, Status.WORKING) and not by_chain
 
 
 def _not_stopped(case: Case) -> Check:
-    m, chain = case.mandate, case.chain
-    by_chain = chain is not None and (chain.stopped or chain.settled)
-    ok = m.status in (Status.DRAFT, Status.SIGNED, Status.WORKING) and not by_chain
-    return _check(ClauseKey.AT_STOP, "mandate_stopped", ok, {"status": m.status.value})
+    told = {"status": case.mandate.status.value}
+    return _check(ClauseKey.AT_STOP, "mandate_stopped", _is_going(case), told)
+
+
+def _is_open(case: Case) -> bool:
+    by_chain = case.chain is not None and case.chain.exists and case.chain.paused
+    return not (case.mandate.paused or by_chain)
 
 
 def _not_paused(case: Case) -> Check:
-    by_chain = case.chain is not None and case.chain.exists and case.chain.paused
-    return _check(
-        ClauseKey.YOUR_FLOORS, "mandate_paused", not (case.mandate.paused or by_chain), {}
-    )
+    return _check(ClauseKey.YOUR_FLOORS, "mandate_paused", _is_open(case), {})
+
+
+def _is_in_time(case: Case) -> bool:
+    return not case.mandate.ended(moment(case))
 
 
 def _not_ended(case: Case) -> Check:
     ends = case.mandate.ends_at
     told = written_time(ends) if ends else None
     return _check(
-        ClauseKey.PERIOD,
-        "mandate_ended",
-        not case.mandate.ended(moment(case)),
-        {"ends_at": told},
-        ends_at=told,
+        ClauseKey.PERIOD, "mandate_ended", _is_in_time(case), {"ends_at": told}, ends_at=told
     )
 
 
@@ -223,14 +243,23 @@ def _cash(case: Case, wanted: Wanted) -> Check:
     return Check(ClauseKey.BUDGET, "over_budget", False, told, refused)
 
 
+def _worth_and_floor(case: Case) -> tuple[Usdc | None, Usdc]:
+    chain = case.chain
+    if chain is None or not chain.exists:
+        return worth(case), floor_now(case)
+    return (chain.cash + chain.positions if chain.measured else None), chain.floor
+
+
+def _is_above(case: Case, at: Usdc | None, floor: Usdc) -> bool:
+    """A worth that is unknown is left to the vault; before a deposit there is nothing to lose."""
+    return at is None or not case.measured.deposits or at >= floor
+
+
 def _stop_line(case: Case, wanted: Wanted) -> Check:
-    chain = case.chain if case.chain is not None and case.chain.exists else None
-    at = worth(case) if chain is None else chain.cash + chain.positions if chain.measured else None
-    floor = floor_now(case) if chain is None else chain.floor
+    at, floor = _worth_and_floor(case)
     told = {"worth": text(at), "floor": str(floor)}
-    # An exit takes nothing out; the vault lets it pass below the floor. A worth that is unknown is
-    # left to the vault.
-    ok = at is None or wanted.amount == ZERO or not case.measured.deposits or at >= floor
+    # An exit takes nothing out; the vault lets it pass below the floor.
+    ok = wanted.amount == ZERO or _is_above(case, at, floor)
     return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, told, worth=text(at), floor=floor)
 
 
@@ -279,21 +308,25 @@ class Remaining:
         }
 
 
-def _above_stop_line(case: Case) -> Check:
-    return _stop_line(case, _LEAST)
+def _is_above_line(case: Case) -> bool:
+    return _is_above(case, *_worth_and_floor(case))
 
 
-_LEAST: Final = Wanted("", "", Usdc(1))
 # What any action meets, in the order in which it is told; none is asked once one does not hold.
-_STANDING: Final = (_not_stopped, _not_ended, _accepted, _not_paused, _above_stop_line)
+_STANDING: Final = (
+    (_is_going, ClauseKey.AT_STOP, "mandate_stopped"),
+    (_is_in_time, ClauseKey.PERIOD, "mandate_ended"),
+    (_is_accepted, ClauseKey.YOUR_FLOORS, "mandate_not_accepted"),
+    (_is_open, ClauseKey.YOUR_FLOORS, "mandate_paused"),
+    (_is_above_line, ClauseKey.STOP_LINE, "below_stop_line"),
+)
 
 
 def remaining(case: Case) -> Remaining:
     """min(per action, day left, cash left), or nothing where no action is possible (contract 5)."""
-    for stands in _STANDING:
-        check = stands(case)
-        if not check.ok:
-            return Remaining(ZERO, check.clause, blocked_by=check.code)
+    for stands, clause, code in _STANDING:
+        if not stands(case):
+            return Remaining(ZERO, clause, blocked_by=code)
     options = [
         (per_tx_cap(case)[0], ClauseKey.PER_ACTION),
         (max(ZERO, daily_cap(case) - day_used(case)), ClauseKey.PER_DAY),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from domain.facts import VaultState
 from domain.ledger.measured import Mark, Measured
 from domain.rules.case import Case
+
+CLOCKS_APART_S: Final = 60
 
 
 def below(vault: VaultState) -> bool:
@@ -28,7 +31,9 @@ def worth_marking(m: Measured, vault: VaultState, now: datetime, fresh_s: int) -
     if last is None or below(vault):
         return True
     told = (vault.cash.micros, vault.positions.micros, vault.floor.micros)
-    old = (now - last.at).total_seconds() >= fresh_s / 2
+    age_s = (now - last.at).total_seconds()
+    # A mark from a time to come was stamped by a clock that ran ahead: it says nothing of its age.
+    old = age_s >= fresh_s / 2 or age_s < -CLOCKS_APART_S
     return old or m.flows != last.flows or told != (last.cash, last.positions, last.floor)
 
 
@@ -47,7 +52,7 @@ def at_stop_line(case: Case) -> bool:
 
 def fresh(mark: Mark, case: Case) -> bool:
     """True while a mark may be acted on (a setting)."""
-    return (case.now - mark.at).total_seconds() <= case.config.mark_fresh_s
+    return -CLOCKS_APART_S <= (case.now - mark.at).total_seconds() <= case.config.mark_fresh_s
 
 
 def vault_worth(case: Case) -> int | None:

@@ -29,6 +29,7 @@ from domain.rules.case import Case
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.worth import cash, floor_now, worth
 from domain.times import day_of, timestamp
+from domain.trading.venue import VENUE
 
 SPENDING: Final = frozenset({Kind.BUY, Kind.MOVE})
 
@@ -306,6 +307,17 @@ def notional(m: Mandate, place: Place) -> bool:
     if place.market in {t.market for t in m.allowed_targets if t.kind == "contract"}:
         return False
     return _at_venue(m, place.market) or _host_allowed(m, place.market)
+
+
+def ordered(m: Mandate, place: Place) -> bool:
+    """True for an action at the venue whose orders are made here, of which its fills tell too."""
+    if not place.market or not notional(m, place) or _host_allowed(m, place.market):
+        return False
+    return any(
+        place.market in (t.venue, *t.symbols) or not t.symbols
+        for t in m.allowed_targets
+        if t.kind == "venue" and t.venue == VENUE
+    )
 
 
 def _listed(m: Mandate, address: str, selector: str | None) -> list[Broken]:

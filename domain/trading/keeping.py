@@ -72,13 +72,13 @@ def checked_terms(terms: Terms, wallet: str, coin: str) -> None:
     _insist(terms.message.get("onFloor") == CLOSES, "the terms do not ask to close at the floor")
     hashed = str(terms.message.get("guardTargetsHash", "")).lower()
     _insist(hashed == terms.targets_hash.lower(), "the targets are not those of the terms")
-    named = {
-        symbol
+    # An entry without symbols names every market, as it does for whoever orders under it.
+    named = any(
+        coin in target["symbols"] if target.get("symbols") else True
         for target in terms.targets
         if target.get("kind") == "venue" and target.get("venue") == VENUE
-        for symbol in target.get("symbols") or ()
-    }
-    _insist(coin in named, "the terms do not name this market")
+    )
+    _insist(named, "the terms do not name this market")
 
 
 def checked_expiry(expires_after_ms: Any, now: datetime, now_ms: int) -> int:

@@ -85,6 +85,11 @@ def becomes(status: Status, happening: Happening) -> Status:
     return after
 
 
+def wants_less(order: Order) -> bool:
+    """An order that may only shrink a position."""
+    return order.action.reduce_only or order.closing
+
+
 def first_status(mode: Mode, by: By) -> Status:
     """Where an order begins: paper needs nobody's signature, an agent's live order its owner."""
     if mode == "paper":

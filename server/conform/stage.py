@@ -261,6 +261,7 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
                 keeper_private_key=SecretStr(net.keeper_key),
                 markets_file=markets,
                 door="on",
+                chain_read_ms=5_000,  # the chain is in this process
                 # The clock stands still between scenarios, so that nothing is ever paid off.
                 rate_reads=0,
                 rate_writes=0,

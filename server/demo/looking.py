@@ -4,14 +4,12 @@ for its owner, a draft, and a wallet for who has none.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from chain import codec
 from domain.money import Usdc
-from domain.wire import JsonObject
-from server.demo.people import as_call
 from server.demo.stage import Stage
-from server.demo.story import StepFailed
 
 TERMS: Final = {
     "budget_usdc": "500",
@@ -24,6 +22,7 @@ TERMS: Final = {
     "markets": ["test-market"],
     "purpose": "Lend idle USDC in the Test Market; ask above 60.",
 }
+WHY: Final = "The rate holds; a larger step saves gas."
 DRAFT: Final = "200 USDC for lending, at most 20 in one action, for two weeks"
 
 
@@ -46,35 +45,16 @@ async def settles_in(s: Stage) -> None:
 
 async def _acts(s: Stage, path: str, vault: str) -> None:
     """The agent lends 40 and reports it, then asks for 90."""
-    await _agent(s, "POST", path + "/accept", expect=200)
-    call = await _prepared(s, path, vault, "40", expect=200)
-    receipt = await s.agent_wallet.send(as_call(call), gas=900_000)
-    tx_hash = "0x" + bytes(receipt["transactionHash"]).hex()
+    agent = s.owner.with_key(s.seen["agent_key"], s.agent_wallet)
+
+    asks = partial(agent.ask, "GET", path + "/execute-call", target=s.market, why=WHY)
+
+    def lending(amount: str) -> str:
+        return codec.calldata("TestMarket", "deposit", (Usdc.parse(amount), vault))
+
+    await agent.ask("POST", path + "/accept")
+    tx_hash = await agent.send(await asks(data=lending("40"), approve_amount="40"))
     payload = {"target": {"market": "test-market"}, "why": "The rate is 4.6%."}
     report = {"kind": "buy", "amount_usdc": "40", "tx_hash": tx_hash, "payload": payload}
-    await _agent(s, "POST", path + "/events", report, expect=201)
-    await _prepared(s, path, vault, "90", expect=202)
-
-
-async def _prepared(s: Stage, path: str, vault: str, amount: str, *, expect: int) -> JsonObject:
-    data = codec.calldata("TestMarket", "deposit", (Usdc.parse(amount), vault))
-    asked: dict[str, Any] = {
-        "target": s.market,
-        "data": data,
-        "approve_amount": amount,
-        "why": "The rate holds; a larger step saves gas.",
-    }
-    return await _agent(s, "GET", path + "/execute-call", expect=expect, **asked)
-
-
-async def _agent(
-    s: Stage, method: str, path: str, body: JsonObject | None = None, *, expect: int, **query: Any
-) -> JsonObject:
-    headers = {"X-Service-User-Key": s.seen["agent_key"]}
-    async with s.owner.http.request(
-        method, s.base + path, json=body, params=query, headers=headers
-    ) as response:
-        told: JsonObject = await response.json()
-        if response.status != expect:
-            raise StepFailed(f"{method} {path}: {response.status}, not {expect}: {told}")
-        return told
+    await agent.ask("POST", path + "/events", report, expect=201)
+    await asks(data=lending("90"), approve_amount="90", expect=202)

@@ -25,8 +25,14 @@ class Owner:
     """A person with a wallet and a session."""
 
     def __init__(self, http: ClientSession, base: str, wallet: LocalWallet, chain_id: int):
-        self.http, self._base, self.wallet, self._chain_id = http, base, wallet, chain_id
+        self._http, self._base, self.wallet, self._chain_id = http, base, wallet, chain_id
         self._headers: dict[str, str] = {}
+
+    def with_key(self, key: str, wallet: LocalWallet) -> Owner:
+        """The same service for an agent over HTTP, by its key."""
+        other = Owner(self._http, self._base, wallet, self._chain_id)
+        other._headers = {"X-Service-User-Key": key}
+        return other
 
     async def ask(
         self,
@@ -39,7 +45,7 @@ class Owner:
     ) -> JsonObject:
         """Call the service and insist on the status."""
         params = {k: str(v) for k, v in query.items()}
-        async with self.http.request(
+        async with self._http.request(
             method, self._base + path, json=body, params=params, headers=self._headers
         ) as response:
             told: JsonObject = await response.json()

@@ -1,4 +1,4 @@
-"""The story in ten chapters; every one is done for real, and insisted on."""
+"""The story in twelve chapters; every one is done for real, and insisted on."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from server.demo.orders import orders
 from server.demo.people import Owner, harness
 from server.demo.signing import signs_each
 from server.demo.stage import ASKING_CHAIN_ID, CHAIN_ID, Stage
+from server.demo.stop_line import keeps
 from server.demo.story import StepFailed, Story
 from server.demo.trading import trades
 from server.demo.wallet import DemoWallet
@@ -172,8 +173,12 @@ def _settings(
         markets_file=markets,
         door="on",
         keeper_tick_s=1,
+        chain_read_ms=5_000,  # its chains are in this process, and work at a machine's own pace
         venue_mainnet_url=both.mainnet_url,
         venue_testnet_url=both.testnet_url,
+        signer_socket=folder / "signer.sock",
+        signer_keys=folder / "signer",
+        signer_seal_file=folder / "seal",
     )
 
 
@@ -246,6 +251,7 @@ async def _chapters(stage: Stage) -> None:
     await signs_each(stage)
     secret = await trades(stage.story, stage.owner, 10)
     await orders(stage, secret, 11)
+    await keeps(stage, secret, 12)
 
 
 async def _stay(s: Stage) -> None:

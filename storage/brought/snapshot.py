@@ -14,6 +14,7 @@ from storage.brought.needs import ROWS_SHOWN, Needs
 from storage.rows.books import StateCache
 from storage.rows.chainlog import STAGED_SHOWN
 from storage.rows.ledger_queries import PAGE
+from storage.rows.orders import SUMS
 from storage.sql import Row, micros, numbered
 
 # Rows above what this process has folded, or above the last checkpoint; and the newest of a page
@@ -62,7 +63,7 @@ _OF_MANDATES: Final[Mapping[str, str]] = {
     f"AND e.reported_by = 'chain') ORDER BY block_number, log_index LIMIT {STAGED_SHOWN}) s "
     "WHERE m.public_id = ANY(:mandates)",
     "counted": "SELECT mandate_id, row_to_json(o)::text FROM (SELECT mandate_id, mode, "
-    "counted_day AS day, SUM(counted_micros) AS n FROM orders WHERE mandate_id = ANY(:mandates) "
+    f"counted_day AS day, {SUMS}WHERE mandate_id = ANY(:mandates) "
     "AND counted_day = ANY(:days) GROUP BY mandate_id, mode, counted_day) o",
     "switch": "SELECT name, row_to_json(w)::text FROM (SELECT name, value FROM switches) w",
 }

@@ -6,12 +6,13 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Final
 
 from domain.ledger.books import Books, from_json, to_json
 from domain.ledger.events import Event
 from storage.rows.paper_states import AccountCache
-from storage.rows.row import event_of
+from storage.rows.row import as_stored, event_of
 from storage.sql import Row
 
 EVENTS_KEPT: Final = 20_000
@@ -47,11 +48,23 @@ class StateCache:
         kept = self._events.get(row["row_hash"])
         if kept is None:
             kept = event_of(row)
-            with self._lock:
-                self._events[row["row_hash"]] = kept
-                while len(self._events) > EVENTS_KEPT:
-                    self._events.popitem(last=False)
+            self._keep(row["row_hash"], kept)
         return kept
+
+    def keep_event(self, row: Row, event: Event) -> None:
+        """Keep the event of a row that is written now; where that is taken back, no row has its
+        hash. Its payload is kept as it will be read.
+        """
+        stored = as_stored(row)
+        same = stored == event.payload
+        kept = event if same else replace(event, payload=stored, parsed=event.told)
+        self._keep(row["row_hash"], kept)
+
+    def _keep(self, row_hash: str, event: Event) -> None:
+        with self._lock:
+            self._events[row_hash] = event
+            while len(self._events) > EVENTS_KEPT:
+                self._events.popitem(last=False)
 
     def page(self, public_id: str, row_hash: str, limit: int) -> tuple[Event, ...] | None:
         """The newest page, if the row with this hash is the newest; always the same object."""

@@ -21,6 +21,13 @@ UNKNOWN: Final = 2**62
 SLACK_US: Final = 60_000_000
 
 
+STALE: Final = "hall row"  # the work of refreshing an agent's row, by its id
+_FREE: Final = (
+    "NOT EXISTS (SELECT 1 FROM work_claims w WHERE w.kind = :stale AND w.key = {} "
+    "AND w.until_at > :now)"
+)
+
+
 # Which way is better; a stored key sorts the best first and the unknown last, so that one plain
 # index serves a page.
 SORTS: Final[Mapping[str, int]] = {
@@ -142,24 +149,30 @@ class Hall:
         )
         return _day(row) if row else None
 
-    def stale(self, today: datetime, limit: int) -> list[str]:
+    def stale(self, today: datetime, now: datetime, limit: int) -> list[str]:
         """Agents whose row is behind: those without one, with ledger rows since, or of a day
-        before `today` (00:00 UTC).
+        before `today` (00:00 UTC), or of a time to come, as a clock that ran ahead said. Those
+        that somebody claimed are left to him.
 
         A row counts from a minute before `as_of` on, because a transaction that began earlier may
         commit later.
         """
         new = self._sql.rows(
             "SELECT a.agent_id FROM agents a LEFT JOIN hall_agents h ON h.agent_id = a.agent_id "
-            "WHERE h.agent_id IS NULL LIMIT :most",
+            f"WHERE h.agent_id IS NULL AND {_FREE.format('a.agent_id')} LIMIT :most",
             most=limit,
+            stale=STALE,
+            now=micros(now),
         )
         behind = self._sql.rows(
             "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
             "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
-            "AND (h.as_of < :today OR l.created_at >= h.as_of - :slack)) ORDER BY h.as_of "
-            "LIMIT :most",
+            "AND (h.as_of < :today OR h.as_of > :now + :slack "
+            f"OR l.created_at >= h.as_of - :slack)) AND {_FREE.format('h.agent_id')} "
+            "ORDER BY h.as_of LIMIT :most",
+            stale=STALE,
             today=micros(today),
+            now=micros(now),
             slack=SLACK_US,
             most=limit,
         )

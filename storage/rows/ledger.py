@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Final
 
 from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, NewEvent, Reporter
 from domain.ledger.pairing import can_pair, other_side, partner
+from storage.rows.back_steps import APART_US, set_back, well_before
 from storage.rows.books import StateCache, checkpoint_text, checkpointed
 from storage.rows.house import HouseRows
 from storage.rows.ledger_queries import (
@@ -29,9 +30,6 @@ from storage.rows.row import event_of, row_values
 from storage.sql import LOCKED, Row, Sql, first, micros, moment
 
 CHECKPOINT_EVERY: Final = 64
-
-
-CLOCKS_APART: Final = timedelta(minutes=1)
 
 
 # The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
@@ -100,7 +98,10 @@ class Ledger(HouseRows):
         if by_chain and new.log_index is not None and self._has_log(public_id, tx_hash, new):
             return None
         state = self._state_at_head(public_id, seq, prev_hash)
-        created = max(micros(now), last_at)
+        # The order of rows is their number; a clock that once ran ahead stamps no later row.
+        created = micros(now)
+        if created < last_at - APART_US:
+            set_back(self._sql, public_id, seq + 1, last_at)
         pair = self._partner(public_id, new, tx_hash) if tx_hash else None
         event = Event(
             event_id=event_id,
@@ -123,6 +124,7 @@ class Ledger(HouseRows):
         head = {"seq": event.seq, "row_hash": row["row_hash"], "created_at": created}
         self._sql.run(MOVE_HEAD, public_id=public_id, **head)
         self._heads[public_id] = head
+        self._cache.keep_event(row, event)
         folded = after(state, event, pair, partial(self.house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and _week(last_at) != _week(created):
@@ -202,31 +204,26 @@ class Ledger(HouseRows):
         return self._sql.rows(TAIL, public_id=public_id, after=after, last=last)
 
     def state_before(self, public_id: str, moment_: datetime) -> Books:
-        """The fold of the rows that happened before a moment, exclusive, whenever they were read.
+        """The fold of the rows that happened before a moment, exclusive, in their order, whenever
+        they were read.
 
         A chain row happened at its block's time, which may lie a little ahead of the clock that
-        stored it, and any time before it.
+        stored it, and any time before it. Every other row happened when its clock said, which may
+        have run ahead of those after it.
         """
-        near = micros(moment_ - CLOCKS_APART)
-        row = first(
-            self._sql,
-            "SELECT seq FROM ledger_events WHERE public_id = :public_id AND created_at < :near "
-            "ORDER BY created_at DESC, seq DESC LIMIT 1",
-            public_id=public_id,
-            near=near,
-        )
-        state = self._folded(public_id, int(row["seq"])) if row else EMPTY
+        seq, low = well_before(self._sql, public_id, micros(moment_) - 2 * APART_US)
+        state = self._folded(public_id, seq) if seq else EMPTY
         # Those stored in the rest of the week of the moment, and those that tell in a later week
         # of one before: the only rows of `ledger_late`, however many others there are. The plus
         # signs keep SQLite from walking the others by their time or number.
         late = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :near "
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :low "
             "AND created_at < :monday AND occurred_at < :before AND +seq > :seq "
             "UNION ALL SELECT * FROM ledger_events WHERE public_id = :public_id "
             f"AND {LATE} AND occurred_at < :before AND +created_at >= :monday AND +seq > :seq "
             "ORDER BY seq",
             public_id=public_id,
-            near=near,
+            low=low,
             monday=-(-(micros(moment_) + MONDAY) // WEEK) * WEEK - MONDAY,
             before=micros(moment_),
             seq=state.seq,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
@@ -15,6 +15,7 @@ from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
+from storage.rows.polled import Polled
 from storage.rows.work import UNPAID_FEE
 from storage.sql import (
     LOCKED,
@@ -27,7 +28,6 @@ from storage.sql import (
     maybe_micros,
     maybe_moment,
     micros,
-    moment,
 )
 
 _MONEY: Final = frozenset(
@@ -84,11 +84,11 @@ class Busy:
     newest: int
 
 
-class Mandates:
+class Mandates(Polled):
     """The mandates table."""
 
     def __init__(self, sql: Sql):
-        self._sql = sql
+        super().__init__(sql)
         self._lock = LOCKED if sql.dialect == "postgresql" else ""
         self._versions: dict[str, int] = {}
 
@@ -242,7 +242,8 @@ class Mandates:
         """
         made, last = behind
         rows = self._sql.rows(
-            "SELECT m.public_id, m.created_at AS made, l.created_at AS newest FROM mandates m "
+            "SELECT m.public_id, m.created_at AS made, (SELECT MAX(e.created_at) "
+            "FROM ledger_events e WHERE e.public_id = m.public_id) AS newest FROM mandates m "
             "JOIN ledger_heads l ON l.public_id = m.public_id "
             "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) "
             "AND (m.created_at, m.public_id) > (:made, :last) "
@@ -255,61 +256,30 @@ class Mandates:
         )
         return [Busy(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
 
-    def due_for_refresh(self, chain_id: int, limit: int, now: datetime) -> list[Mandate]:
-        """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2); of the
-        settled ones those whose vault is not known to be empty, and that no rest holds back.
+    def due_for_refresh(
+        self, chain_id: int, limit: int, now: datetime, since: datetime | None = None
+    ) -> list[Mandate]:
+        """Mandates with a vault: never-read first, then the oldest refresh (spec 2.2), those not
+        that were read after `since`; of the settled ones those whose vault is not
+        known to be empty, and that no rest holds back.
+
+        A refresh of a time to come was noted by a clock that ran ahead, and counts for nothing.
+        Locked rows are somebody else's work already.
         """
         rows = self._sql.rows(
             f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
+            "AND (refreshed_at IS NULL OR refreshed_at <= :since OR refreshed_at > :now) "
             "AND (status <> 'settled' OR EXISTS (SELECT 1 FROM work_claims w "
             "WHERE w.kind = :unpaid AND w.key = mandates.public_id AND w.until_at <= :now)) "
             "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id "
-            "LIMIT :most",
+            "LIMIT :most" + (f"{self._lock} SKIP LOCKED" if self._lock and since else ""),
             chain=chain_id,
             unpaid=UNPAID_FEE,
             now=micros(now),
+            since=micros(since or now),
             most=limit,
         )
         return [self._mandate(r) for r in rows]
-
-    def refreshed(self, public_ids: Sequence[str], at: datetime) -> None:
-        """Note when the poller read these vaults; set when the RPC failed too."""
-        self._sql.run_all(
-            "UPDATE mandates SET refreshed_at = :at WHERE public_id = :id",
-            [{"at": micros(at), "id": public_id} for public_id in sorted(public_ids)],
-        )
-
-    def live_vault_naming(self, agent_id: str, chain_id: int) -> bool:
-        """True while an open mandate with a vault on the chain names the agent."""
-        found = first(
-            self._sql,
-            "SELECT 1 AS one FROM mandates WHERE agent_id = :agent AND chain_id = :chain "
-            "AND vault_lower IS NOT NULL "
-            "AND status IN ('signed', 'working') LIMIT 1",
-            agent=agent_id,
-            chain=chain_id,
-        )
-        return found is not None
-
-    def created_since(self, owner_id: str, since: datetime, most: int) -> list[datetime]:
-        """When the owner's newest mandates were made, newest first, `most` at the most."""
-        rows = self._sql.rows(
-            "SELECT created_at FROM mandates WHERE owner_id = :owner AND created_at > :since "
-            "ORDER BY created_at DESC LIMIT :most",
-            owner=owner_id,
-            since=micros(since),
-            most=most,
-        )
-        return [moment(r["created_at"]) for r in rows]
-
-    def counts(self) -> tuple[int, int]:
-        """(working mandates, all mandates)."""
-        row = first(
-            self._sql,
-            "SELECT COUNT(*) AS n, SUM(CASE WHEN status = 'working' THEN 1 ELSE 0 END) AS w "
-            "FROM mandates",
-        )
-        return (int(row["w"] or 0), int(row["n"])) if row else (0, 0)
 
 
 def after(m: Mandate) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -56,9 +57,12 @@ def _in(words: Sequence[str] | frozenset[str]) -> str:
     return ", ".join(f"'{w}'" for w in sorted(words))
 
 
+SUMS: Final = (
+    "SUM(counted_micros) AS n, "
+    f"SUM(CASE WHEN status IN ({_in(DONE)}) THEN counted_micros ELSE 0 END) AS done FROM orders "
+)
 COUNTED: Final = (
-    "SELECT mode, SUM(counted_micros) AS n FROM orders "
-    "WHERE mandate_id = :mandate AND counted_day = :day GROUP BY mode"
+    f"SELECT mode, {SUMS}WHERE mandate_id = :mandate AND counted_day = :day GROUP BY mode"
 )
 
 
@@ -101,10 +105,7 @@ class Orders:
         if done != 1:
             why = "The order was changed by another request at the same time."
             raise Refused(refusal("conflict", why=why))
-        saved = self.get(order.order_id)
-        if saved is None:
-            raise LookupError(order.order_id)
-        return saved
+        return replace(order, version=was.version + 1, fills=self._fills(order.order_id))
 
     def add_fills(self, order_id: str, fills: Sequence[OrderFill]) -> list[tuple[int, OrderFill]]:
         """Write fills down; one that is there already stays as it is. Those that were not, with
@@ -212,14 +213,16 @@ class Orders:
             (int(r["created_at"]), order) for r, order in zip(rows, self._orders(rows), strict=True)
         ]
 
-    def counted_of_mandate(self, mandate_id: str, day: str) -> dict[Mode, Usdc]:
-        """What a mandate's orders count against its day, by mode."""
+    def counted_of_mandate(self, mandate_id: str, day: str) -> dict[Mode, tuple[Usdc, Usdc]]:
+        """What a mandate's orders count against its day, by mode, and how much of it is of those
+        that are done.
+        """
         rows = self._sql.rows(
             COUNTED,
             mandate=mandate_id,
             day=day,
         )
-        return {row["mode"]: Usdc(int(row["n"])) for row in rows}
+        return {row["mode"]: (Usdc(int(row["n"])), Usdc(int(row["done"]))) for row in rows}
 
     def live_of_mandate(self, mandate_id: str, network: Network) -> list[Order]:
         """Every live order on one network that cites a mandate, oldest first."""
@@ -257,13 +260,13 @@ class Orders:
         return None if row is None else self._orders([row])[0]
 
     def _orders(self, rows: Sequence[Row]) -> list[Order]:
-        found = []
-        for row in rows:
-            fills = self._sql.rows(
-                "SELECT body FROM order_fills WHERE order_id = :id ORDER BY n", id=row["order_id"]
-            )
-            found.append(_order(row, tuple(_fill(json.loads(f["body"])) for f in fills)))
-        return found
+        return [_order(row, self._fills(row["order_id"])) for row in rows]
+
+    def _fills(self, order_id: str) -> tuple[OrderFill, ...]:
+        rows = self._sql.rows(
+            "SELECT body FROM order_fills WHERE order_id = :id ORDER BY n", id=order_id
+        )
+        return tuple(_fill(json.loads(row["body"])) for row in rows)
 
 
 def _row(order: Order) -> dict[str, object]:

@@ -178,6 +178,12 @@ class PaperBooks:
             (Decimal(b["level"]), Decimal(b["size"])) for b in bodies if b["is_buy"] == is_buy
         )
 
+    def takers(self, snapshot: str) -> int:
+        """How many fills there are on a snapshot; none of them ever changes."""
+        sql = "SELECT COUNT(*) AS n FROM paper_entries WHERE snapshot = :hash"
+        row = first(self._sql, sql, hash=snapshot)
+        return int(row["n"]) if row else 0
+
     # -- the house's own round
 
     def wake(self, book: str, now: datetime, due: datetime) -> None:

@@ -16,6 +16,7 @@ from domain.trading.paper.entries import (
     Liquidated,
     Model,
     PaperBook,
+    Settled,
     What,
 )
 from domain.trading.venue import Book, Level
@@ -25,7 +26,8 @@ COLUMNS: Final = (
     "book", "n", "kind", "ref", "at", "snapshot", "body", "prev_hash", "row_hash",
 )  # fmt: skip
 _KINDS: Final[Mapping[str, type[What]]] = {
-    "fill": Filled, "funding": Funded, "liquidation": Liquidated, "gap": Gap,
+    "fill": Filled, "funding": Funded, "liquidation": Liquidated, "settlement": Settled,
+    "gap": Gap,
 }  # fmt: skip
 NAMES: Final = {made: kind for kind, made in _KINDS.items()}
 _DECIMALS: Final = frozenset({"px", "size", "level", "tenths_bps", "oracle", "rate"})

@@ -68,6 +68,11 @@ def _stored(text: str) -> Any:
         return text
 
 
+def as_stored(row: Row) -> Any:
+    """A row's payload as it is read."""
+    return _stored(row["payload"])
+
+
 def event_of(row: Row) -> Event:
     """The event behind a stored row."""
     amount = row["amount_micros"]
@@ -84,5 +89,5 @@ def event_of(row: Row) -> Event:
         log_index=row["log_index"],
         block_number=row["block_number"],
         pairs_with=row["pairs_with"],
-        payload=_stored(row["payload"]),
+        payload=as_stored(row),
     )

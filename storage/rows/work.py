@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
@@ -140,6 +140,7 @@ class SwitchRows:
 
 
 UNPAID_FEE: Final = "unpaid fee"  # or other money left in a settled vault, by its mandate
+LONGEST: Final = timedelta(days=1)
 
 
 class Work:
@@ -149,18 +150,24 @@ class Work:
         self._sql = sql
 
     def claim(self, kind: str, key: str, holder: str, now: datetime, until: datetime) -> bool:
-        """Take a piece of work until a time; False while somebody else has it."""
+        """Take a piece of work until a time; False while somebody else has it.
+
+        Nobody has any for longer than `LONGEST`: what is claimed until later was claimed by a clock
+        that ran ahead, and is free.
+        """
         done = self._sql.run(
             "INSERT INTO work_claims (kind, key, holder, until_at) "
             "VALUES (:kind, :key, :holder, :until) "
             "ON CONFLICT (kind, key) DO UPDATE "
             "SET holder = excluded.holder, until_at = excluded.until_at "
-            "WHERE work_claims.until_at <= :now OR work_claims.holder = :holder",
+            "WHERE work_claims.until_at <= :now OR work_claims.until_at > :latest "
+            "OR work_claims.holder = :holder",
             kind=kind,
             key=key,
             holder=holder,
             until=micros(until),
             now=micros(now),
+            latest=micros(now + LONGEST),
         )
         return done == 1
 

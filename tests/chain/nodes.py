@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -80,4 +81,48 @@ async def distorted(
     try:
         yield str(server.make_url("/"))
     finally:
+        await server.close()
+
+
+class Stalling:
+    """A node in front of a development chain that can be told to hang, and to serve another chain."""
+
+    def __init__(self, chain: DevChain):
+        self._chain = chain
+        self.hangs, self.asked = False, 0
+        self.serves: str | None = None
+        self._stopped = asyncio.Event()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.asked += 1
+        asked = json.loads(await request.read())
+        if self.hangs:
+            await self._stopped.wait()
+            return web.Response(status=503)
+        questions = asked if isinstance(asked, list) else [asked]
+        told = [self._told(one) for one in questions]
+        return web.json_response(told if isinstance(asked, list) else told[0])
+
+    def _told(self, one: dict[str, Any]) -> Any:
+        told = truth(self._chain, one)
+        if one["method"] == "eth_chainId" and self.serves is not None:
+            return {**told, "result": self.serves}
+        return told
+
+    def end(self) -> None:
+        self._stopped.set()
+
+
+@asynccontextmanager
+async def stalling(chain: DevChain) -> AsyncIterator[tuple[Stalling, str]]:
+    """Serve such a node."""
+    made = Stalling(chain)
+    app = web.Application(client_max_size=2**24)
+    app.router.add_post("/", made.handle)
+    server = TestServer(app)
+    await server.start_server()
+    try:
+        yield made, str(server.make_url("/"))
+    finally:
+        made.end()
         await server.close()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,10 @@ import stamina
 from eth_account import Account
 
 from domain.trading.own import milliseconds
+from server.doctor import examine
 from server.doctor_venue import Seen, examine_venue
-from server.settings import Settings
+from server.retries import tell_retries
+from server.settings import ChainSettings, Settings
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.tools.trading.conftest import a_desk, order_key
@@ -158,3 +162,55 @@ async def test_a_database_that_does_not_open_is_told_and_the_venue_is_read_all_t
     assert not found["order keys"].works
     assert found["venue mainnet"].works
     assert found["live trading"].state.endswith("1 on the allowlist of the settings")
+
+
+async def test_without_a_network_everything_is_asked_once_and_side_by_side(
+    sqlite_url: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+    all_asked = asyncio.Event()
+
+    def silent(name: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]:
+        async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked.append(name)
+            if len(set(asked)) == 3:
+                all_asked.set()
+            await all_asked.wait()  # where one waited for another, this would never come
+            writer.close()
+
+        return hang_up
+
+    async with AsyncExitStack() as stack:
+        url = {}
+        for name in ("mainnet", "testnet", "node"):
+            server = await asyncio.start_server(silent(name), "127.0.0.1", 0)
+            await stack.enter_async_context(server)
+            url[name] = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        settings = Settings(
+            database_url=sqlite_url,
+            venue_mainnet_url=url["mainnet"],
+            venue_testnet_url=url["testnet"],
+            chains={8453: ChainSettings(rpc_url=url["node"])},
+        )
+        with stamina.set_testing(False), caplog.at_level("DEBUG"):
+            found = {f.what: f for f in await examine(settings)}
+    # The node is asked for its own head, then for the chain's.
+    assert Counter(asked) == {"mainnet": 1, "testnet": 1, "node": 2}
+    assert not any(found[n].works for n in ("chain 8453", "venue mainnet", "venue testnet"))
+    assert "retry" not in caplog.text
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_what_is_tried_again_is_told_in_the_log_and_never_on_stdout(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    tell_retries()
+    left = iter([OSError("https://node.example/k3y")])
+    with stamina.set_testing(True, attempts=2), caplog.at_level("INFO"):
+        async for attempt in stamina.retry_context(on=OSError, attempts=2, wait_max=0):
+            with attempt:
+                for error in left:
+                    raise error
+    assert "try 1 failed (OSError)" in caplog.text
+    assert "k3y" not in caplog.text
+    assert capfd.readouterr().out == ""

@@ -25,6 +25,7 @@ class Cable:
     commits: int = 0
     opened: list[asyncio.StreamWriter] = field(default_factory=list)
     _talks: set[asyncio.Task[None]] = field(default_factory=set)
+    _served: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.silent.set()  # what passes waits for this
@@ -43,12 +44,28 @@ class Cable:
             writer.transport.abort()
         self.opened.clear()
 
+    async def take_up(self) -> None:
+        """Cut it for good."""
+        self.refuses = True
+        self.speak()
+        self.cut()
+        if self._served:
+            await asyncio.wait(self._served)
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection."""
         if self.refuses:
             writer.transport.abort()
             return
-        back_reader, back_writer = await asyncio.open_connection(self.host, self.port)
+        task = asyncio.current_task()
+        if task is not None:
+            self._served.add(task)
+            task.add_done_callback(self._served.discard)
+        try:
+            back_reader, back_writer = await asyncio.open_connection(self.host, self.port)
+        except OSError:  # nobody is there now
+            writer.transport.abort()
+            return
         self.opened += [writer, back_writer]
         out = asyncio.create_task(self._carry(reader, back_writer, outward=True))
         back = asyncio.create_task(self._carry(back_reader, writer, outward=False))
@@ -95,4 +112,4 @@ async def cable(url: str) -> AsyncIterator[Cable]:
         yield laid
     finally:
         server.close()
-        laid.cut()
+        await laid.take_up()

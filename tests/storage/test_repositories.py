@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -130,6 +131,27 @@ async def test_a_vault_belongs_to_one_mandate(store: Store) -> None:
     assert found is not None
     assert found.public_id == "m_1"
     assert await store.read(lambda uow: uow.mandates.by_vault(8453, vault)) is None
+
+
+async def test_pollers_that_claim_at_once_share_the_vaults(store: Store) -> None:
+    def add(uow: UnitOfWork) -> None:
+        for n in range(40):
+            uow.mandates.add(m.mandate(f"m_{n:02d}", vault_address=f"0x{n:040x}"))
+
+    def claim(uow: UnitOfWork) -> list[str]:
+        since = m.NOW - timedelta(seconds=15)
+        found = [x.public_id for x in uow.mandates.due_for_refresh(84532, 10, m.NOW, since)]
+        uow.mandates.refreshed(found, m.NOW)
+        return found
+
+    await store.write(add)
+    some = await asyncio.gather(*(store.write(claim) for _ in range(8)))
+    claimed = [public_id for found in some for public_id in found]
+    assert len(claimed) == len(set(claimed))
+    rest = await store.write(claim)
+    while more := await store.write(claim):
+        rest += more
+    assert sorted(claimed + rest) == [f"m_{n:02d}" for n in range(40)]
 
 
 async def test_the_poller_takes_the_never_read_first_then_the_oldest(store: Store) -> None:
@@ -385,6 +407,15 @@ async def test_switches_and_work_claims(store: Store) -> None:
     assert not await store.write(
         lambda uow: uow.work.claim("settle", "m_1", "x", m.later(61), m.later(99))
     )
+
+
+async def test_work_that_a_clock_which_ran_ahead_claimed_is_free(store: Store) -> None:
+    def claim(who: str, at: datetime) -> Callable[[UnitOfWork], bool]:
+        return lambda uow: uow.work.claim("settle", "m_1", who, at, at + timedelta(seconds=60))
+
+    assert await store.write(claim("ahead", m.later(days=400)))
+    assert await store.write(claim("right", m.NOW))
+    assert not await store.write(claim("other", m.NOW))
 
 
 async def test_policies_and_their_log(store: Store) -> None:

@@ -68,6 +68,28 @@ async def test_an_honest_database_verifies(store: Store) -> None:
     assert (await verify(store.url)).ok
 
 
+async def test_a_database_from_before_clocks_were_believed_verifies(store: Store) -> None:
+    await m.append(store, m.buy(), now=m.later(days=400))
+    for _ in range(70):  # each with the time of the first, as they were stored then
+        await m.append(store, m.buy(), now=m.later(days=400))
+    assert (await verify(store)).ok
+    await m.append(store, m.buy(), now=m.NOW)
+    assert (await verify(store)).ok
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    ["DELETE FROM ledger_back_steps", "UPDATE ledger_back_steps SET from_at = from_at + 1"],
+)
+async def test_where_a_clock_was_set_back_is_proven(store: Store, tampering: str) -> None:
+    for at in (m.NOW, m.later(days=400), m.later(30)):
+        await m.append(store, m.buy(), now=at)
+    assert await m.run_sql(store, tampering) == 1
+    (finding,) = (await verify(store)).findings
+    assert (finding.of, finding.seq) == ("m_1", 3)
+    assert "its clock was set back" in finding.what
+
+
 @pytest.mark.parametrize(
     ("tampering", "seq", "told"),
     [

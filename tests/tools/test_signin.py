@@ -11,9 +11,11 @@ import pytest
 from eth_abi import encode
 
 from chain.rpc import Rpc
+from domain.settings import Config
+from storage.rows.identities import Session
 from tests.chain.test_signatures import deployed
 from tests.world import CHAIN_ID, START, World
-from tools.call.credentials import hashed, resolve, slide
+from tools.call.credentials import hashed, prolonged, resolve, slide
 from tools.call.operation import NOBODY, Caller
 
 pytestmark = pytest.mark.anyio
@@ -262,6 +264,14 @@ async def test_a_challenge_is_for_an_address(world: World, address: str) -> None
     assert (await world.do("auth_challenge", NOBODY, address=address)).body[
         "error"
     ] == "invalid_address"
+
+
+def test_a_session_at_its_longest_is_not_written_again_by_every_call() -> None:
+    last = START + timedelta(hours=3)
+    ended = Session("u_a", "0x" + "11" * 20, START, last, last)
+    assert prolonged(ended, START, Config()) is None
+    half = Session("u_a", "0x" + "11" * 20, START, last, START + timedelta(hours=4))
+    assert prolonged(half, START, Config()) == START + timedelta(hours=4)
 
 
 async def test_a_session_slides_while_it_is_used_but_ends_after_seven_days(world: World) -> None:

@@ -76,7 +76,8 @@ async def gather_refusal(deps: Deps, caller: Caller, asked: RefusedIn) -> Facts:
 
 async def _receipt_if_readable(chain: Chain, tx_hash: str) -> Receipt | None:
     try:
-        return await chain.receipt(tx_hash.lower())
+        with chain.hurried():
+            return await chain.receipt(tx_hash.lower())
     except Refused:
         return None
 

@@ -22,7 +22,7 @@ from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.credits import afford, used
-from domain.rules.violations import flagged, notional, violations
+from domain.rules.violations import flagged, notional, ordered, violations
 from domain.times import Timestamp
 from storage.brought.needs import Needs
 from storage.unit_of_work import UnitOfWork
@@ -166,7 +166,9 @@ def told_of(m: Mandate, kind: Kind, payload: dict[str, object] | None) -> Spoken
     if not isinstance(said, (Reported, PaidFee, Noted)):
         raise TypeError(said)
     acts = kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
-    return replace(said, notional=True) if acts and notional(m, said.place) else said
+    if not acts or not notional(m, said.place):
+        return said
+    return replace(said, notional=True, ordered=ordered(m, said.place))
 
 
 def _shape(told: dict[str, object], name: str, keys: set[str]) -> None:
@@ -215,7 +217,8 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Answer:
     same = tuple(uow.ledger.by_tx(m.public_id, asked.tx_hash)) if asked.tx_hash else ()
     case = load_case(uow, ask, m, events=0)
     # A verdict is stored for good: it rests on rows that are deep enough, as the mandate does.
-    broken = violations(replace(case, mandate=m), new, same)
+    judged = case if case.mandate is m else replace(case, mandate=m)
+    broken = violations(judged, new, same)
     event = uow.ledger.append(
         m.public_id,
         replace(new, payload=flagged(new, broken)) if broken else new,

@@ -61,5 +61,7 @@ class CheckTold(Gives):
 
     clause: int
     code: str
-    ok: bool
+    ok: bool | None = Field(
+        description="null where it could not be checked, because the vault could not be read now"
+    )
     detail: CheckDetail

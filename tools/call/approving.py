@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import Final
-
-import anyio
 
 from domain.mandates.mandate import OPEN_AGENT, Mandate
 from domain.ports import Chain
@@ -13,9 +11,6 @@ from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
 from tools.call.case import chain_if_named
 from tools.call.operation import Deps
-
-# How long a draft waits for a chain: what it shows is asked for again before it is signed.
-DRAFT_WAITS_S: Final = 2
 
 
 def factory_of(chain: Chain | None, m: Mandate) -> str | None:
@@ -42,8 +37,10 @@ async def approvals_kept(deps: Deps, m: Mandate) -> bool | None:
 
 async def approvals_kept_if_readable(deps: Deps, m: Mandate) -> bool | None:
     """The same; what is stored, or None, where the chain cannot be asked."""
+    chain = chain_if_named(deps, m)
     try:
-        return await approvals_kept(deps, m)
+        with nullcontext() if chain is None else chain.hurried():
+            return await approvals_kept(deps, m)
     except Refused:
         return m.approvals_on_chain
 
@@ -54,11 +51,10 @@ async def kept_for_drafts(deps: Deps, chain_id: int | None) -> bool | None:
         chain = deps.chains.get(chain_id or deps.config.default_chain_id)
         if chain.factory is None or not chain.rpc_set:
             return None
-        with anyio.move_on_after(DRAFT_WAITS_S):
+        with chain.hurried():
             return await chain.approvals_on_chain(chain.factory)
     except Refused:
         return None
-    return None
 
 
 def learned(uow: UnitOfWork, m: Mandate, kept: bool | None) -> Mandate:

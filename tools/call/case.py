@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -42,6 +42,13 @@ class Facts:
     receipt: Receipt | None = None
     simulation: Simulation | None = None
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    trouble: bool = False
+
+    @property
+    def now(self) -> Facts:
+        """Without what a vault said last, where it could not be asked just now."""
+        late = self.vault is not None and self.vault.last_known
+        return replace(self, vault=None) if late else self
 
 
 def chain_if_named(deps: Deps, m: Mandate) -> Chain | None:
@@ -58,7 +65,7 @@ _Vault = tuple[int, str]
 class KeptVaults:
     """What vaults held a moment ago, for pages that ask again and again by themselves."""
 
-    def __init__(self, clock: Clock, seconds: float):
+    def __init__(self, clock: Clock, seconds: int):
         self._clock, self._for = clock, timedelta(seconds=seconds)
         self._kept: dict[_Vault, tuple[datetime, VaultState]] = {}
         self._reading: WeakValueDictionary[_Vault, asyncio.Lock] = WeakValueDictionary()
@@ -121,8 +128,8 @@ def each_vault_once(kept: KeptVaults | None = None, *, again: bool = False) -> I
 
 
 async def vault_if_readable(chain: Chain | None, m: Mandate) -> VaultState | None:
-    """The vault at the newest block; None where it cannot be read. A read never fails because of
-    the chain.
+    """The vault at the newest block; None where it cannot be read in time. A read never fails
+    because of the chain.
     """
     if chain is None or not chain.rpc_set or m.vault_address is None:
         return None
@@ -132,19 +139,29 @@ async def vault_if_readable(chain: Chain | None, m: Mandate) -> VaultState | Non
     return await reads.of(chain, m.vault_address)
 
 
+async def vault_as_known(chain: Chain | None, m: Mandate) -> VaultState | None:
+    """The same; what the vault said last where it cannot be read in time."""
+    state = await vault_if_readable(chain, m)
+    if state is not None or chain is None or not chain.rpc_set or m.vault_address is None:
+        return state
+    return chain.last_known(m.vault_address)
+
+
 async def _vault(chain: Chain, address: str) -> VaultState | None:
     try:
-        return (await chain.vault_states([address]))[address]
+        with chain.hurried():
+            return (await chain.vault_states([address]))[address]
     except Refused:
         return None
 
 
 async def simulation_if_readable(chain: Chain, call: Call) -> Simulation | None:
-    """What a call would do now; None where the chain cannot be asked, from which no refusal
+    """What a call would do now; None where the chain cannot be asked in time, from which no refusal
     follows.
     """
     try:
-        return await chain.simulate(call)
+        with chain.hurried():
+            return await chain.simulate(call)
     except Refused:
         return None
 
@@ -178,7 +195,8 @@ async def gather_mandate(deps: Deps, caller: Caller, asked: Any) -> Facts:
     m = await peek(deps, caller, asked.public_id)
     chain = chain_if_named(deps, m)
     return Facts(
-        vault=await vault_if_readable(chain, m),
+        vault=await vault_as_known(chain, m),
+        trouble=chain is not None and chain.trouble is not None,
         signer=await signature_now(chain, m),
         marks=await venue_marks(deps, m),
     )
@@ -244,7 +262,10 @@ def load_case(
     *,
     events: int = CHAIN_EVENTS,
 ) -> Case:
-    """Everything the derivations look at, by a bounded number of queries."""
+    """Everything the derivations look at, by a bounded number of queries. What was signed is
+    compared only where the chain was asked.
+    """
+    asked_chain = facts is not None
     facts = facts or Facts()
     vault, asks = m.vault_address, m.approval_above_usdc is not None
     # Calldata is only handed out for a vault, and only where the owner is asked can an approval be
@@ -267,10 +288,11 @@ def load_case(
         reservations=tuple(uow.reservations.live(m.public_id, ask.now)) if vault else (),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
         provisional=staged,
-        terms_status=terms_status(m, chain_if_named_here(ask, m), facts),
+        terms_status=terms_status(m, chain_if_named_here(ask, m), facts) if asked_chain else None,
         keeper_key=keeper_key(uow, ask, m),
         orders=orders_today(uow, ask, m) if at_venue(m) else OrdersToday(),
         marks=facts.marks,
+        wrong_chain=facts.trouble,
     )
 
 
@@ -288,4 +310,6 @@ def keeper_key(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> bool:
 def orders_today(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> OrdersToday:
     """What a mandate's orders count against the UTC day."""
     counted = uow.orders.counted_of_mandate(m.public_id, day_of(ask.now))
-    return OrdersToday(live=counted.get("live", ZERO), paper=counted.get("paper", ZERO))
+    live, filled = counted.get("live", (ZERO, ZERO))
+    paper, _ = counted.get("paper", (ZERO, ZERO))
+    return OrdersToday(live=live, filled=filled, paper=paper)

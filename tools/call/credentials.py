@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from domain.settings import Config
+from storage.rows.identities import Session
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller
 
@@ -50,11 +51,20 @@ def resolve(
     )
 
 
-def slide(uow: UnitOfWork, credential: str, now: Any, config: Config) -> None:
-    """Move the end of a session that is in use, to 7 days after its start at the most."""
+def prolonged(live: Session, now: datetime, config: Config) -> datetime | None:
+    """Where the end of a session that is used now moves; None where it stays.
+
+    It moves once the session is half over, to 7 days after its start at the most.
+    """
+    if (live.expires_at - now).total_seconds() * 2 > config.session_s:
+        return None
+    until = min(now + timedelta(seconds=config.session_s), live.longest_at)
+    return until if until > live.expires_at else None
+
+
+def slide(uow: UnitOfWork, credential: str, now: datetime, config: Config) -> None:
+    """Move the end of a session that is in use."""
     live = uow.identities.session(credential, now)
-    if live is None or live.expires_at - now > timedelta(seconds=config.session_s) / 2:
-        return
-    uow.identities.slide(
-        credential, min(now + timedelta(seconds=config.session_s), live.longest_at)
-    )
+    until = None if live is None else prolonged(live, now, config)
+    if until is not None:
+        uow.identities.slide(credential, until)

@@ -42,7 +42,7 @@ class Doing:
         undone, and the key is free again. Whatever else goes wrong from there on leaves the key
         taken, and every repeat is told that the outcome is unknown: nothing is ever done twice.
         """
-        begun = await self._in_transaction(self._begin)
+        begun = await self._begun()
         if isinstance(begun, Reply):
             return begun
         (value,) = begun
@@ -57,9 +57,19 @@ class Doing:
                 raise
             raise await self._lost() from None
         try:
-            return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
+            return await self._finished(value, done)
         except Exception:
             raise await self._lost() from None
+
+    async def _begun(self) -> Reply | tuple[Any]:
+        if self.effect.begin is None and self.key is None:
+            return (self.asked,)
+        return await self._in_transaction(self._begin)
+
+    async def _finished(self, value: Any, done: Any) -> Reply:
+        if self.effect.finish is None and self.key is None:
+            return dressed(self.op, done)
+        return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
 
     async def _in_transaction(self, work: Callable[[UnitOfWork, datetime], T]) -> T:
         now, store = self.deps.clock.now(), self.deps.store
@@ -71,10 +81,14 @@ class Doing:
         replay = claimed(uow, self.op, self.key, now, until)
         if replay is not None:
             return replay
+        if self.effect.begin is None:
+            return (self.asked,)
         ask = ask_of(uow, self.deps, self.caller, now, asked=self.asked)
         return (self.effect.begin(uow, ask),)
 
     def _finish(self, uow: UnitOfWork, now: datetime, begun: Any, done: Any) -> Reply:
+        if self.effect.finish is None:
+            return complete(uow, self.key, dressed(self.op, done))
         ask = ask_of(uow, self.deps, self.caller, now, asked=self.asked)
         answer = self.effect.finish(uow, ask, begun, done)
         return complete(uow, self.key, dressed(self.op, answer))

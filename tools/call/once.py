@@ -40,7 +40,8 @@ def request_hash(op: Operation, arguments: Mapping[str, object]) -> str:
     """SHA-256 of the canonical JSON of the body: sorted keys, path parameters and key left out
     (spec 2.17).
     """
-    body = {k: v for k, v in arguments.items() if k not in op.path_names and k != "idempotency_key"}
+    left_out = {*op.path_names, "idempotency_key"}
+    body = {k: v for k, v in arguments.items() if k not in left_out}
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -20,6 +20,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.paper import PaperDesk
 from tools.call.rates import Rates
 from tools.call.signing import WebhookSigning
+from tools.call.watch import Unwatched, Watch
 
 # What a call weighs against the rate limits that reads much, or asks a chain.
 HEAVY: Final = 5
@@ -78,6 +79,7 @@ class Deps:
     throttle: Throttle = field(default_factory=Throttle)
     paper: PaperDesk | None = None
     webhooks: WebhookSigning | None = None
+    watch: Watch = field(default_factory=Unwatched)
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -163,12 +165,14 @@ class Effect(Generic[B, D]):
     first and completed in the second. `act` runs between them with none open, for at most `bound_s`
     seconds. A refusal raised by `act` says that nothing has happened outside: `undo` takes back
     what `begin` wrote. What `act` cannot know it returns, for `finish` to record; what it raises
-    besides leaves the outcome unknown, and `reconcile` says where to ask.
+    besides leaves the outcome unknown, and `reconcile` says where to ask. Without `begin` it is
+    `act` that takes what was asked, without `finish` its result is the reply; then a call without
+    a key needs no transaction of ours.
     """
 
-    begin: Callable[[UnitOfWork, Ask[Any, Any]], B]
     act: Callable[[Deps, Caller, B], Awaitable[D]]
-    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Written | Reply]
+    begin: Callable[[UnitOfWork, Ask[Any, Any]], B] | None = None
+    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Written | Reply] | None = None
     undo: Callable[[UnitOfWork, Ask[Any, Any], B], None] | None = None
     reconcile: tuple[NextStep, ...] = ()
     bound_s: int = 60

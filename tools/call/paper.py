@@ -54,8 +54,11 @@ class PaperDesk(Protocol):
         """
         ...
 
-    async def sight(self, venue: Venue, order: Order) -> Sight:
-        """The snapshot that fills an order, taken the book's latency after its acceptance.
+    async def sight(
+        self, venue: Venue, product: str, *, owner_id: str, book: str | None, reduces: bool
+    ) -> Sight:
+        """The snapshot that fills an order which is accepted now: it is taken the latency of its
+        book later, of the owner's oldest one where none is named.
 
         Errors: `wallet_venue_unavailable`; then nothing is filled.
         """

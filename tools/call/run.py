@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -35,6 +36,7 @@ from tools.call.operation import (
 )
 from tools.call.refused_inputs import countable, legible, refuse_secrets
 from tools.call.switches import switches
+from tools.call.watch import being_about, mandate_of
 
 log = logging.getLogger("wallet.operation")
 
@@ -79,6 +81,23 @@ async def run(
     Errors: none; every refusal becomes its block, trouble of the database is
     `storage_unavailable`, anything else is logged and answered `internal`.
     """
+    started = time.perf_counter_ns()
+    with being_about(operation=op.name, **mandate_of(arguments)):
+        reply = await _answered(op, deps, caller, arguments, key, surface, address)
+    code = str(reply.body["error"]) if reply.refused else None
+    deps.watch.called(op.name, surface, code, (time.perf_counter_ns() - started) // 1_000)
+    return reply
+
+
+async def _answered(
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    arguments: Mapping[str, object],
+    key: str | None,
+    surface: Surface,
+    address: str | None,
+) -> Reply:
     try:
         charge(deps, caller, address, op, deps.clock.now())
         return await _run(op, deps, caller, arguments, key, surface)
@@ -190,7 +209,8 @@ async def _perform(
             brought = await store.brought(needs)
             deps, store = replace(deps, store=brought), store if op.writes else brought
         needs = needs if once is None else replace(needs, key=(once.scope, once.key))
-    facts = await op.gather(deps, caller, asked) if op.gather else None
+    with deps.chains.patient():
+        facts = await op.gather(deps, caller, asked) if op.gather else None
     handler = op.handler
     if handler is None:
         raise TypeError(f"{op.name} has neither a handler nor an effect")

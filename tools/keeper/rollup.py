@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, Protocol
 
@@ -18,7 +18,7 @@ from domain.reads.hall import Standing, Subject, facts, foreign, hall_row
 from domain.reads.windows import chart
 from domain.settings import Config
 from domain.times import day_of
-from storage.rows.hall import HallAgent, HallDay
+from storage.rows.hall import STALE, HallAgent, HallDay
 from storage.rows.identities import Agent
 from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
@@ -33,8 +33,10 @@ MANDATES_A_TURN: Final = 10
 AT_ONCE: Final = 20
 
 
-AGENTS_A_ROUND: Final = 100
+AGENTS_A_TURN: Final = 20
+ROUND_S: Final = 60
 EVER: Final = "9"
+DAYS_BACK: Final = 40  # that are looked at where a clock was set back
 
 
 class Asked(Protocol):
@@ -77,8 +79,13 @@ def roll_on(uow: UnitOfWork, m: Mandate) -> tuple[Record, list[Day], bool]:
     """Fold the next rows of a mandate in; the last value says that more are left."""
     record = stored(uow, m)
     events = uow.ledger.behind(m.public_id, record.seq, ROWS_AT_ONCE)
-    record, days = roll(record, events)
+    record, days = roll(record, events, lambda: _past(uow, m))
     return record, days if events else [], len(events) == ROWS_AT_ONCE
+
+
+def _past(uow: UnitOfWork, m: Mandate) -> list[Day]:
+    rows = uow.hall.newest_days(m.public_id, DAYS_BACK)
+    return [Day.from_json(r.body["day"]) for r in rows if r.agent_id == m.agent_id]
 
 
 def roll_up(uow: UnitOfWork, public_id: str) -> bool:
@@ -91,11 +98,24 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
     if stored(uow, m) == EMPTY:
         uow.hall.drop_days(public_id)
     record, days, more = roll_on(uow, m)
+    if days and days[-1].day < _newest(uow, m):  # a clock that ran ahead had stamped some
+        uow.hall.drop_days(public_id, days[-1].day)
     for n, day in enumerate(days, start=1):
         # Only the newest day says where to go on.
         body = {"day": day.as_json()} | ({"record": record.as_json()} if n == len(days) else {})
         uow.hall.put_day(HallDay(public_id, day.day, m.agent_id, body))
     return more
+
+
+def upto(record: Record, days: Mapping[str, Day]) -> dict[str, Day]:
+    """The days without those that a clock which ran ahead had stamped, whose rows are in others."""
+    last = EVER if record.day is None else record.day.day
+    return {name: day for name, day in days.items() if name <= last}
+
+
+def _newest(uow: UnitOfWork, m: Mandate) -> str:
+    last = uow.hall.last_day(m.public_id)
+    return "" if last is None else last.day
 
 
 def standings(
@@ -118,7 +138,7 @@ def _standing(uow: UnitOfWork, agent: Agent, m: Mandate, *, ahead: bool) -> Stan
     record = stored(uow, m)
     if ahead:
         record, newer, _ = roll_on(uow, m)
-        days |= {d.day: d for d in newer}
+        days = upto(record, days | {d.day: d for d in newer})
     state = uow.ledger.state(m.public_id)
     stopped = state.measured.stopped
     return Standing(
@@ -220,10 +240,34 @@ def _some(agent_id: str, at: str | None, uow: UnitOfWork) -> tuple[list[Standing
     return found, after(mandates[-1]) if len(mandates) == MANDATES_A_TURN else None
 
 
-async def refresh_stale(deps: Deps, limit: int = AGENTS_A_ROUND) -> int:
-    """Refresh the agents whose rows are behind, the oldest first; how many."""
-    today = deps.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    behind = await deps.store.read(lambda uow: uow.hall.stale(today, limit))
-    for agent_id in behind:
-        await refresh(deps, agent_id)
-    return len(behind)
+async def refresh_stale(deps: Deps, holder: str = "house", limit: int = AGENTS_A_TURN) -> int:
+    """Refresh every agent whose row is behind, the oldest first, for as long as a round may take;
+    how many. Each is claimed, so that keepers share them; one is refreshed once in a round.
+    """
+    claimed: list[str] = []
+    done = 0
+    try:
+        with anyio.move_on_after(ROUND_S):
+            while behind := await deps.store.write(partial(_claimed, deps, holder, limit)):
+                claimed += behind
+                for agent_id in behind:
+                    await refresh(deps, agent_id)
+                    done += 1
+    finally:
+        with anyio.CancelScope(shield=True):
+            for n in range(0, len(claimed), limit):
+                await deps.store.write(partial(_released, holder, claimed[n : n + limit]))
+    return done
+
+
+def _claimed(deps: Deps, holder: str, limit: int, uow: UnitOfWork) -> list[str]:
+    now = deps.clock.now()
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    until = now + timedelta(seconds=2 * ROUND_S)
+    behind = uow.hall.stale(today, now, limit)
+    return [a for a in behind if uow.work.claim(STALE, a, holder, now, until)]
+
+
+def _released(holder: str, agent_ids: Sequence[str], uow: UnitOfWork) -> None:
+    for agent_id in agent_ids:
+        uow.work.release(STALE, agent_id, holder)

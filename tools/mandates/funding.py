@@ -110,7 +110,7 @@ def _pair(
 
 async def gather_fund(deps: Deps, caller: Caller, asked: FundIn) -> FundFacts:
     """Read the vault and the owner's USDC, and try the calls."""
-    facts = await gather_mandate(deps, caller, asked)
+    facts = (await gather_mandate(deps, caller, asked)).now
     known = FundFacts(vault=facts.vault, signer=facts.signer)
     m = await peek(deps, caller, asked.public_id)
     chain = chain_if_named(deps, m)
@@ -120,7 +120,8 @@ async def gather_fund(deps: Deps, caller: Caller, asked: FundIn) -> FundFacts:
     if asked.amount is not None and asked.amount > ZERO:
         calls |= dict(_pair(chain, m, m.vault_address, asked.amount))
     try:
-        held = (await chain.usdc_balances([m.owner_address]))[m.owner_address]
+        with chain.hurried():
+            held = (await chain.usdc_balances([m.owner_address]))[m.owner_address]
     except Refused:
         return known
     tried = {n: await simulation_if_readable(chain, call) for n, call in calls.items()}

@@ -16,7 +16,7 @@ from domain.mandates.mandate import Mandate, MandateAttributes
 from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees
 from domain.reads.limits import Limits, LimitsNow, limits_now
-from domain.reads.lock import ChainState, Lock
+from domain.reads.lock import ChainState, Lock, age_s
 from domain.reads.progress import (
     PendingClaims,
     Progress,
@@ -142,6 +142,11 @@ class LimitsRead(Gives):
     pending_claims: PendingClaims
     as_of_block: int | None
     as_of: Timestamp
+    age_s: int | None = Field(
+        default=None,
+        description="seconds since as_of, where the chain did not answer in time just now and this "
+        "rests on what it said last; null where it answered, or was never read",
+    )
 
 
 class MandatePage(Page[MandateSummary]):
@@ -215,6 +220,7 @@ def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
             pending_claims=pending_claims(case),
             as_of_block=chain.block.number if chain else None,
             as_of=chain.block.at if chain else ask.now,
+            age_s=age_s(case),
         )
     )
 

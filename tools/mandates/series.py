@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import anyio.lowlevel
@@ -15,10 +17,10 @@ from domain.reads.series import DAYS_SHOWN, SeriesPoint, series
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
-from tools.call.case import Facts, chain_if_named, load_case, vault_if_readable
+from tools.call.case import Facts, chain_if_named, load_case, vault_as_known
 from tools.call.fields import OneMandate
 from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation
-from tools.keeper.rollup import stored
+from tools.keeper.rollup import stored, upto
 
 # Rows that the house has not rolled up yet: so many are read in one call, so many in one turn.
 AHEAD: Final = 2_000
@@ -49,21 +51,24 @@ class Rolled:
 async def gather_days(deps: Deps, caller: Caller, asked: OneMandate) -> Rolled:
     """Read the stored days, and fold some rows behind them, some a turn."""
     m = await peek(deps, caller, asked.public_id)
-    facts = Facts(vault=await vault_if_readable(chain_if_named(deps, m), m))
+    facts = Facts(vault=await vault_as_known(chain_if_named(deps, m), m))
     record, days = await deps.store.read(lambda uow: _kept(uow, m))
     for _ in range(AHEAD // ROWS_A_TURN):
-        at = record
-
-        def further(uow: UnitOfWork, at: Record = at) -> tuple[Record, list[Day], int]:
-            events = uow.ledger.behind(m.public_id, at.seq, ROWS_A_TURN)
-            return *roll(at, events), len(events)
-
-        record, newer, rows = await deps.store.read(further)
-        days |= {d.day: d for d in newer}
+        record, newer, rows = await deps.store.read(
+            partial(_further, m.public_id, record, tuple(days.values()))
+        )
+        days = upto(record, days | {d.day: d for d in newer})
         if rows < ROWS_A_TURN:
             return Rolled(facts, _in_order(days), True)
         await anyio.lowlevel.checkpoint()
     return Rolled(facts, _in_order(days), False)
+
+
+def _further(
+    public_id: str, at: Record, days: Sequence[Day], uow: UnitOfWork
+) -> tuple[Record, list[Day], int]:
+    events = uow.ledger.behind(public_id, at.seq, ROWS_A_TURN)
+    return *roll(at, events, lambda: days), len(events)
 
 
 def _kept(uow: UnitOfWork, m: Mandate) -> tuple[Record, dict[str, Day]]:

@@ -48,7 +48,7 @@ def trying(make: Makes) -> Callable[[Deps, Caller, Any], Awaitable[Facts]]:
     """What is gathered for a call: the vault, and what the call would do at the newest block."""
 
     async def gather(deps: Deps, caller: Caller, asked: Any) -> Facts:
-        facts = await gather_mandate(deps, caller, asked)
+        facts = (await gather_mandate(deps, caller, asked)).now
         m = await peek(deps, caller, asked.public_id)
         chain = chain_if_named(deps, m)
         if chain is None or facts.vault is None or not facts.vault.exists:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,7 +14,13 @@ from domain.refusals import Refused, refusal
 from domain.rules.reverts import reverts
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
-from tools.call.case import Facts, chain_if_named, named_chain, signed_digest
+from tools.call.case import (
+    Facts,
+    chain_if_named,
+    named_chain,
+    signed_digest,
+    simulation_if_readable,
+)
 from tools.call.fields import OneMandate, TxHash
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.call.shapes import ExplainedCall, Simulated
@@ -69,11 +76,9 @@ async def gather_create(deps: Deps, caller: Caller, asked: OneMandate) -> Create
 async def _preview_if_readable(
     chain: Chain, call: Call, m: Mandate, signed: Signed
 ) -> CreatePreview:
-    try:
-        tried = await chain.simulate(call)
+    tried, where = await simulation_if_readable(chain, call), None
+    with suppress(Refused), chain.hurried():
         where = await chain.predict_vault(signed.message, m.allowed_targets)
-    except Refused:
-        return CreatePreview()
     return CreatePreview(predicted=where, simulation=tried)
 
 

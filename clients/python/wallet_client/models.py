@@ -276,6 +276,14 @@ class ChainTold(BaseModel):
     ]
 
 
+class ChainTrouble(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    chain_id: int
+    trouble: Annotated[str, Field(description="why nothing of this chain is believed")]
+
+
 class ChainsOut(BaseModel):
     """
     Every chain that the service knows.
@@ -1467,6 +1475,7 @@ class Ready(BaseModel):
     )
     ok: bool
     database: bool
+    chains: list[ChainTrouble]
 
 
 class RecordOut(BaseModel):
@@ -3186,6 +3195,8 @@ class ChainState(BaseModel):
     """
     The vault at the newest block, null where it was not read, and what is coming.
 
+    `age_s` stands only where the chain did not answer in time: this is then what the vault said
+    last, at a block that is so many seconds old.
     `provisional` are logs that are not deep enough to be ledger rows.
     """
 
@@ -3201,6 +3212,10 @@ class ChainState(BaseModel):
     as_of: AwareDatetime | None
     refreshed_at: AwareDatetime | None
     provisional: list[StagedLog]
+    age_s: Annotated[
+        int | None,
+        Field(description="seconds since as_of, where the chain did not answer in time just now"),
+    ] = None
 
 
 class CheckDetail(BaseModel):
@@ -3233,7 +3248,12 @@ class CheckTold(BaseModel):
     )
     clause: int
     code: str
-    ok: bool
+    ok: Annotated[
+        bool | None,
+        Field(
+            description="null where it could not be checked, because the vault could not be read now"
+        ),
+    ]
     detail: CheckDetail
 
 
@@ -5802,6 +5822,12 @@ class LimitsRead(BaseModel):
     pending_claims: PendingClaims
     as_of_block: int | None
     as_of: AwareDatetime
+    age_s: Annotated[
+        int | None,
+        Field(
+            description="seconds since as_of, where the chain did not answer in time just now and this rests on what it said last; null where it answered, or was never read"
+        ),
+    ] = None
 
 
 class MandateOut(BaseModel):

@@ -2846,6 +2846,8 @@ export interface components {
         /**
          * @description The vault at the newest block, null where it was not read, and what is coming.
          *
+         *     `age_s` stands only where the chain did not answer in time: this is then what the vault said
+         *     last, at a block that is so many seconds old.
          *     `provisional` are logs that are not deep enough to be ledger rows.
          */
         ChainState: {
@@ -2858,6 +2860,8 @@ export interface components {
             as_of: string | null;
             refreshed_at: string | null;
             provisional: components["schemas"]["StagedLog"][];
+            /** @description seconds since as_of, where the chain did not answer in time just now */
+            age_s?: number | null;
         };
         /** @description One chain. */
         ChainTold: {
@@ -2874,6 +2878,11 @@ export interface components {
             confirmations: number;
             /** @description an RPC address that anybody may ask (EIP-3085); null where none is known */
             public_rpc: string | null;
+        };
+        ChainTrouble: {
+            chain_id: number;
+            /** @description why nothing of this chain is believed */
+            trouble: string;
         };
         /** @description Every chain that the service knows. */
         ChainsOut: {
@@ -2908,7 +2917,8 @@ export interface components {
         CheckTold: {
             clause: number;
             code: string;
-            ok: boolean;
+            /** @description null where it could not be checked, because the vault could not be read now */
+            ok: boolean | null;
             detail: components["schemas"]["CheckDetail"];
         };
         /** @description How a claim ended that no chain row tells of; `event_id` is the report's. */
@@ -3815,6 +3825,8 @@ export interface components {
             as_of_block: number | null;
             /** Format: date-time */
             as_of: string;
+            /** @description seconds since as_of, where the chain did not answer in time just now and this rests on what it said last; null where it answered, or was never read */
+            age_s?: number | null;
         };
         /** @description A text to sign with the wallet. */
         LinkChallengeOut: {
@@ -4726,6 +4738,7 @@ export interface components {
         Ready: {
             ok: boolean;
             database: boolean;
+            chains: components["schemas"]["ChainTrouble"][];
         };
         /** @description What is known of a transaction, a key or an action. */
         ReconcileOut: {

@@ -100,7 +100,16 @@ class Gap:
     until: datetime
 
 
-What = Filled | Funded | Liquidated | Gap
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A position of a product that the venue delisted, closed at its mark without a fee."""
+
+    coin: str
+    size: Decimal
+    px: Decimal
+
+
+What = Filled | Funded | Liquidated | Settled | Gap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from domain.trading.paper.amounts import fee_micros
-from domain.trading.paper.entries import Entry, Filled, Funded, Liquidated, PaperBook
+from domain.trading.paper.entries import Entry, Filled, Funded, Liquidated, PaperBook, Settled
 from domain.trading.paper.filling import facing
 from domain.trading.paper.margin import funding
 from domain.trading.paper.replay import Account, after, opened
@@ -40,6 +40,9 @@ def faults(
             told = _liquidation(account, entry, what)
             held = account.holdings
             moves.extend((coin, entry.at, -held[coin].size) for coin in what.closed if coin in held)
+        elif isinstance(what, Settled):
+            told = _settlement(account, entry, what)
+            moves.append((what.coin, entry.at, -what.size))
         else:
             told = [] if what.since < what.until else ["the gap ends before it begins"]
         yield from ((entry.n, fault) for fault in told)
@@ -70,6 +73,12 @@ def _funding(paid: Funded, moves: Iterable[tuple[str, datetime, Decimal]]) -> li
     held = sum((s for coin, at, s in moves if coin == paid.coin and at <= paid.hour), Decimal(0))
     again = funding(paid.coin, held, paid.hour, oracle=paid.oracle, rate=paid.rate)
     return [] if again == paid else ["the funding is not that of the position at the hour"]
+
+
+def _settlement(account: Account, entry: Entry, what: Settled) -> list[str]:
+    if not what.size or what.size != account.size(what.coin):
+        return ["the settlement does not close what was held"]
+    return [] if entry.marks.get(what.coin) == what.px else ["the settlement is not at the mark"]
 
 
 def _liquidation(account: Account, entry: Entry, what: Liquidated) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from domain.money import BPS
 from domain.trading.paper.amounts import micros_down, micros_up, over, times
-from domain.trading.paper.entries import Entry, Filled, Funded, Gap, Liquidated
+from domain.trading.paper.entries import Entry, Filled, Funded, Gap, Liquidated, Settled
 
 GAPS_KEPT: Final = 100
 
@@ -122,6 +122,8 @@ def after(account: Account, entry: Entry) -> Account:
         account = replace(account, funding=account.funding + what.paid)
     elif isinstance(what, Liquidated):
         account = _liquidated(account, what, entry.at)
+    elif isinstance(what, Settled):
+        account = _settled(account, what)
     else:
         gaps = (*account.gaps, what)[-GAPS_KEPT:]
         account = replace(account, gaps=gaps, gap_count=account.gap_count + 1)
@@ -207,6 +209,15 @@ def _liquidated(account: Account, what: Liquidated, at: datetime) -> Account:
         holdings=MappingProxyType(left),
         liquidated_at=account.liquidated_at or at,
     )
+
+
+def _settled(account: Account, what: Settled) -> Account:
+    held = account.holdings.get(what.coin)
+    if held is None:
+        return account
+    left = {c: h for c, h in account.holdings.items() if c != what.coin}
+    realized = account.realized + held.result(what.px)
+    return replace(account, realized=realized, holdings=MappingProxyType(left))
 
 
 def _seen(account: Account, entry: Entry) -> Account:

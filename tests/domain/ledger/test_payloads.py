@@ -106,7 +106,7 @@ def test_every_kind_of_payload_can_be_written() -> None:
 def test_an_unusable_value_is_named_and_counts_as_nothing() -> None:
     told = read(Kind.MOVE, {"executed": {"target": 7, "spent": "-1", "received": "2.5"}})
     assert told.what == p.Executed(place=p.Place(), received=Usdc(2_500_000))
-    assert told.unusable == (p.Unusable("executed.target"), p.Unusable("executed.spent"))
+    assert told.unusable == (p.Unusable("executed.spent"), p.Unusable("executed.target"))
 
 
 def test_a_payload_that_is_no_object_is_unusable() -> None:

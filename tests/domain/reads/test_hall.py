@@ -482,6 +482,57 @@ def test_rolling_in_parts_gives_the_same_days(a: int, b: int) -> None:
     assert record == story.record()
 
 
+def _jumped(days: float, rows: int = 1) -> Story:
+    """Money on one day, and on the next with a clock that ran ahead for some rows."""
+    story = Story().deposit(100).trade(spent=60).next_day().mark(66)
+    true, story.at = story.at, story.at + timedelta(days=days)
+    for n in range(rows):
+        story.deposit(10)
+        story.at += timedelta(days=n + 1)
+    story.at = true
+    return story.mark(60).withdraw(5).next_day().mark(63)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_days_that_a_clock_stamped_ahead_are_part_of_the_day_that_followed(rows: int) -> None:
+    told, true = _jumped(400, rows), _jumped(0, 1)
+    if rows == 1:
+        assert told.days() == true.days()
+        assert told.record() == true.record()
+    # A jump of several days is believed until the rows after it have said so often enough.
+    for _ in range(9):
+        told.mark(63)
+    assert [d.day for d in told.days()] == [d.day for d in true.days()]
+    assert sum(d.net for d in told.days()) == sum(d.net for d in true.days())
+    assert told.days()[-1].put_in == (95 + 10 * rows) * M
+
+
+def test_a_clock_that_was_behind_for_a_moment_moves_no_day() -> None:
+    story = Story().deposit(100).next_day().mark(0).next_day().trade(spent=60)
+    before, true = story.days(), story.at
+    story.at = true - timedelta(days=300)
+    story.mark(61)
+    story.at = true
+    assert [d.day for d in story.mark(61).days()] == [d.day for d in before]
+
+
+@given(st.integers(0, 20), st.integers(0, 20))
+def test_days_are_the_same_however_the_rows_are_cut_where_a_clock_ran_ahead(a: int, b: int) -> None:
+    story = _jumped(400, 3)
+    for _ in range(9):
+        story.mark(63)
+    record, kept = EMPTY, dict[str, Day]()
+    cuts = sorted((a, b))
+    for rows in (story.rows[: cuts[0]], story.rows[cuts[0] : cuts[1]], story.rows[cuts[1] :]):
+        record, days = roll(record, rows, lambda: list(kept.values()))  # noqa: B023 - it is called at once
+        last = "" if record.day is None else record.day.day
+        kept = {n: d for n, d in (kept | {d.day: d for d in days}).items() if n <= last}
+        if record.day is not None:
+            record = Record.from_json(record.as_json(), Day.from_json(record.day.as_json()))
+    assert [kept[d] for d in sorted(kept)] == story.days()
+    assert record == story.record()
+
+
 def test_worth_is_carried_over_days_without_rows() -> None:
     totals = together([Story().deposit(100).next_day(5).deposit(50).days()])
     assert [t.worth for t in totals] == [100 * M, 150 * M]

@@ -74,7 +74,7 @@ def funded(*rows: Any, **more: Any) -> Case:
 
 
 def failing(case: Case, wanted: Wanted | None = None) -> list[str]:
-    return [c.code for c in action_checks(case, wanted or want()) if not c.ok]
+    return [c.code for c in action_checks(case, wanted or want()) if c.ok is False]
 
 
 def hold(amount: str | int, name: str = "h") -> Reservation:

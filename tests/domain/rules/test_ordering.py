@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from domain.agents.policy import Policy
+from domain.ledger.payloads import Place
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.rules.case import OrdersToday
@@ -21,6 +22,7 @@ from domain.rules.ordering import (
     venues_of,
 )
 from domain.rules.venue_side import may_trade
+from domain.rules.violations import ordered
 from domain.settings import Switches
 from tests.domain.material import (
     START,
@@ -30,6 +32,7 @@ from tests.domain.material import (
     ledger,
     mandate,
     mandate_read,
+    row,
     usdc,
     venue_fill,
 )
@@ -116,6 +119,28 @@ def test_a_call_of_the_vault_has_the_day_less_live_orders() -> None:
     assert told["used"]["orders_per_day"]["live"] == "110.000000"
     assert told["allowed"]["orders_per_day"]["value"] == "150.000000"
     assert "orders_per_day" not in mandate_read(case())["limits"]["used"]
+
+
+def test_a_fill_that_an_agent_reports_too_counts_once_and_the_larger_of_both() -> None:
+    said = row("buy", 110, notional=True, ordered=True, target={"market": "BTC"})
+    state = ledger(deposit(500), said).state
+    assert day_used(case(of_venue(), state)) == usdc(110), "a claim alone counts"
+    both = OrdersToday(live=usdc(110), filled=usdc(110))
+    assert day_used(case(of_venue(), state, orders=both)) == usdc(110)
+    more = OrdersToday(live=usdc(140), filled=usdc(120))
+    assert day_used(case(of_venue(), state, orders=more)) == usdc(140)
+    less = OrdersToday(live=usdc(60), filled=usdc(30))
+    assert day_used(case(of_venue(), state, orders=less)) == usdc(140), "what rests is no fill yet"
+    host = row("buy", 110, notional=True, target={"market": "api.example"})
+    paid = case(of_venue(), ledger(deposit(500), host).state, orders=OrdersToday(live=usdc(30), filled=usdc(30)))  # fmt: skip
+    assert day_used(paid) == usdc(140), "a paid host is not the venue"
+
+
+def test_what_is_at_the_venue_whose_orders_are_made_here_is_told_by_its_fills() -> None:
+    m, place = of_venue(), Place(market="BTC")
+    assert ordered(m, place)
+    assert not ordered(m, Place(market="ETH"))
+    assert not ordered(mandate(allowed_targets=(replace(VENUE, venue="other"),)), place)
 
 
 def test_what_only_shrinks_a_position_meets_no_cap() -> None:

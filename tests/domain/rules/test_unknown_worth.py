@@ -75,6 +75,18 @@ def test_a_vault_that_stands_exactly_on_its_line_goes_on() -> None:
     assert at_stop_line(funded(*under))
 
 
+def test_a_mark_that_a_clock_stamped_ahead_is_not_fresh_and_is_made_anew() -> None:
+    vault = replace(DEAD, answered=(True,), positions=usdc(300))
+    later = [NOW + timedelta(days=400, seconds=s) for s in (0, 30)]
+    under = [marked(100, "299", 400, place=(5 + n, 0), at=at) for n, at in enumerate(later)]
+    assert not at_stop_line(funded(*under))
+    same = marked(100, 410, 400, place=(5, 0), at=NOW + timedelta(days=400))
+    seen = replace(vault, positions=usdc(410))
+    assert worth_marking(funded(same).measured, seen, NOW, 900)
+    near = marked(100, 410, 400, place=(5, 0), at=NOW + timedelta(seconds=30))
+    assert not worth_marking(funded(near).measured, seen, NOW, 900)
+
+
 def test_the_pre_check_leaves_an_unknown_worth_to_the_vault() -> None:
     wanted = Wanted(MARKET, SELECTOR, usdc(10))
     (check,) = [c for c in action_checks(funded(), wanted) if c.code == "below_stop_line"]

@@ -69,6 +69,18 @@ async def test_pages_of_any_size_show_everything_once_newest_first(both: World) 
         assert await walked(both, m.agent, m.agent.user_id, limit) == whole
 
 
+async def test_rows_that_a_clock_stamped_ahead_come_first_and_hide_none(both: World) -> None:
+    m = await a_history(both)
+    both.clock.forward(days=400)
+    await m.as_agent("mandate_report_event", kind="note", payload={"text": "ahead"})
+    both.clock.forward(days=-400)
+    await m.as_agent("mandate_report_event", kind="note", payload={"text": "after"})
+    whole = await walked(both, m.agent, m.agent.user_id, 200)
+    assert names(whole)[:2] == ["ahead", "after"]
+    assert len(whole) == 14
+    assert await walked(both, m.agent, m.agent.user_id, 3) == whole
+
+
 async def test_what_is_added_meanwhile_moves_no_page(world: World) -> None:
     m = await a_history(world)
     whole = await walked(world, m.agent, m.agent.user_id, 200)

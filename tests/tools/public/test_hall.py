@@ -410,6 +410,23 @@ async def test_an_agent_is_refreshed_once_and_again_on_the_next_day(world: World
     assert row["days_live"] == 22
 
 
+async def test_a_clock_that_ran_ahead_leaves_no_day_and_no_row_behind(both: World) -> None:
+    owner, agent = await an_agent(both)
+    of = await seeded(both, agent, owner)
+    await told(both, of, "deposit", "100")
+    both.clock.forward(days=400)
+    await mark(both, of, "100", "0")
+    assert await refresh_stale(both.deps) == 1
+    both.clock.forward(days=-400)
+    assert await refresh_stale(both.deps) == 1, "its row is of a time to come"
+    await trade(both, of, "60")
+    await refresh(both.deps, agent.user_id or "")
+    days = await both.store.read(lambda uow: uow.hall.days(of, "", "9"))
+    assert [d.day for d in days] == [both.clock.now().date().isoformat()]
+    (row,) = await listed(both)
+    assert (row["days_live"], row["trades_total"]) == (1, 1)
+
+
 async def test_a_mandate_taken_over_is_rolled_up_for_its_new_agent(world: World) -> None:
     owner, agent = await an_agent(world)
     heir, _ = await world.agent(owner)

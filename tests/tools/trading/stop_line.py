@@ -246,7 +246,7 @@ def far(px: Decimal, is_buy: bool) -> Decimal:
 def mandate_of(
     p: Person, public_id: str, coins: tuple[str, ...], *, by: Any = None, **changes: Any
 ) -> Mandate:
-    targets = (
+    targets = changes.get("allowed_targets") or (
         Target("vault"),
         Target("x402"),
         Target(kind="venue", venue="hyperliquid", symbols=coins),

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from domain.trading.paper.entries import Entry, Filled, Funded, Gap, Liquidated
+from domain.money import ZERO, Usdc
+from domain.trading.paper.entries import Entry, Filled, Funded, Gap, Liquidated, Settled
 from domain.trading.paper.meeting import Sight
 from storage.verify import verify
 from tests.storage import material as m
@@ -407,6 +408,26 @@ async def test_a_book_below_its_maintenance_margin_is_liquidated_at_the_mark(des
     again = await paper(desk, p, notional_usdc="11", book=book["book"])
     assert (again["status"], again["refusal"]["venue_kind"]) == ("rejected", "margin")
     await proves(desk)
+
+
+async def test_a_position_in_a_product_that_is_delisted_ends_at_its_mark(desk: Desk) -> None:
+    p = await desk.person()
+    told = await paper(desk, p, notional_usdc="40")
+    before = await whole(desk, p, told["book"])
+    desk.clock.forward(seconds=31)
+    desk.main.prices("BTC", "65000")
+    desk.main.halt("BTC", delist=True)
+    await watch(desk)
+    ended = (await kinds(desk, told["book"]))[-1]
+    assert isinstance(ended, Settled)
+    assert (ended.coin, ended.px) == ("BTC", Decimal(65_000))
+    shown = await whole(desk, p, told["book"])
+    assert (shown["positions"], shown["fees_usdc"]) == ([], before["fees_usdc"])
+    assert Usdc.parse(str(shown["realized_usdc"])) > ZERO
+    await proves(desk)
+    desk.clock.forward(seconds=31)
+    await watch(desk)
+    assert len(await kinds(desk, told["book"])) == 2
 
 
 async def test_two_processes_look_at_a_book_once(both: Desk) -> None:

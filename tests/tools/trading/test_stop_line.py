@@ -16,6 +16,7 @@ from eth_account import Account
 
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
+from domain.mandates.targets import Target
 from domain.rules.standing import standing
 from domain.trading.orders import Envelope
 from domain.trading.own import milliseconds
@@ -76,6 +77,21 @@ async def at_line(
     lines.desk.test.move("BTC", "58000" if not size.startswith("-") else "70000")
     await lines.tick()
     return p, m
+
+
+async def test_an_entry_that_names_no_product_names_every_one_to_the_keeper_too(
+    lines: Lines,
+) -> None:
+    p = await lines.person(deposit="2000")
+    every = Target(kind="venue", venue="hyperliquid", symbols=())
+    m = await lines.mandate(p, allowed_targets=(Target("vault"), every))
+    await lines.bought(p, m)
+    lines.trade(p, "ETH", "0.1")  # the owner's own, in a product that no order of the mandate is in
+    lines.desk.test.move("BTC", "58000")
+    await lines.tick()
+    await lines.tick()
+    assert (lines.held(p), lines.held(p, "ETH")) == (0, Decimal("0.1"))
+    assert (await lines.stored(m)).status is Status.STOPPED
 
 
 async def test_one_bad_mark_closes_nothing(lines: Lines) -> None:

@@ -21,7 +21,7 @@ from domain.trading.venue import Perp, Position
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Ask, Caller, Deps, Effect, Reply
-from tools.trading.door.steps import HERE, begin, door_operation, finish, first, second
+from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
 from tools.trading.fields import own_write, venue_of
 from tools.trading.orders.confirming import new_cloid, signable
 from tools.trading.orders.making import ttl
@@ -72,10 +72,20 @@ async def close(deps: Deps, caller: Caller, asked: CloseIn) -> Reply:
     else:
         facts = await _live_position(deps, stand, want)
 
-    def make(uow: UnitOfWork) -> Reply:
-        return _prepared(uow, deps, caller, facts, sent)
+    seen = await _seen(deps, caller, facts)
 
-    return await first(deps, caller, await deps.store.write(make))
+    def make(uow: UnitOfWork) -> Reply | Order:
+        return _prepared(uow, deps, caller, facts, sent, seen)
+
+    return first(deps, await deps.store.write(make))
+
+
+async def _seen(deps: Deps, caller: Caller, facts: Closing) -> Seen | None:
+    """What a close on paper will be filled on; None for one that is live, or is refused already."""
+    want = facts.wanted
+    if isinstance(want, Fault) or want.mode_seen == "live" or facts.quote is None:
+        return None
+    return await ahead(deps, caller, want.product, book=want.book, reduces=True)
 
 
 async def _live_position(deps: Deps, stand: Standing, want: WantedClose | Fault) -> Closing:
@@ -150,8 +160,13 @@ async def _sized(
 
 
 def _prepared(
-    uow: UnitOfWork, deps: Deps, caller: Caller, facts: Closing, sent: Mapping[str, object]
-) -> Reply:
+    uow: UnitOfWork,
+    deps: Deps,
+    caller: Caller,
+    facts: Closing,
+    sent: Mapping[str, object],
+    seen: Seen | None,
+) -> Reply | Order:
     """Decide and store; nothing is reserved for a close."""
     now = deps.clock.now()
     ask = ask_of(uow, deps, caller, now)
@@ -176,9 +191,8 @@ def _prepared(
         )
     )
     order, figures = _close_order(ask, stand, facts, want, sent)
-    if not live:
-        uow.orders.add(order)
-        return told(order, now, None, stand, None, checks_told(order, figures, facts.perp, None))
+    if seen is not None:
+        return at_once(uow, deps, order, seen)
     order, confirm = signable(uow, order, ask.ids, now, order.expires_at)
     uow.orders.add(order)
     key = uow.venue.key_in_use(facts.link.link_id, "order") if facts.link else None
@@ -267,7 +281,7 @@ OPERATIONS: Final = (
         summary="Close a position, all or a part; a live close works with every lock shut.",
         route=("POST", "/app/trade/close"),
         takes=CloseIn,
-        effect=Effect(begin=begin, act=close, finish=finish),
+        effect=Effect(act=close),
         counts=counted_close,
         idempotency=own_write("/app/trade/close"),
         refusals=(*HERE, *WRITES, "outcome_unknown"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from domain.trading.form import wanted
+from domain.trading.gate import Fault
+from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps, Effect, Reply
-from tools.trading.door.steps import HERE, begin, door_operation, finish, first, second
+from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
 from tools.trading.fields import own_write
-from tools.trading.orders.making import known, prepare
+from tools.trading.orders.making import Known, known, make, stored
 from tools.trading.orders.routes import CITING, WRITES
 from tools.trading.orders.standing import (
     counted_at_door,
@@ -24,13 +26,28 @@ async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
     if STEP_TWO & sent.keys():
         return await second(deps, caller, sent, closing=False)
     facts = await known(deps, caller, wanted(sent, seen_required=True), "door")
+    accepted = deps.clock.now()
+    seen = await _seen(deps, caller, facts)
 
-    def make(uow: UnitOfWork) -> Reply:
-        ask = ask_of(uow, deps, caller, deps.clock.now(), asked=asked)
-        return prepare(uow, ask, facts, "door")
+    def work(uow: UnitOfWork) -> Reply | Order:
+        ask = ask_of(uow, deps, caller, accepted, asked=asked)
+        made = make(uow, ask, facts, "door")
+        if made.order.mode == "paper" and seen is not None:
+            return at_once(uow, deps, made.order, seen)
+        return stored(uow, ask, facts, made.stand, made.order, made.decided)
 
-    made = await deps.store.write(make)
-    return await first(deps, caller, made)
+    return first(deps, await deps.store.write(work))
+
+
+async def _seen(deps: Deps, caller: Caller, facts: Known) -> Seen | None:
+    """What an order on paper will be filled on; None for one that is live, or that is refused for
+    what is known already.
+    """
+    want = facts.wanted
+    refused = facts.market.fault is not None or facts.market.silent is not None
+    if isinstance(want, Fault) or facts.mode == "live" or refused:
+        return None
+    return await ahead(deps, caller, want.product, book=want.book, reduces=want.reduce_only)
 
 
 OPERATIONS: Final = (
@@ -40,7 +57,7 @@ OPERATIONS: Final = (
         summary="Order: on paper at once, live with your signature in a second step.",
         route=("POST", "/app/trade/order"),
         takes=DoorOrderIn,
-        effect=Effect(begin=begin, act=order, finish=finish),
+        effect=Effect(act=order),
         counts=counted_at_door,
         idempotency=own_write("/app/trade/order"),
         refusals=(*HERE, *CITING, *WRITES, "outcome_unknown"),

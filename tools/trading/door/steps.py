@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, Literal, TypeVar
+from typing import Final, Literal
 
 from pydantic import Field
 
 from domain.refusals import REFUSALS, Refusal, Refused, refusal
 from domain.trading.gate import Fault, invalid_order
+from domain.trading.modes import MARKET_NETWORK
 from domain.trading.orders import UNSENT, Order
+from domain.trading.paper.meeting import Sight
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.confirming import confirm_hash
+from tools.trading.orders.on_paper import begun_on_paper, filled
 from tools.trading.orders.routes import named, signed_of
-from tools.trading.orders.sending import send_live, send_paper
+from tools.trading.orders.sending import send_live
+from tools.trading.orders.settling import End, end_order
 from tools.trading.orders.shapes import (
     OrderChecks,
     OrderOut,
@@ -25,9 +29,8 @@ from tools.trading.orders.shapes import (
     shown,
     steps,
 )
-from tools.trading.orders.takes import STEP_TWO, Sent
-
-S = TypeVar("S", bound=Sent)
+from tools.trading.orders.standing import owner_of
+from tools.trading.orders.takes import STEP_TWO
 
 
 class DoorOrderOut(Gives):
@@ -47,29 +50,43 @@ ALL_13: Final = tuple(code for code in REFUSALS if code.startswith("wallet_"))
 HERE: Final = tuple(c for c in ALL_13 if c != "wallet_limit_raise")
 
 
-def begin(uow: UnitOfWork, ask: Ask[S, None]) -> S:
-    """What was asked; everything else is found out outside of a transaction."""
-    return ask.asked
+Seen = Sight | Refused
 
 
-def finish(uow: UnitOfWork, ask: Ask[Any, None], begun: Any, done: Reply) -> Reply:
-    """The answer; what is shown once is left out of what a repeat gets."""
-    return done
+async def ahead(
+    deps: Deps, caller: Caller, product: str, *, book: str | None, reduces: bool
+) -> Seen:
+    """What a paper order that is accepted now will be filled on, or why it will not be.
+
+    It is waited for with no transaction open, so that the order is decided about, stored and filled
+    in one: a process that ends meanwhile leaves nothing behind.
+    """
+    venue = venue_of(deps, MARKET_NETWORK)
+    try:
+        return await desk_of(deps).sight(
+            venue, product, owner_id=owner_of(caller), book=book, reduces=reduces
+        )
+    except Refused as refused:
+        return refused
 
 
-async def first(deps: Deps, caller: Caller, made: Reply) -> Reply:
+def at_once(uow: UnitOfWork, deps: Deps, order: Order, seen: Seen) -> Order:
+    """Store a paper order with what became of it; where nothing was seen it is rejected."""
+    now = deps.clock.now()
+    order = begun_on_paper(order, now)
+    uow.orders.add(order)
+    if isinstance(seen, Refused):
+        end = End(happening="refuse", refusal=seen.refusal, whole=True)
+        return end_order(uow, order, end, now)
+    return filled(uow, desk_of(deps), order, seen, now)
+
+
+def first(deps: Deps, made: Reply | Order) -> Reply:
     """The first answer: what is to be signed, or on paper what became of it at once."""
-    told_order = made.body["order"]
-    if not isinstance(told_order, dict):
-        raise TypeError("a prepared order is told as one")
-    if told_order["mode"] == "live":
-        body = _with_mode(made.body)
-        kept = None if made.kept is None else _with_mode(made.kept)
-        return Reply(201, body, kept=kept)
-    found = await deps.store.read(lambda uow: uow.orders.get(told_order["order_id"]))
-    if found is None:
-        raise not_found("order")
-    return _answer(await send_paper(deps, caller, found), deps)
+    if isinstance(made, Order):
+        return _answer(made, deps)
+    kept = None if made.kept is None else _with_mode(made.kept)
+    return Reply(201, _with_mode(made.body), kept=kept)
 
 
 def _with_mode(body: Mapping[str, object]) -> dict[str, object]:

@@ -18,24 +18,36 @@ from domain.ledger.payloads import Told, VenueFilled
 from domain.ledger.venue_book import worth_of
 from domain.ledger.written import written
 from domain.money import Usdc
-from domain.trading.orders import Order, OrderFill
+from domain.trading.orders import Order, OrderFill, SeenAtVenue
 from domain.trading.venue import VENUE
 from storage.unit_of_work import UnitOfWork
 
 
-def keep_fills(uow: UnitOfWork, order: Order, fills: Sequence[OrderFill], now: datetime) -> None:
-    """Write an order's fills down; what is there already stays as it is.
+def keep_fills(
+    uow: UnitOfWork,
+    order: Order,
+    fills: Sequence[OrderFill],
+    now: datetime,
+    seen: SeenAtVenue | None,
+) -> None:
+    """Write an order's fills down; what is there already stays as it is. `seen` is what the venue
+    said of the order with them.
 
     Source: trading 00.8.
     """
     for n, fill in uow.orders.add_fills(order.order_id, fills):
         if order.mode == "live" and order.mandate_id is not None:
             uow.ledger.append(
-                order.mandate_id, row_of(order, fill, n, now), event_id=row_id(order, n), now=now
+                order.mandate_id,
+                row_of(order, fill, n, now, seen),
+                event_id=row_id(order, n),
+                now=now,
             )
 
 
-def row_of(order: Order, fill: OrderFill, n: int, now: datetime) -> NewEvent:
+def row_of(
+    order: Order, fill: OrderFill, n: int, now: datetime, seen: SeenAtVenue | None
+) -> NewEvent:
     """The keeper's row of the `n`-th fill of an order; its amount is size x price."""
     bought = order.side == "buy"
     what = VenueFilled(
@@ -51,7 +63,7 @@ def row_of(order: Order, fill: OrderFill, n: int, now: datetime) -> NewEvent:
         first=n == 1,
         reduce_only=order.action.reduce_only,
         tid=fill.tid,
-        oid=order.seen.oid if order.seen is not None else None,
+        oid=seen.oid if seen is not None else None,
         at=fill.at,
     )
     return NewEvent(

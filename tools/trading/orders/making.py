@@ -25,6 +25,7 @@ from domain.trading.orders import (
     SignMode,
     Source,
     first_status,
+    wants_less,
 )
 from domain.trading.pricing import Priced, priced
 from domain.trading.venue import Perp
@@ -160,8 +161,23 @@ def decide(
     return Decided(mode=mode, figures=figures, perp=facts.market.perp, counters=counters)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """An order that was decided about and has its reservation, and is not stored yet."""
+
+    order: Order
+    stand: Standing
+    decided: Decided
+
+
 def prepare(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, source: Source) -> Reply:
     """Decide, reserve and store, all in this transaction. Errors: see `decide`."""
+    made = make(uow, ask, facts, source)
+    return stored(uow, ask, facts, made.stand, made.order, made.decided)
+
+
+def make(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, source: Source) -> Made:
+    """Decide and reserve. Errors: see `decide`."""
     stand = standing_of(
         uow,
         ask.switches,
@@ -175,7 +191,7 @@ def prepare(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, source: Source) -
     order = _order(ask, stand, facts, decided, source)
     order = _booked(uow, ask, facts, order)
     order = _reserved(uow, stand, order, decided.counters)
-    return stored(uow, ask, facts, stand, order, decided)
+    return Made(order=order, stand=stand, decided=decided)
 
 
 def _figures(facts: Known, wanted: Wanted, stand: Standing) -> Priced | Fault | None:
@@ -328,11 +344,6 @@ def _reserved(
     if not counters:
         return replace(order, counted=order.notional, counted_day=None)
     return reserve(uow, stand, order, order.created_at)
-
-
-def wants_less(order: Order) -> bool:
-    """An order that may only shrink a position."""
-    return order.action.reduce_only or order.closing
 
 
 def stored(

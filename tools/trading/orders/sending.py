@@ -17,7 +17,7 @@ from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.times import day_of
 from domain.trading.caps import CapCheck, day_checks
-from domain.trading.gate import Attempt, Fault, Missing, PositionSeen, VenueSaid, rejected
+from domain.trading.gate import Attempt, Fault, Missing, PositionSeen
 from domain.trading.orders import Order, becomes
 from domain.trading.own import AgentKey, Link, usable
 from domain.trading.pricing import (
@@ -30,8 +30,7 @@ from domain.trading.venue import ApprovedAgent, Lane
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps
-from tools.call.paper import PaperOutcome
-from tools.trading.fields import desk_of, venue_of
+from tools.trading.fields import venue_of
 from tools.trading.orders.confirming import confirm_hash
 from tools.trading.orders.making import marks_of_mandate
 from tools.trading.orders.market import agents_of, product, why_silent
@@ -53,7 +52,6 @@ log = logging.getLogger("wallet.orders")
 # An order that is marked as being sent for longer was left behind by a process that died.
 LEFT_BEHIND: Final = timedelta(seconds=10)
 LOOK_AGAIN_S: Final = 1
-PAPER_TAKES: Final = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +192,7 @@ def _marked(
     if not order.closing and order.network != stand.network:
         raise Refused(refusal("wallet_mode_changed", seen="live", mode=f"live on {stand.network}"))
     still_allowed(uow, ask, order, checked.marks)
-    after = _today(uow, stand, order, now)
+    after = counted_today(uow, stand, order, now)
     after = replace(
         after,
         status=becomes(order.status, "execute"),
@@ -233,7 +231,7 @@ def _attempt(
         product=order.product,
         fault=checked.fault,
         missing=missing,
-        caps=() if order.closing else _caps(uow, stand, order, now),
+        caps=() if order.closing else caps_now(uow, stand, order, now),
         position=checked.position,
         position_now=checked.position_now,
         bad_signature=bad,
@@ -257,7 +255,7 @@ def unsigned(order: Order) -> dict[str, object]:
     }
 
 
-def _caps(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> tuple[CapCheck, ...]:
+def caps_now(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> tuple[CapCheck, ...]:
     """The limits as they are now, without what the order itself has taken of them."""
     if order.counted_day is None:
         return (per_close(stand, order.notional),)
@@ -270,7 +268,7 @@ def _caps(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> tupl
     )
 
 
-def _today(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> Order:
+def counted_today(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> Order:
     """An order of yesterday that is sent today counts today. Errors: `wallet_over_cap`."""
     if order.counted_day is None or order.counted_day == day_of(now):
         return order
@@ -322,75 +320,3 @@ async def ended(deps: Deps, order: Order, end: End) -> Order:
         return end_order(uow, was, end, now)
 
     return await deps.store.write(work)
-
-
-# -- paper
-# ------------------------------------------------------------------------------------------------
-
-
-async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
-    """Fill a paper order on the market's own book. Errors: the 13."""
-    desk = desk_of(deps)
-
-    def mark(uow: UnitOfWork) -> Order | None:
-        return _marked_paper(uow, deps, caller, order)
-
-    marked = await deps.store.write(mark)
-    if marked is None:
-        return await again(deps, order)
-    try:
-        sight = await desk.sight(venue_of(deps, order.network), marked)
-    except Refused as refused:
-        await ended(deps, marked, End(happening="refuse", refusal=refused.refusal, whole=True))
-        raise
-    now = deps.clock.now()
-
-    def book(uow: UnitOfWork) -> Order:
-        was = uow.orders.get(marked.order_id, lock=True)
-        if was is None or was.version != marked.version:
-            return was or marked
-        return end_order(uow, was, _met(desk.fill(uow, was, sight, now)), now)
-
-    return await deps.store.write(book)
-
-
-def _met(met: PaperOutcome) -> End:
-    if met.refused is not None:
-        return End(happening="refuse", refusal=met.refused, whole=True)
-    if met.rests:
-        return End(happening="rest", fills=met.fills, word=met.word)
-    if met.fills:
-        return End(happening="fill", fills=met.fills, whole=True, word="filled")
-    nobody = VenueSaid(words="nobody stands within the limit", kind="no_liquidity")
-    return End(happening="refuse", refusal=rejected(nobody), whole=True)
-
-
-def _marked_paper(uow: UnitOfWork, deps: Deps, caller: Caller, read: Order) -> Order | None:
-    now = deps.clock.now()
-    ask = ask_of(uow, deps, caller, now)
-    order = uow.orders.get(read.order_id, lock=True)
-    if order is None or order.status != "prepared":
-        return None
-    stand = standing_of(uow, ask.switches, ask.config.trading, caller, surface_of(order.source))
-    late = Fault(field="order_id", rule="its time is up; prepare it again")
-    passed(
-        stand.attempt(
-            mode_seen=order.mode_seen,
-            prepared=None if order.closing else order.mode,
-            closing=order.closing,
-            names_book="book" in order.asked,
-            product=order.product,
-            fault=late if now >= order.expires_at else None,
-            caps=() if order.closing else _caps(uow, stand, order, now),
-            position="open" if order.closing else "unasked",
-        )
-    )
-    still_allowed(uow, ask, order, {})
-    after = replace(
-        _today(uow, stand, order, now),
-        status=becomes(order.status, "execute"),
-        sent_at=now,
-        # Where this process ends before the fill, the tick gives the order up.
-        next_check_at=now + PAPER_TAKES,
-    )
-    return uow.orders.save(after, order)

@@ -69,29 +69,28 @@ class End:
 def end_order(uow: UnitOfWork, order: Order, end: End, now: datetime) -> Order:
     """Write down what happened. Errors: `conflict` where it has changed since it was read."""
     status = becomes(order.status, end.happening)
-    seen = _seen(order, end, now)
+    seen, done = _seen(order, end, now), status in DONE
     # Before the counters: who appends to a ledger holds none of them yet, so that none waits in a
     # ring.
-    keep_fills(uow, replace(order, seen=seen), end.fills, now)
+    keep_fills(uow, order, end.fills, now, seen)
+    size = _size(order, end, done)
+    whole = order.fills_whole or end.whole
     after = replace(
         order,
         status=status,
-        filled_size=_size(order, end, status in DONE),
+        filled_size=size,
         avg_px=average(end.fills) or end.avg_px or order.avg_px,
         seen=seen,
-        verified=order.verified or (end.verified and status in DONE | {"resting"}),
+        verified=order.verified or (end.verified and (done or status == "resting")),
         refusal=_told(end.refusal) if end.refusal is not None else order.refusal,
-        fills_whole=order.fills_whole or end.whole,
+        fills_whole=whole,
         tries=0,
-    )
-    if status in DONE:
+        done_at=now if done else order.done_at,
         # A close counts against no day, and its fees are asked for all the same.
-        known = after.fills_whole or after.filled_size == 0
-        after = replace(
-            release(uow, after, traded(after)),
-            done_at=now,
-            next_check_at=None if known else asks_again(0, now),
-        )
+        next_check_at=None if not done or whole or size == 0 else asks_again(0, now),
+    )
+    if done:
+        after = release(uow, after, traded(after))
     else:
         after = replace(after, next_check_at=_next(after, now))
     if status == "unknown" != order.status:
@@ -282,7 +281,7 @@ def _ask_later(
 ) -> Order:
     after = replace(order, tries=order.tries + 1)
     if more:
-        keep_fills(uow, order, more, now)
+        keep_fills(uow, order, more, now, order.seen)
         after = replace(after, filled_size=filled_size(more), avg_px=average(more))
     if seen is not None:
         word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now)
@@ -321,7 +320,7 @@ async def fees_of(deps: Deps, order: Order) -> Order:
             return was or order
         told = filled_size(fills)
         whole = bool(fills) and (was.filled_size is None or told >= was.filled_size)
-        keep_fills(uow, was, fills, now)
+        keep_fills(uow, was, fills, now, was.seen)
         later = None if whole or was.tries >= FILLS_TRIES else asks_again(was.tries, now)
         size = told if whole else was.filled_size
         after = replace(

@@ -148,7 +148,17 @@ async def standing(deps: Deps, caller: Caller, surface: Surface) -> Standing:
 
 def throttle_key(stand: Standing) -> str:
     """Whose calls are counted together: the linked wallet's, else the person's."""
-    return stand.link.wallet.lower() if stand.link is not None else stand.owner_id
+    return _key_of(stand.link, stand.owner_id)
+
+
+def _key_of(link: Link | None, owner_id: str) -> str:
+    return link.wallet.lower() if link is not None else owner_id
+
+
+def _counted_as(uow: UnitOfWork, deps: Deps, caller: Caller) -> str:
+    owner = owner_of(caller)
+    link = uow.venue.link_of(owner, live_network(switches(uow, deps.defaults)))
+    return _key_of(link, owner)
 
 
 async def counted(deps: Deps, caller: Caller) -> None:
@@ -167,11 +177,11 @@ async def counted_close(deps: Deps, caller: Caller) -> None:
 
 
 async def _counted(deps: Deps, caller: Caller, surface: Surface, *, closing: bool) -> None:
-    stand = await standing(deps, caller, surface)
+    key = await deps.store.read(lambda uow: _counted_as(uow, deps, caller))
     kept = 0 if closing else deps.config.trading.throttle_close_reserve
-    full = deps.throttle.take(throttle_key(stand), deps.clock.now(), kept=kept)
+    full = deps.throttle.take(key, deps.clock.now(), kept=kept)
     if full is not None:
-        passed(stand.attempt(throttled=full))
+        passed((await standing(deps, caller, surface)).attempt(throttled=full))
 
 
 def passed(attempt: Attempt) -> Mode:

@@ -12,7 +12,7 @@ from domain.ports import Clock, Ids, Venue
 from domain.refusals import Refusal, Refused, refusal
 from domain.settings import Trading
 from domain.trading.gate import Fault, invalid_order
-from domain.trading.orders import Order, OrderFill
+from domain.trading.orders import Order, OrderFill, wants_less
 from domain.trading.paper.entries import (
     FIRST_NAME,
     USUAL_START_MICROS,
@@ -123,22 +123,21 @@ class Desk:
 
     # -- an order that arrives
 
-    async def sight(self, venue: Venue, order: Order) -> Sight:
+    async def sight(
+        self, venue: Venue, product: str, *, owner_id: str, book: str | None, reduces: bool
+    ) -> Sight:
         """The snapshot that fills an order, with the figures of its product."""
-        book = await self._store.read(lambda uow: uow.paper.get(order.book or ""))
-        if book is None:
-            raise LookupError(order.book)
-        lane = _lane(order)
-        second = await second_snapshot(
-            venue,
-            order.product,
-            self._clock,
-            self._wait,
-            timedelta(milliseconds=book.model.latency_ms),
-            lane,
-        )
-        dexes = dexes_of([order.product], self._trading.dexes)
-        return Sight(snapshot=second, perps=await figures(venue, dexes, lane, needs=order.product))
+        lane = _lane(reduces)
+        latency = await self._store.read(lambda uow: self._latency(uow, owner_id, book))
+        second = await second_snapshot(venue, product, self._clock, self._wait, latency, lane)
+        dexes = dexes_of([product], self._trading.dexes)
+        return Sight(snapshot=second, perps=await figures(venue, dexes, lane, needs=product))
+
+    def _latency(self, uow: UnitOfWork, owner_id: str, named: str | None) -> timedelta:
+        books = uow.paper.of_owner(owner_id) if named is None else [uow.paper.get(named)]
+        first = next(iter(books), None)
+        model = self.model() if first is None else first.model
+        return timedelta(milliseconds=model.latency_ms)
 
     def fill(self, uow: UnitOfWork, order: Order, sight: Sight, now: datetime) -> PaperOutcome:
         """Write into the book what an order met."""
@@ -177,7 +176,7 @@ class Desk:
 
     def _asked(self, order: Order, perp: Perp) -> Asked:
         action, trading = order.action, self._trading
-        pays = trading.builder_address is not None and not (action.reduce_only or order.closing)
+        pays = trading.builder_address is not None and not wants_less(order)
         filled = order.filled_size or Decimal(0)
         return Asked(
             order_id=order.order_id,
@@ -210,7 +209,7 @@ class Desk:
         if order.status != "resting":
             await self._store.write(lambda uow: _given_up(uow, order, self._clock.now()))
             return
-        seen = await snapshot(venue, order.product, self._clock, _lane(order), 1)
+        seen = await snapshot(venue, order.product, self._clock, _lane(wants_less(order)), 1)
         dexes = dexes_of([order.product], self._trading.dexes)
         sight = Sight(snapshot=seen, perps=await figures(venue, dexes, needs=order.product))
         now = self._clock.now()
@@ -235,7 +234,7 @@ class Desk:
         if not met.rests:
             end_order(uow, order, End(happening="fill", fills=all_fills, whole=True), now)
             return
-        keep_fills(uow, order, fills, now)
+        keep_fills(uow, order, fills, now, order.seen)
         size = filled_size(all_fills)
         still = replace(
             order,
@@ -257,18 +256,21 @@ def _may_use(book: PaperBook, owner_id: str, agent_id: str | None) -> bool:
     return book.owner_id == owner_id and (agent_id is None or book.agent_id == agent_id)
 
 
-def _lane(order: Order) -> Lane:
-    return "close" if order.closing or order.action.reduce_only else "house"
+def _lane(reduces: bool) -> Lane:
+    return "close" if reduces else "house"
 
 
 def _on(uow: UnitOfWork, seen: Book, asked: Asked, meet: Callable[[Taken], Met]) -> Met:
-    """What an order meets on a snapshot. One that fills something is stored, and met once more
-    while nobody else can take of it.
+    """What an order meets on a snapshot. One that fills something is stored, and where somebody
+    took of it meanwhile it is met once more, while nobody else can.
     """
+    takers = uow.paper.takers(seen.hash)
     met = meet(uow.paper.taken(seen.hash, is_buy=asked.is_buy))
     if not met.fills:
         return met
     uow.paper.keep(seen)
+    if uow.paper.takers(seen.hash) == takers:
+        return met
     return meet(uow.paper.taken(seen.hash, is_buy=asked.is_buy))
 
 

@@ -14,7 +14,7 @@ from domain.ports import Clock, Venue
 from domain.settings import Trading
 from domain.times import timestamp
 from domain.trading.paper.amounts import fee_tenths_bps
-from domain.trading.paper.entries import Gap, PaperBook, What
+from domain.trading.paper.entries import Gap, PaperBook, Settled, What
 from domain.trading.paper.margin import FUNDING_LATE, funding, hours, liquidation
 from domain.trading.paper.meeting import marks_of
 from domain.trading.paper.replay import Account
@@ -97,7 +97,18 @@ def _looked_at(
         _append(uow, book, timestamp(seen), now, found, account, Gap(since=seen, until=now))
     for hour in owed:
         _fund(uow, book, hour, found, now)
+    _settle(uow, book, found, now)
     _end(uow, book, found, now)
+
+
+def _settle(uow: UnitOfWork, book: PaperBook, found: Found, now: datetime) -> None:
+    """Close what the venue delisted, at its mark, as the venue does; without one it stays open."""
+    for coin in sorted(uow.paper.account(book).holdings):
+        perp, account = found.perps.get(coin), uow.paper.account(book)
+        if perp is None or not perp.delisted or perp.mark_px is None:
+            continue
+        what = Settled(coin=coin, size=account.size(coin), px=perp.mark_px)
+        _append(uow, book, f"{coin}@{timestamp(now)}", now, found, account, what)
 
 
 def _fund(

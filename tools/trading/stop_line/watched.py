@@ -11,6 +11,7 @@ from domain.mandates.mandate import Mandate, Status
 from domain.ports import Venue
 from domain.rules.case import Case
 from domain.rules.stop_line import vault_worth
+from domain.rules.venue_side import at_venue
 from domain.rules.worth import floor_now
 from domain.settings import Switches
 from domain.trading.indices import dex_of
@@ -78,8 +79,13 @@ class Watched:
 
     @property
     def coins(self) -> frozenset[str]:
-        """The products that its terms name."""
-        return coins_of(self.mandate)
+        """The products that its terms name; of an entry that names every one, those that its
+        orders are in.
+        """
+        named = coins_of(self.mandate)
+        if not names_every(self.mandate):
+            return named
+        return named | {o.product for o in self.orders}
 
     @property
     def floored(self) -> bool:
@@ -98,10 +104,15 @@ def coins_of(m: Mandate) -> frozenset[str]:
     )
 
 
+def names_every(m: Mandate) -> bool:
+    """Whether an entry of the venue names no product, and so every one of them."""
+    return any(t.kind == "venue" and t.venue == VENUE and not t.symbols for t in m.allowed_targets)
+
+
 def load(uow: UnitOfWork, deps: Deps, public_id: str, network: Network) -> Watched | None:
     """What is on record; None for a mandate that the keeper has nothing to do with (00.9)."""
     m = uow.mandates.get(public_id)
-    if m is None or m.on_floor != "close" or m.signed is None or not coins_of(m):
+    if m is None or m.on_floor != "close" or m.signed is None or not at_venue(m):
         return None
     if m.status not in (Status.WORKING, Status.STOPPED):
         return None

@@ -1,0 +1,36 @@
+"""What is tried again is told in a line of the log, whichever libraries are installed beside."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import stamina
+from stamina.instrumentation import RetryDetails, set_on_retry_hooks
+
+log = logging.getLogger("wallet.retry")
+
+
+def tell_retries() -> None:
+    """Tell them by the standard library's logging: by default the line would go to stdout, which
+    belongs to what a command prints, and to MCP on stdio.
+    """
+    set_on_retry_hooks([_tell])
+
+
+def _tell(details: RetryDetails) -> None:
+    """The kind of fault alone: its text may quote an address that holds a key."""
+    kind, wait_s = type(details.caused_by).__name__.lstrip("_"), details.wait_for
+    log.info("try %d failed (%s), again in %.2f s", details.retry_num, kind, wait_s)
+
+
+@contextmanager
+def asked_once() -> Iterator[None]:
+    """Inside, nothing is tried again: somebody waits for what is found, a fault too."""
+    before = stamina.is_active()
+    stamina.set_active(False)
+    try:
+        yield
+    finally:
+        stamina.set_active(before)

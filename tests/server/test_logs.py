@@ -1,0 +1,117 @@
+"""What a process logs: lines that say which request and mandate they are about, and no secret."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from pydantic import SecretStr
+
+from server.logs import Hiding, secrets_of
+from server.settings import ChainSettings, Settings
+from tests.server.test_process import WALLET, environment, free_port
+
+AGENT, SESSION, HOUSE = "ak_" + "a" * 43, "ws_" + "b" * 43, "dk_" + "c" * 43
+KEEPER, HOOKS, NODE = "0x" + "5e" * 32, "w" * 40, "n0dek3yn0dek3y"
+MANDATE = "m_aaaaaaaaaa"
+SECRETS = (AGENT, SESSION, HOUSE, KEEPER, KEEPER[2:], HOOKS, NODE, "hunter2hunter2")
+
+
+async def called(base: str) -> None:
+    """Calls that carry every secret to where it belongs, and to where it does not."""
+    async with ClientSession() as http:
+        for headers in (
+            {"X-Service-User-Key": AGENT},
+            {"Authorization": f"Bearer {SESSION}"},
+            {"Authorization": f"Bearer {HOUSE}"},
+        ):
+            async with http.get(
+                f"{base}/wallet/mandates/{MANDATE}", headers=headers | {"X-Request-Id": "req-1"}
+            ) as r:
+                assert r.status == 401
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "mandate_get"},
+        }
+        for url, json_body in (
+            (f"{base}/wallet/mandates/{MANDATE}/draft?password=hunter2hunter2", None),
+            (f"{base}/wallet/auth/session", {"message": SESSION, "signature": KEEPER}),
+            (f"{base}/{AGENT}", {"private_key": KEEPER}),
+            (f"{base}/mcp", body | {"params": {"name": AGENT, "arguments": {"seed": KEEPER}}}),
+        ):
+            async with http.post(url, json=json_body, headers={"X-Service-User-Key": AGENT}) as r:
+                assert r.status < 500, await r.text()
+        async with http.get(f"{base}/readyz") as r:
+            assert r.status == 200
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_json_lines_name_request_and_mandate_and_hold_no_secret_even_at_debug(
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    more = {
+        "WALLET_LOG_LEVEL": "DEBUG", "WALLET_LOG_FORMAT": "json", "WALLET_KEEPER_PRIVATE_KEY": KEEPER, "WALLET_WEBHOOK_KEY": HOOKS,
+        "WALLET_SERVICE_USER_KEY": AGENT, "WALLET_CHAINS__8453__RPC_URL": f"http://127.0.0.1:9/v2/{NODE}",
+        "WALLET_CHAINS__8453__FACTORY": "0x" + "11" * 20,
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [*WALLET, "serve", "--port", str(port)], env=environment(tmp_path, **more), cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        before = []
+        while "serving on" not in (line := process.stderr.readline()):
+            assert line, "the server ended before it was ready"
+            before.append(line)
+        await called(f"http://127.0.0.1:{port}")
+        process.terminate()
+        out, rest = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    text = "".join(before) + rest
+    assert out == ""
+    assert [s for s in SECRETS if s in text] == []
+    lines: list[dict[str, Any]] = [json.loads(line) for line in (*before, *rest.splitlines())]
+    assert all(line.keys() >= {"time", "level", "logger", "event"} for line in lines)
+    (*told,) = (line for line in lines if line.get("request") == "req-1")
+    assert told
+    assert {line["mandate"] for line in told} == {MANDATE}
+    assert {(line["route"], line["status"]) for line in told if "status" in line} == {
+        ("/wallet/mandates/{public_id}", 401)
+    }
+    assert any(line.get("work") == "reading chain 8453" for line in lines)
+
+
+def test_secrets_of_settings_and_credentials_are_taken_out_of_any_line() -> None:
+    settings = Settings(
+        keeper_private_key=SecretStr(KEEPER),
+        database_url="postgresql://wallet:hunter2hunter2@db/wallet",
+        chains={1: ChainSettings(rpc_url=f"https://node.example/v3/{NODE}?token=t0kent0ken")},
+    )
+    hiding = Hiding(logging.Formatter("%(message)s"), secrets_of(settings))
+    said = " ".join(
+        (
+            AGENT,
+            f"Bearer {SESSION}",
+            f"bearer opaque-{NODE}",
+            KEEPER[2:],
+            f"/{NODE}/",
+            "t0kent0ken",
+        ),
+    )
+    record = logging.LogRecord("a", logging.INFO, "", 0, said + " hunter2hunter2", None, None)
+    shown = hiding.format(record)
+    assert [s for s in (*SECRETS, "t0kent0ken", "opaque") if s in shown] == []
+    kept = "0x" + "ab" * 32
+    record = logging.LogRecord("a", logging.INFO, "", 0, f"tx {kept} of {MANDATE}", None, None)
+    assert hiding.format(record) == f"tx {kept} of {MANDATE}"

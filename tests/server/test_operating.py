@@ -1,0 +1,167 @@
+"""The files for operators: dashboard and alert rules name what a running service shows, and are well-formed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import yaml
+from aiohttp import ClientSession
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models import prometheus
+from grafana_foundation_sdk.models.dashboard import Dashboard
+from pydantic import SecretStr
+
+from domain.trading.own import milliseconds
+from server.process import keep, serve_until
+from server.settings import ChainSettings, Settings
+from tests.server.test_process import free_port
+from tests.waiting import STUCK_S
+from tests.world import CHAIN_ID, Clock, Evm, running_evm
+from venue.devvenue import DevVenue, Fault, serve
+
+FOLDER = Path(__file__).parents[2] / "docs" / "operating"
+DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text())
+RULES = [
+    r for g in yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"] for r in g["rules"]
+]
+NAME = re.compile(r"\b(?:wallet|process)_[a-z_]+[a-z]\b(?=[{\[)\s,]|$)")
+
+
+def expressions() -> Iterator[str]:
+    """Every query of the dashboard and the rules."""
+    for panel in DASHBOARD["panels"]:
+        yield from (target["expr"] for target in panel.get("targets", ()))
+    yield from (v["query"] for v in DASHBOARD["templating"]["list"] if v["type"] == "query")
+    yield from (rule["expr"] for rule in RULES)
+
+
+@pytest.fixture(scope="module")
+def evm() -> Iterator[Evm]:
+    with running_evm() as running:
+        yield running
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[str]:
+    """A whole process's work, here."""
+    stop, ready, told = anyio.Event(), anyio.Event(), []
+
+    def serving_on(address: str) -> None:
+        told.append(address)
+        ready.set()
+
+    async def run() -> None:
+        await serve_until(settings, "127.0.0.1", 0, stop, keeper=True, ready=serving_on)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        with anyio.fail_after(STUCK_S):
+            await ready.wait()
+        yield told[0]
+        stop.set()
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_every_metric_of_dashboard_and_rules_is_shown_by_a_running_service(
+    sqlite_url: str, evm: Evm
+) -> None:
+    clock = Clock()
+    venue = DevVenue(lambda: milliseconds(clock.now()), mainnet=True)
+    venue.faults.add(Fault(effect="unknown_field", kind="meta", times=1))
+    site, venue_url = await serve(venue)
+    settings = Settings(
+        database_url=sqlite_url,
+        venue_mainnet_url=venue_url,
+        webhook_key=SecretStr("k" * 40),
+        keeper_tick_s=1,
+        chains={
+            CHAIN_ID: ChainSettings(rpc_url=evm.url, factory=evm.factory, usdc=evm.usdc, poll_s=1)
+        },
+    )
+    wanted = {name for query in expressions() for name in NAME.findall(query)} - {
+        "wallet_build_info"
+    }
+    assert len(wanted) > 20
+    async with serving(settings) as base, ClientSession() as http:
+        async with http.get(base + "/wallet/info/meta") as r:
+            assert r.status == 200
+        missing = wanted
+        with anyio.fail_after(STUCK_S):
+            while missing:  # rounds of work come by and by
+                async with http.get(base + "/wallet/mandates") as r:
+                    assert r.status == 401
+                async with http.get(base + "/metrics") as r:
+                    shown = set(re.findall(r"^([a-z_]+)[{ ]", await r.text(), re.MULTILINE))
+                if missing == (missing := wanted - shown):
+                    await anyio.sleep(0.2)
+    await site.cleanup()
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_keeper_tells_its_health_and_figures_too(sqlite_url: str) -> None:
+    port = free_port()
+    settings = Settings(database_url=sqlite_url, keeper_tick_s=1)
+    async with anyio.create_task_group() as group, ClientSession() as http:
+        group.start_soon(lambda: keep(settings, once=False, metrics_port=port))
+        text = ""
+        with anyio.fail_after(STUCK_S):
+            while 'work="rolling the Hall up"' not in text:
+                try:
+                    async with http.get(f"http://127.0.0.1:{port}/metrics") as r:
+                        text = await r.text()
+                except OSError:
+                    await anyio.sleep(0.1)
+        async with http.get(f"http://127.0.0.1:{port}/wallet/markets") as r:
+            assert r.status == 404
+        group.cancel_scope.cancel()
+    assert 'wallet_work_succeeded_timestamp_seconds{work="rolling the Hall up"}' in text
+
+
+def test_grafanas_own_models_know_every_field_of_the_dashboard() -> None:
+    register_default_plugins()
+    read = Dashboard.from_json(DASHBOARD)
+    assert kept(DASHBOARD, json.loads(JSONEncoder().encode(read)))
+    panels: list[Any] = [p for p in read.panels or [] if getattr(p, "targets", None)]
+    assert all(isinstance(t, prometheus.Dataquery) for p in panels for t in p.targets)
+    ids = [p["id"] for p in DASHBOARD["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+def kept(told: Any, back: Any) -> bool:
+    """Whether everything that was told came back."""
+    if isinstance(told, dict):
+        return all(name in back and kept(told[name], back[name]) for name in told)
+    if isinstance(told, list):
+        return len(told) == len(back) and all(map(kept, told, back))
+    return bool(told == back)
+
+
+def test_every_alert_says_what_to_do_and_has_a_case() -> None:
+    cases = (FOLDER / "alerts_test.yml").read_text()
+    for rule in RULES:
+        assert rule["labels"]["severity"] in {"page", "ticket"}
+        assert rule["annotations"].keys() == {"summary", "action"}
+        assert re.search(rf"alertname: {rule['alert']}\n\s+exp_alerts: \[{{", cases), rule["alert"]
+
+
+@pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool: Debian's package prometheus"
+)
+def test_prometheus_takes_the_rules_and_they_fire_when_they_should() -> None:
+    for command in (["check", "rules", "alerts.yml"], ["test", "rules", "alerts_test.yml"]):
+        done = subprocess.run(
+            ["promtool", *command], cwd=FOLDER, capture_output=True, text=True, timeout=STUCK_S, check=False
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr

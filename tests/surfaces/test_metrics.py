@@ -1,0 +1,65 @@
+"""What /metrics counts of calls, whatever door they came through."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from aiohttp import ClientSession
+
+from http_shim.metrics import Metrics
+from server.watched import watched_store
+from storage.faults import Patience, Unavailable
+from tests.surfaces.conftest import Service, opened
+
+pytestmark = pytest.mark.anyio
+
+
+def figures(text: str) -> dict[str, float]:
+    """Every sample of a scrape."""
+    found = re.findall(r"^(wallet_[^ ]+) ([0-9.e+-]+)$", text, re.MULTILINE)
+    return {name: float(value) for name, value in found}
+
+
+async def scraped(service: Service) -> dict[str, float]:
+    async with ClientSession() as http, http.get(service.base + "/metrics") as r:
+        return figures(await r.text())
+
+
+async def test_operations_are_timed_and_refusals_counted_by_code(service: Service) -> None:
+    async with opened("http", service) as door:
+        for _ in range(2):
+            assert (await door.call("mandate_get", public_id=service.mandate.id))[0] == 200
+        assert (await door.call("mandate_get", public_id="m_bbbbbbbbbb"))[0] == 404
+    async with ClientSession() as http:
+        headers = {"X-Service-User-Key": "ak_nobody"}
+        async with http.get(service.base + "/wallet/agents/me", headers=headers) as r:
+            assert r.status == 401
+        async with http.get(service.base + "/wallet/nowhere") as r:
+            assert r.status == 404
+    told = await scraped(service)
+    called = 'wallet_operation_seconds_count{operation="mandate_get",outcome="%s",surface="http"}'
+    assert (told[called % "ok"], told[called % "refused"]) == (2, 1)
+    assert told['wallet_refusals_total{code="not_found",operation="mandate_get"}'] == 1
+    assert told['wallet_refusals_total{code="not_found",operation=""}'] == 1
+    assert told['wallet_refusals_total{code="unauthenticated",operation="agents_me"}'] == 1
+
+
+async def test_work_with_the_database_is_timed_and_batches_are_measured(sqlite_url: str) -> None:
+    metrics = Metrics()
+    store = await watched_store(sqlite_url, Patience(), metrics)
+
+    def broken(_: object) -> None:
+        raise Unavailable("its disk is full")
+
+    await store.write(lambda uow: uow.switches.all())
+    await store.read(lambda uow: uow.switches.all())
+    with pytest.raises(Unavailable):
+        await store.write(broken)
+    await store.close()
+    told = figures(metrics.render({}))
+    assert told['wallet_store_seconds_count{kind="write"}'] == 2
+    assert told['wallet_store_seconds_count{kind="read"}'] == 1
+    assert told['wallet_store_unavailable_total{kind="write"}'] == 1
+    assert told['wallet_store_queue{kind="write"}'] == 0
+    assert told["wallet_store_batch_count"] >= 1

@@ -1,0 +1,59 @@
+"""What is told of each call while it runs and when it is over: to logs, and to whoever counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Final, Protocol
+
+# The service's own ids alone: what else a caller puts in their place is not repeated.
+_MANDATE: Final = re.compile(r"m_[a-z2-7]{10}")
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_ABOUT: Final[ContextVar[Mapping[str, str]]] = ContextVar("about", default=_NOTHING)
+
+
+class Watch(Protocol):
+    """Whoever counts what a process does. Units: microseconds."""
+
+    def called(self, operation: str, surface: str, code: str | None, micros: int) -> None:
+        """An operation was answered; `code` is that of its refusal."""
+        ...
+
+    def worked(self, what: str, micros: int, *, well: bool) -> None:
+        """A round of periodic work is over."""
+        ...
+
+
+class Unwatched:
+    """Nobody counts."""
+
+    def called(self, operation: str, surface: str, code: str | None, micros: int) -> None:
+        """Nothing."""
+
+    def worked(self, what: str, micros: int, *, well: bool) -> None:
+        """Nothing."""
+
+
+def about() -> Mapping[str, str]:
+    """What the present task is about, for a line of the log: request, operation, mandate."""
+    return _ABOUT.get()
+
+
+@contextmanager
+def being_about(**names: str) -> Iterator[None]:
+    """Say it, for what runs inside."""
+    token = _ABOUT.set({**_ABOUT.get(), **names})
+    try:
+        yield
+    finally:
+        _ABOUT.reset(token)
+
+
+def mandate_of(arguments: Mapping[str, object]) -> Mapping[str, str]:
+    """The mandate that a call names, where it is the form of one."""
+    named = arguments.get("public_id")
+    known = isinstance(named, str) and _MANDATE.fullmatch(named)
+    return {"mandate": str(named)} if known else _NOTHING
