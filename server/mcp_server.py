@@ -99,7 +99,7 @@ class Tools:
             await self._saw(not (reply.refused and reply.body["error"] == "door_off"))
         return _result(reply)
 
-    async def _reply(self, op: Operation, ctx: Context, given: Mapping[str, Any]) -> Reply:
+    async def _reply(self, op: Operation, ctx: Context, given: Mapping[str, object]) -> Reply:
         try:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
@@ -183,7 +183,7 @@ def _writes(tool: t.Tool) -> bool:
     return tool.annotations is None or not tool.annotations.read_only_hint
 
 
-def _arguments(tool: t.Tool, given: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+def _arguments(tool: t.Tool, given: Mapping[str, object]) -> tuple[str | None, dict[str, Any]]:
     """(idempotency key, the rest); an object that a host sent as JSON text is read, what it sent
     as null is left out.
 

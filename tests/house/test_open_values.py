@@ -29,7 +29,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "skill": (0, 0),
     "http_shim": (1, 0),
     "app": (0, 1),
-    "server": (6, 17),
+    "server": (5, 17),
 }
 
 
