@@ -35,6 +35,10 @@ class WatchedStore:
         found: Store = await self._reads.timed(self._store.brought, needs)
         return self if found is self._store else found
 
+    def leave(self) -> None:
+        """As the store leaves."""
+        self._store.leave()
+
     async def close(self) -> None:
         """Close the store."""
         await self._store.close()
