@@ -23,7 +23,7 @@ from tests.storage.statements import logging
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 
-SHORT = Patience(wait_ms=2_000, statement_ms=1_500, pool=4)
+SHORT = Patience(wait_ms=1_500, statement_ms=2_500, pool=4)
 IDS = ("m_1", "m_2", "m_3")
 
 
