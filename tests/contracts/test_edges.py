@@ -58,6 +58,14 @@ def test_a_probe_that_needs_nearly_all_its_gas_cannot_be_starved(world: World) -
     assert told >= {"Locked", "ProbeGas"}
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_each_place_of_the_probes_is_looked_at(world: World, place: int) -> None:
+    probes = [*world.probes()[:2]]
+    probes.insert(place, (world.usdc.address, b"\0\0\0\1"))
+    with refused("BadTarget", world.usdc.address):
+        world.create(world.terms(probes=probes), probes=probes)
+
+
 # -- left over, on purpose
 
 
