@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contracts.harness import DAY, USD, Contract, World, refused
+from tests.contracts.harness import DAY, USD, Contract, Refusal, World, refused
 from tests.contracts.test_approvals import approve, approved
 
 ABOVE = 50 * USD
+MAKE = bytes.fromhex("8060095f395ff3")
+"""After PUSH1 length: what makes a contract of the code that follows."""
 
 
 def booked(vault: Contract) -> int:
@@ -34,6 +36,34 @@ def test_an_unwinding_approves_nothing(world: World) -> None:
     vault.send(world.owner, "stop")
     with refused("TargetReverted"):
         world.unwind(vault, world.owner, world.hostile, "take", 1)
+
+
+DEAR = bytes.fromhex("60885b8054506001900380600257506305f5e1005f5260205ff3")
+"""A view that reads 136 cold slots, 290,000 gas, and answers 100 USDC."""
+
+
+@pytest.mark.slow
+def test_a_probe_that_needs_nearly_all_its_gas_cannot_be_starved(world: World) -> None:
+    """What is left to it is never between too little for the probe and enough for the call."""
+    made = world.evm.send(world.stranger, None, bytes([0x60, len(DEAR)]) + MAKE + DEAR)
+    assert made.contract is not None
+    vault = world.vault(probes=[(made.contract, b"\0\0\0\1")])
+    assert vault.read("worth")[1:4:2] == (100 * USD, (True,))
+    vault.send(world.owner, "stop")
+    told = set()
+    for gas in range(320_000, 440_000, 6_000):
+        with pytest.raises(Refusal) as caught:
+            vault.send(world.stranger, "settle", gas=gas)
+        told.add(caught.value.name)
+    assert told >= {"Locked", "ProbeGas"}
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_each_place_of_the_probes_is_looked_at(world: World, place: int) -> None:
+    probes = [*world.probes()[:2]]
+    probes.insert(place, (world.usdc.address, b"\0\0\0\1"))
+    with refused("BadTarget", world.usdc.address):
+        world.create(world.terms(probes=probes), probes=probes)
 
 
 # -- left over, on purpose
