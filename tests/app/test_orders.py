@@ -311,7 +311,7 @@ async def test_the_page_shows_each_of_the_13_refusals_with_who_can_fix_it(
         "retry_safe": kind.retry_safe, "next": [], "remaining": {"limit": "50.000000"},
     }  # fmt: skip
     view = desk.refused(desk.view(*replies, "f_1"), told, {"product": "<i>"})
-    shell = Shell(path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
+    shell = Shell(demo=False, path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
                   theme="")  # fmt: skip
     source = render("orders.html", page=shell, view=view)
     assert SENTENCES[code] in source
