@@ -37,7 +37,7 @@ class RealClock:
 @asynccontextmanager
 async def keeping(lines: Lines, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """`wallet keeper` as an operator runs it, looking every second."""
-    urls = {n: lines.desk.networks.get(n).client._url for n in ("mainnet", "testnet")}  # type: ignore[arg-type]
+    urls = {n: lines.desk.networks.get(n).client.url for n in ("mainnet", "testnet")}  # type: ignore[arg-type]
     env = os.environ | {
         "WALLET_DATABASE_URL": lines.desk.store.url, "WALLET_VENUE_MAINNET_URL": urls["mainnet"], "WALLET_VENUE_TESTNET_URL": urls["testnet"],
         "WALLET_SIGNER_SOCKET": str(folder / "s.sock"), "WALLET_KEEPER_TICK_S": "1", "WALLET_STOP_LINE_DRY_RUN": "off",

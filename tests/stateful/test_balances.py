@@ -21,9 +21,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from chain.evm import EvmChains
 from domain.agents.transfers import Outcome
 from domain.facts import TransferLog
-from domain.ports import Chains, SignIn
+from domain.ports import SignIn
 from domain.settings import Config
 from server.wiring import SystemIds
 from storage import migrate
@@ -74,7 +75,7 @@ class Balances(RuleBasedStateMachine):
         self.store = self.loop.run(open_store(f"sqlite:///{self.folder / 'w.sqlite'}"))
         self.clock = Clock()
         self.deps = Deps(
-            self.store, cast(Chains, None), self.clock, SystemIds(), Config(), cast(SignIn, None)
+            self.store, EvmChains([]), self.clock, SystemIds(), Config(), cast(SignIn, None)
         )
         self.held: dict[tuple[str, str], int] = {
             (a, s): 0 for a in AGENTS_IDS for s in ("idle", "in_transit", "reserved", "delivered")

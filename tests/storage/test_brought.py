@@ -225,12 +225,12 @@ async def test_calls_that_wait_together_are_brought_for_by_few_statements(
 
 def _append(uow: UnitOfWork, event_id: str) -> None:
     assert uow.mandates.get("m_1", lock=True) is not None
-    uow.ledger.append("m_1", m.buy(), event_id=event_id, now=m.NOW)
+    uow.ledger.append("m_1", m.buy(), event_id=event_id, now=m.later(ROWS))
 
 
 MOVES: dict[str, Callable[[UnitOfWork], object]] = {
     "nothing": lambda uow: None,
-    "elsewhere": lambda uow: uow.ledger.append("m_2", m.buy(), event_id="ev_x", now=m.NOW),
+    "elsewhere": lambda uow: uow.ledger.append("m_2", m.buy(), event_id="ev_x", now=m.later(ROWS)),
     "a row": lambda uow: _append(uow, "ev_other"),
     "the mandate": lambda uow: uow.mandates.save(uow.mandates.get("m_1")),  # type: ignore[arg-type]  # it is there
     "calldata": lambda uow: uow.reservations.put(_held(20)),

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import signal
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from domain.mandates.mandate import Status
 from domain.money import Usdc
+from storage.sql import micros
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.storage import material as m
 from tests.tools.acting.reporting import deps_of, report, report_many
+from tests.world import Clock
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.pg]
 
@@ -60,4 +63,23 @@ async def test_two_processes_report_on_one_mandate(pg_url: str, die_after: int) 
             p.kill()
             p.join()
             p.close()
+        await store.close()
+
+
+async def test_a_report_after_the_clock_was_set_back_is_stored_in_its_place(pg_url: str) -> None:
+    """The batch does not bring what such a row notes; it is written by a transaction of its own."""
+    store = await open_store(pg_url)
+    try:
+        await store.write(_fill)
+        deps = deps_of(store)
+        for n, back in ((0, 0), (1, 1), (2, 2), (3, 0)):
+            clock = Clock(m.NOW - timedelta(hours=back))
+            assert (await report(replace(deps, clock=clock), n)).status == 201
+        rows = await store.read(lambda uow: m.rows_of(uow, "m_1"))
+        assert [row["seq"] for row in rows] == [1, 2, 3, 4]
+        assert [row["created_at"] for row in rows] == [
+            micros(m.NOW - timedelta(hours=back)) for back in (0, 1, 2, 0)
+        ]
+        assert (await verify(store)).ok
+    finally:
         await store.close()

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+from chain.evm import EvmChains
 from domain.next_steps import NextStep
-from domain.ports import Chains, SignIn
+from domain.ports import SignIn
 from domain.settings import Config
 from server.wiring import SystemIds
 from storage.store import Store, open_store
@@ -102,7 +103,7 @@ class Venue:
 
 
 def deps_on(store: Store, clock: Clock) -> Deps:
-    return Deps(store, cast(Chains, None), clock, SystemIds(), Config(), cast(SignIn, None))
+    return Deps(store, EvmChains([]), clock, SystemIds(), Config(), cast(SignIn, None))
 
 
 async def order(venue: Venue, deps: Deps, *, size: int = 7, key: str | None = "k") -> Reply:

@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import pytest
 
+from chain.evm import EvmChains
 from domain.agents.transfers import Delta
-from domain.ports import Chains, SignIn
+from domain.ports import SignIn
 from domain.settings import Config
 from server.wiring import SystemIds
 from storage.rows.identities import Agent
@@ -37,7 +38,7 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
 
     async def work() -> None:
         store = await open_store(url)
-        deps = Deps(store, cast(Chains, None), Clock(), SystemIds(), Config(), cast(SignIn, None))
+        deps = Deps(store, EvmChains([]), Clock(), SystemIds(), Config(), cast(SignIn, None))
         start.wait(30)
         body = {"chain_id": CHAIN, "asset": "USDC", "amount": "7", "direction": "out"}
         replies = await asyncio.gather(

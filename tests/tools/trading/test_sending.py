@@ -302,7 +302,7 @@ async def test_without_a_connection_nothing_was_sent_and_the_order_ends(desk: De
     t = await trader(desk)
     made = await t.prepare()
     venue = desk.networks.get("testnet")
-    venue.client._url = "http://127.0.0.1:9"
+    venue.client.url = "http://127.0.0.1:9"
     reply = await t.execute(made)
     assert code(reply) == (503, "wallet_venue_unavailable")
     assert int(reply.headers["Retry-After"]) >= 1
