@@ -56,6 +56,7 @@ class Stage:
             "WALLET_DOOR": "on",
             "WALLET_LOG_LEVEL": "ERROR",
             "WALLET_BASE_URL": self.base,
+            "WALLET_CHAIN_READ_MS": str(self.settings.chain_read_ms),
             "WALLET_SERVICE_USER_KEY": self.seen["agent_key"],
         }
 

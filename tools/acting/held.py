@@ -77,7 +77,8 @@ async def gather_held(deps: Deps, caller: Caller, asked: OneApproval) -> HeldFac
     if item.signature is None and await approvals_kept_if_readable(deps, m):
         return HeldFacts(facts=facts)
     call = vault_call(chain, facts.vault.address, _action(chain, m, item), item.data, item)
-    tried = await simulation_if_readable(chain, replace(call, sender=m.agent_address))
+    with chain.hurried():
+        tried = await simulation_if_readable(chain, replace(call, sender=m.agent_address))
     return HeldFacts(facts=facts, simulation=tried)
 
 

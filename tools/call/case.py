@@ -158,10 +158,12 @@ async def _vault(chain: Chain, address: str) -> VaultState | None:
 async def simulation_if_readable(chain: Chain, call: Call) -> Simulation | None:
     """What a call would do now; None where the chain cannot be asked in time, from which no refusal
     follows.
+
+    Who is handed something to send waits as long as a request may; a node that was given up before
+    in the same request is not asked.
     """
     try:
-        with chain.hurried():
-            return await chain.simulate(call)
+        return await chain.simulate(call)
     except Refused:
         return None
 
