@@ -5,7 +5,7 @@ is looked at without an edit here, and one whose address needs something unknown
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Final
 
@@ -16,37 +16,27 @@ from tests.world import Mandated
 
 PART: Final = re.compile(r"{(\w+)(?::[^}]*)?}")
 UNSEEN: Final = "0x" + "12" * 32
-Values = Callable[[Mandated], Awaitable[list[str]]]
+Values = Mapping[str, Sequence[str]]
 
 
-async def _approvals(m: Mandated) -> list[str]:
+async def values_of(m: Mandated) -> Values:
+    """What a part of an address may be, for a mandate."""
     told = await m.world.ok("mandate_approvals", m.owner, public_id=m.id)
-    return [str(a["approval_id"]) for a in told["items"]] or ["ap_aaaaaaaaaa"]
+    held = [str(a["approval_id"]) for a in told["items"]]
+    return NOWHERE | {"id": [m.id], "agent": [m.agent.user_id], "approval": held or ["ap_" + A]}
 
 
-async def _orders(m: Mandated) -> list[str]:
-    return ["ord_aaaaaaaaaa"]
-
-
-async def _books(m: Mandated) -> list[str]:
-    return ["main"]
-
-
-async def _one(value: str) -> list[str]:
-    return [value]
-
-
-VALUES: Final[dict[str, Values]] = {
-    "id": lambda m: _one(m.id),
-    "agent": lambda m: _one(m.agent.user_id),
-    "approval": _approvals,
-    "hash": lambda _: _one(UNSEEN),
-    "page": lambda _: _all(TITLES),
-    "order_id": _orders,
-    "order": _orders,
-    "book": _books,
+A: Final = "a" * 10
+NOWHERE: Final[Values] = {
+    "id": ["m_" + A],
+    "agent": ["u_" + A],
+    "approval": ["ap_" + A],
+    "hash": [UNSEEN],
+    "page": list(TITLES),
+    "order": ["o_" + A],
+    "book": ["b_" + A],
 }
-"""What a part of an address may be, for a mandate."""
+"""What a part of an address may be where there is nothing of the kind."""
 QUERIES: Final[dict[str, tuple[str, ...]]] = {
     "/app/mandates/{id}/record": ("", "?as=stored"),
     "/app/mandates/{id}/fund": ("", "?amount=999999"),
@@ -56,10 +46,6 @@ QUERIES: Final[dict[str, tuple[str, ...]]] = {
     "/app/deposit": ("", "?amount=100"),
     "/app/sign-in": ("", "?ended=1"),
 }
-
-
-async def _all(values: Iterable[str]) -> list[str]:
-    return list(values)
 
 
 def opened() -> list[Page]:
@@ -72,14 +58,14 @@ def parts(page: Page) -> list[str]:
     return PART.findall(page.path)
 
 
-async def stations(m: Mandated, pages: Iterable[Page]) -> list[str]:
-    """The addresses of some pages, for one mandate."""
+def stations(values: Values, pages: Iterable[Page]) -> list[str]:
+    """The addresses of some pages."""
     found: list[str] = []
     for page in pages:
         names = parts(page)
-        values = [await VALUES[name](m) for name in names]
-        for chosen, query in product(product(*values), QUERIES.get(page.path, ("",))):
-            by_name = dict(zip(names, chosen, strict=True)) | {"id": m.id, "zeros": "0" * 40}
-            path = PART.sub(lambda told, named=by_name: str(named[told[1]]), page.path)
-            found.append(path + query.replace("{id}", m.id).replace("{zeros}", "0" * 40))
+        for chosen in product(*(values[name] for name in names)):
+            by_name = {"id": values["id"][0]} | dict(zip(names, chosen, strict=True))
+            path = PART.sub(lambda told, named=by_name: named[told[1]], page.path)
+            queries = QUERIES.get(page.path, ("",))
+            found += [path + query.format(id=by_name["id"], zeros="0" * 40) for query in queries]
     return found

@@ -6,164 +6,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from eth_account import Account
-from eth_account.messages import encode_defunct
-from eth_account.signers.local import LocalAccount
 
-from app import gate
-from tests.app.desks import TradingSite, a_trading_site, switched
-from tests.browser.test_story import CHROMIUM, WALLET, playwright
-from tests.tools.trading.conftest import BUILDER, Person
-from tests.tools.trading.orders import Trader, agent, allow
-from tests.world import START, Clock
+from app.pages import books, own
+from app.pages import trading as orders
+from tests.app.desks import switched
+from tests.browser.desk import LINK, MAKE, TAKE, TradingStage, a_trading_stage
+from tests.browser.looks import all_of, looked_at
+from tests.browser.stations import NOWHERE, opened, stations
+from tests.browser.window import MARKS
+from tests.tools.trading.conftest import BUILDER
+from tests.tools.trading.orders import Trader, agent
+from tools.call.operation import Caller
 from venue import signing
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed"),
-]
-
-
-class Ticking(Clock):
-    """The time that the browser has, and what a test moves it on by."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + (self.at - START)
-
-
-class VenueWallet:
-    """A wallet that trades: it answers every question, and notes it."""
-
-    def __init__(self, own: LocalAccount):
-        self.own, self.account, self.fickle = own, own.address, False
-        self.asked: list[tuple[str, str]] = []
-
-    async def answer(self, _: Any, asked: str) -> dict[str, Any]:
-        told = json.loads(asked)
-        method, params = told["method"], told["params"]
-        self.asked.append((method, asked))
-        match method:
-            case "eth_requestAccounts":
-                return {"result": [self.account]}
-            case "eth_chainId":
-                return {"result": "0xa4b1"}
-            case "personal_sign":
-                text = bytes.fromhex(params[0][2:]).decode()
-                if self.fickle:
-                    text += str(len(self.asked))
-                made = self.own.sign_message(encode_defunct(text=text))
-            case "eth_signTypedData_v4":
-                made = self.own.sign_typed_data(full_message=json.loads(params[1]))
-            case _:
-                raise AssertionError(method)
-        return {"result": "0x" + made.signature.hex().removeprefix("0x")}
-
-    def count(self, method: str) -> int:
-        return sum(name == method for name, _ in self.asked)
-
-
-@asynccontextmanager
-async def a_page(site: TradingSite, p: Person, wallet: VenueWallet) -> AsyncIterator[Any]:
-    """A page of Chromium that is signed in; nothing may go wrong on it."""
-    wrong: list[str] = []
-    browser_of_site = await site.signed_in(p)
-    token = browser_of_site.cookies[gate.LOCAL_COOKIE]
-    async with playwright.async_playwright() as driver:
-        browser = await driver.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        context = await browser.new_context()
-        await context.add_cookies([{"name": gate.LOCAL_COOKIE, "value": token, "url": site.base}])
-        page = await context.new_page()
-        page.set_default_timeout(15_000)
-        await page.expose_binding("askWallet", wallet.answer)
-        await page.add_init_script(WALLET)
-        page.on("pageerror", lambda e: wrong.append(str(e)))
-        page.on("console", lambda m: wrong.append(m.text) if "Content Security" in m.text else None)
-        try:
-            yield page
-        finally:
-            await browser.close()
-    assert wrong == []
-
-
-@pytest.fixture
-async def site(sqlite_url: str) -> AsyncIterator[TradingSite]:
-    # Long enough for a slow machine; a page takes no order that lasts for more than 10 minutes.
-    async with a_trading_site(sqlite_url, clock=Ticking(), confirm_ttl_s=500) as opened:
-        config = replace(opened.desk.deps.config, base_url=opened.base)
-        object.__setattr__(opened.deps, "config", config)
-        yield opened
-
-
-async def ready(site: TradingSite, page: Any, p: Person) -> None:
-    """Link and approve as a person does."""
-    base = site.base
-    await page.goto(f"{base}/app/own")
-    await page.get_by_role("button", name="Take it from my wallet").click()
-    await page.get_by_role("button", name="Sign the text and link").click()
-    await page.get_by_role("button", name="Make an order key and approve it").click()
-    await page.get_by_text("This browser holds it, sealed.").wait_for()
-    await allow(site.desk, p.wallet.address)
-    account = site.desk.main.state.account(p.wallet.address)
-    if account is not None:
-        account.leverage["BTC"] = (True, 3)
-
-
-async def begun(site: TradingSite) -> tuple[Person, VenueWallet]:
-    await switched(site, live_door=True, live_terminal=True, venue_mainnet=True)
-    p = await site.desk.person()
-    return p, VenueWallet(p.wallet)
-
-
-async def to_the_signature(site: TradingSite, page: Any, amount: str = "20") -> None:
-    await page.goto(f"{site.base}/app/orders")
-    await page.get_by_label("Product").fill("BTC")
-    await page.get_by_label("How much").fill(amount)
-    await page.get_by_role("button", name="Prepare LIVE order").click()
-    await page.locator("h1", has_text="Buy").wait_for()
-
-
-async def test_from_the_link_to_a_closed_position(site: TradingSite) -> None:
-    p, wallet = await begun(site)
-    async with a_page(site, p, wallet) as page:
-        await ready(site, page, p)
-        assert wallet.count("personal_sign") == 3  # the link, and twice the seal of the key
-        await page.get_by_role("button", name="Approve at most 0.1%").click()
-        await page.get_by_role("button", name="Take the approval back").wait_for()
-        assert site.desk.main.account(p.wallet.address).builders[BUILDER.address.lower()] == 100
-        await to_the_signature(site, page)
-        button = page.get_by_role("button", name="Sign and place LIVE order")
-        await page.locator("[data-check=venue].ok").wait_for()
-        assert await page.locator("ul.checks li.ok").count() == 5
-        await button.click()
-        await page.get_by_text("Done").first.wait_for()
-        assert float(str(site.desk.main.account(p.wallet.address).position("BTC"))) > 0
-        await switched(site, live_door=False, live_terminal=False)
-        await page.goto(f"{site.base}/app/orders")
-        await page.get_by_role("button", name="Close LIVE position").click()
-        await page.get_by_role("button", name="Sign and close the LIVE position").click()
-        await page.get_by_text("Done").first.wait_for()
-        assert float(str(site.desk.main.account(p.wallet.address).position("BTC"))) == 0
-        # The key itself was never in a request, nor in anything that is kept in the open.
-        kept = await page.evaluate(KEPT)
-        assert set(kept[0]) == {"address", "salt", "iv", "box"}
-        await page.goto(f"{site.base}/app/own")
-        await page.get_by_role("button", name="Forget it in this browser").click()
-        await page.get_by_text("Forgotten here.").wait_for()
-        assert await page.evaluate(KEPT) == []
-        await page.get_by_role("button", name="Revoke it at the venue").click()
-        await page.get_by_role("button", name="Make an order key and approve it").wait_for()
-
-
+pytestmark = [*MARKS]
+FAMILIES = (*own.PAGES, *orders.PAGES, *books.PAGES)
+SAID = "the funding is low"
 WITHOUT = """() => new Promise((yes, no) => {
   const gone = indexedDB.deleteDatabase("order-keys");
   gone.onsuccess = () => yes(true);
@@ -179,24 +41,69 @@ KEPT = """() => new Promise((yes, no) => {
 })"""
 
 
+@pytest.fixture
+async def trading(sqlite_url: str, chromium: Any) -> AsyncIterator[TradingStage]:
+    async with a_trading_stage(sqlite_url, chromium) as stage:
+        yield stage
+
+
+async def proposed(trading: TradingStage, scout: Caller) -> None:
+    """An agent's order, which waits for its owner."""
+    await trading.site.desk.ok(
+        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20",
+        mode_seen="live", why=SAID,
+    )  # fmt: skip
+
+
+async def test_from_the_link_to_a_closed_position(trading: TradingStage) -> None:
+    site, wallet = trading.site, trading.wallet
+    async with trading.window() as window:
+        page = window.page
+        await trading.ready(window)
+        assert wallet.count("personal_sign") == 3  # the link, and twice the seal of the key
+        await window.press("Approve at most 0.1%")
+        await window.button("Take the approval back").wait_for()
+        assert trading.account.builders[BUILDER.address.lower()] == 100
+        await trading.to_the_signature(window)
+        button = window.button("Sign and place LIVE order")
+        await page.locator("[data-check=venue].ok").wait_for()
+        assert await page.locator("ul.checks li.ok").count() == 5
+        await button.click()
+        await window.says("Done")
+        assert float(str(trading.account.position("BTC"))) > 0
+        await switched(site, live_door=False, live_terminal=False)
+        await window.goto("/app/orders")
+        await window.press("Close LIVE position")
+        await window.press("Sign and close the LIVE position")
+        await window.says("Done")
+        assert float(str(trading.account.position("BTC"))) == 0
+        # The key itself was never in a request, nor in anything that is kept in the open.
+        kept = await page.evaluate(KEPT)
+        assert set(kept[0]) == {"address", "salt", "iv", "box"}
+        await window.goto("/app/own")
+        await window.press("Forget it in this browser")
+        await window.says("Forgotten here.")
+        assert await page.evaluate(KEPT) == []
+        await window.press("Revoke it at the venue")
+        await window.button(MAKE).wait_for()
+
+
 async def test_an_agents_order_is_opened_signed_and_sent_straight_to_the_venue(
-    site: TradingSite,
+    trading: TradingStage,
 ) -> None:
-    p, wallet = await begun(site)
-    async with a_page(site, p, wallet) as page:
-        await ready(site, page, p)
+    site, p = trading.site, trading.person
+    async with trading.window() as window:
+        page = window.page
+        await trading.ready(window)
         scout = await agent(site.desk, Trader(site.desk, p, 0))
-        await page.goto(f"{site.base}/app/orders")
-        await site.desk.ok(
-            "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20",
-            mode_seen="live", why="the funding is low",
-        )  # fmt: skip
-        await page.get_by_text("the funding is low").wait_for()
-        await page.get_by_role("button", name="Look at today’s price").click()
+        await window.goto("/app/orders")
+        await proposed(trading, scout)
+        await window.says(SAID)
+        await window.press("Look at today’s price")
         await page.get_by_text("This service cannot reach the venue?").click()
-        await page.get_by_role("button", name="Sign, and send it LIVE from this browser").click()
-        await page.get_by_text("Done").first.wait_for()
-    assert len(site.desk.main.account(p.wallet.address).history) == 1
+        await window.press("Sign, and send it LIVE from this browser")
+        await window.says("Done")
+    assert len(trading.account.history) == 1
 
 
 # What is altered on the way to the browser, in the words of the page or in its data.
@@ -243,8 +150,8 @@ async def all_off(page: Any, words: str) -> None:
         assert await button.is_disabled()
 
 
-async def test_altered_orders_cannot_be_signed_and_the_page_says_why(site: TradingSite) -> None:
-    p, wallet = await begun(site)
+async def test_altered_orders_cannot_be_signed_and_the_page_says_why(trading: TradingStage) -> None:
+    site, wallet = trading.site, trading.wallet
     seen: list[tuple[str, dict[str, str]]] = []
 
     async def listen(route: Any) -> None:
@@ -259,11 +166,12 @@ async def test_altered_orders_cannot_be_signed_and_the_page_says_why(site: Tradi
             headers={"Access-Control-Allow-Origin": "*"},
         )
 
-    async with a_page(site, p, wallet) as page:
-        await ready(site, page, p)
+    async with trading.window() as window:
+        page = window.page
+        await trading.ready(window)
         await page.route(f"{site.base}/app/orders", listen)
         await page.route(f"{site.desk.urls[0]}/info", another)
-        await to_the_signature(site, page)
+        await trading.to_the_signature(window)
         await all_off(page, "The venue itself gives this product another number")
         asked, (text, headers) = len(wallet.asked), seen[0]
         texts = {n: text.replace(was, now) for n, (was, now) in TAMPERED.items()}
@@ -276,11 +184,13 @@ async def test_altered_orders_cannot_be_signed_and_the_page_says_why(site: Tradi
         await altered(page, f"{site.base}/app/altered/not", text, headers)
         await all_off(page, "does not hold the order key")
         assert len(wallet.asked) == asked
-    assert not site.desk.main.account(p.wallet.address).history
+    assert not trading.account.history
 
 
-async def test_a_text_to_link_that_names_somebody_else_cannot_be_signed(site: TradingSite) -> None:
-    p, wallet = await begun(site)
+async def test_a_text_to_link_that_names_somebody_else_cannot_be_signed(
+    trading: TradingStage,
+) -> None:
+    p, wallet = trading.person, trading.wallet
 
     async def alter(route: Any) -> None:
         answer = await route.fetch()
@@ -290,24 +200,77 @@ async def test_a_text_to_link_that_names_somebody_else_cannot_be_signed(site: Tr
         assert body != text
         await route.fulfill(response=answer, body=body)
 
-    async with a_page(site, p, wallet) as page:
+    async with trading.window() as window:
+        page = window.page
         await page.route("**/app/own/challenge", alter)
-        await page.goto(f"{site.base}/app/own")
-        await page.get_by_role("button", name="Take it from my wallet").click()
-        await page.get_by_text("It lacks: signed in with").wait_for()
-        assert await page.get_by_role("button", name="Sign the text and link").is_disabled()
+        await window.goto("/app/own")
+        await window.press(TAKE)
+        await window.says("It lacks: signed in with")
+        assert await window.button(LINK).is_disabled()
     assert wallet.count("personal_sign") == 0
 
 
-async def test_a_wallet_that_signs_one_text_in_two_ways_gets_no_key(site: TradingSite) -> None:
-    p, wallet = await begun(site)
+async def test_a_wallet_that_signs_one_text_in_two_ways_gets_no_key(trading: TradingStage) -> None:
+    site, p, wallet = trading.site, trading.person, trading.wallet
     await site.desk.link(p)
     wallet.fickle = True
-    async with a_page(site, p, wallet) as page:
-        await page.goto(f"{site.base}/app/own")
-        await page.get_by_role("button", name="Make an order key and approve it").click()
-        await page.get_by_text("No key was made.").wait_for()
+    async with trading.window() as window:
+        await window.goto("/app/own")
+        await window.press(MAKE)
+        await window.says("No key was made.")
         wallet.account = Account.create().address
-        await page.get_by_role("button", name="Make an order key and approve it").click()
-        await page.get_by_text("Your wallet shows another account.").wait_for()
+        await window.press(MAKE)
+        await window.says("Your wallet shows another account.")
     assert wallet.count("eth_signTypedData_v4") == 0
+
+
+async def test_every_trading_page_is_fine_in_each_of_its_states(
+    trading: TradingStage, figures: dict[str, Any]
+) -> None:
+    desk, p = trading.site.desk, trading.person
+    values, wrong = dict(NOWHERE), list[str]()
+    pages = [page for page in opened() if page in FAMILIES]
+    assert len(pages) == 5
+    async with trading.window() as window:
+
+        async def every_page(state: str) -> None:
+            found = [*stations(values, pages), f"/app/hall/{values['agent'][0]}"]
+            wrong.extend(await all_of(window, found, f"trading {state}", figures))
+
+        async def this_page(state: str) -> None:
+            wrong.extend(await looked_at(window, f"trading {state}", figures))
+
+        await every_page("unlinked")
+        await window.goto("/app/own")
+        await window.press(TAKE)
+        await window.button(LINK).wait_for()
+        await this_page("text to link")
+        await trading.linked(window)
+        await every_page("linked")
+        await trading.keyed(window)
+        scout = await agent(desk, Trader(desk, p, 0))
+        values["agent"] = [str(scout.user_id)]
+        await desk.ok("own_paper_book_open", p.caller, name="Trial", agent_id=scout.user_id)
+        await proposed(trading, scout)
+        await trading.to_the_signature(window)
+        await window.page.locator("[data-check=venue].ok").wait_for()
+        await this_page("to sign")
+        await window.press("Sign and place LIVE order")
+        await window.says("Done")
+        values["order"] = [row["order_id"] for row in await desk.rows("orders")]
+        await every_page("live")
+        await switched(trading.site, live_door=False)
+        (book,) = (await desk.ok("own_paper_books", p.caller))["books"]
+        values["book"] = [book["book"]]
+        await desk.ok(
+            "trade_order", p.caller, product="BTC", side="buy", type="market",
+            notional_usdc="20", book=book["book"], mode_seen="paper",
+        )  # fmt: skip
+        await every_page("paper")
+        await window.goto("/app/orders")
+        await window.page.get_by_label("Product").fill("nope")
+        await window.page.get_by_label("How much").fill("1")
+        await window.press("Place PAPER order")
+        await window.page.get_by_role("alert").wait_for()
+        await this_page("refused")
+    assert wrong == []

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pytest
 
 from tests import npm
-from tests.browser.wallet import ANNOUNCED, NAME, Wallet
+from tests.browser.wallet import ANNOUNCED, NAME
 
 try:
     from playwright.async_api import async_playwright as driver
@@ -148,9 +148,16 @@ class Window:
         await self.page.screenshot(path=str(SHOTS / f"{safe}.png"), full_page=whole)
 
 
+class Answers(Protocol):
+    """A wallet, seen from the window: what it answers to EIP-1193 requests."""
+
+    async def answer(self, source: Any, asked: str, /) -> dict[str, Any]:
+        """A result, or a code with a message."""
+
+
 @asynccontextmanager
 async def a_window(
-    browser: Any, base: str, wallet: Wallet | None = None, **options: Any
+    browser: Any, base: str, wallet: Answers | None = None, **options: Any
 ) -> AsyncIterator[Window]:
     """A window of its own, in which nothing may go wrong: no script fails, no policy is broken."""
     wanted: Mapping[str, Any] = {"viewport": WIDE, "locale": "en-GB"} | options
