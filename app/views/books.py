@@ -99,7 +99,7 @@ def _book(told: Json, names: Mapping[str, str]) -> Book:
         first_fill_at=told["first_fill_at"],
         liquidated_at=told["liquidated_at"],
         gaps=tuple((g["since"], g["until"]) for g in told["gaps"]),
-        depth=told["model"]["depth_share"],
+        depth=money.of_one(told["model"]["depth_share"]),
         latency_ms=told["model"]["latency_ms"],
     )
 

@@ -9,6 +9,7 @@ from app.replies import Json
 from app.views.desk import what
 from app.views.pieces import refusal
 from app.views.pieces.refusal import RefusalView
+from app.words import money
 from app.words.orders import MOVING, STATUS, TIFS
 from app.words.status import Pill
 from app.words.text import _
@@ -81,7 +82,7 @@ class OneOrder:
     reduce_only: bool
     tif: str
     tif_words: str
-    slippage_bps: int | None
+    slippage: str | None
     leverage: int | None
     cloid: str
     builder: str
@@ -144,7 +145,7 @@ def view(order: Json, names: Mapping[str, str]) -> OneOrder:
         reduce_only=order["reduce_only"],
         tif=order["tif"],
         tif_words=TIFS[order["tif"]],
-        slippage_bps=order["slippage_bps"],
+        slippage=money.percent(order["slippage_bps"]),
         leverage=order["leverage"],
         cloid=order["cloid"],
         builder=paid["address"] if paid else "",

@@ -96,8 +96,13 @@ def share(part: str | None, of: str | None) -> str | None:
     if part is None or of is None or not _read(of):
         return None
     tenths = abs(_read(part)) * 1_000 // abs(_read(of))
-    lead = "−" if _read(part) < 0 else "+" if _read(part) else ""
+    lead = "" if not tenths else "−" if _read(part) < 0 else "+"
     return f"{lead}{tenths // 10}.{tenths % 10}%"
+
+
+def of_one(share: str) -> str:
+    """A share of one, such as "0.5", as a percentage."""
+    return percent(_read(share) // 100) or ""
 
 
 def percent(bps: int | None) -> str | None:

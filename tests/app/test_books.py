@@ -43,6 +43,7 @@ async def test_books_are_listed_with_their_number_and_the_word_on_every_figure(
         assert made.status == 303, made.said
     await paper(site.desk, p, notional_usdc="20")
     page = await browser.get("/app/books")
+    assert [a.text for a in page.all("a", aria_current="page")] == ["Orders", "Paper books"]
     assert "Books opened2" in page.said.replace("Books opened 2", "Books opened2")
     assert "<i>Second</i>" not in page.source
     all_say_paper(page, "2")
@@ -56,7 +57,7 @@ async def test_one_book_shows_fills_positions_and_worth_as_paper(site: TradingSi
     page = await browser.get(f"/app/books/{book}")
     assert page.status == 200
     assert "Results since its first trade" in page.said
-    assert "never more than 0.5 of what each price shows" in page.said
+    assert "never more than 50% of what each price shows" in page.said
     assert "BTC long Paper" in page.said
     all_say_paper(page)
     other = await site.signed_in(await site.desk.person())

@@ -81,6 +81,7 @@ async def test_with_live_off_the_page_says_paper_and_its_button_too(site: Tradin
     assert page.status == 200
     assert [b.text for b in page.all("button", name="mode_seen")] == ["Place PAPER order"]
     assert "Orders of yours are on paper" in page.said
+    assert [a.text for a in page.all("a", aria_current="page")] == ["Orders", "Orders"]
     assert "The operator has to switch them on" in said(page, "locks")
 
 
@@ -107,6 +108,7 @@ async def test_live_is_prepared_and_signed_on_two_pages_and_says_live(site: Trad
     assert [b.text for b in at.all("button", name="mode_seen")] == ["Prepare LIVE order"]
     page = await prepared(browser)
     assert "Sign and place LIVE order" in page.said
+    assert "at the market, 0.5% off the best price" in page.said
     assert t.posted("mainnet") == 0
     done = await follow(browser, await hand_in(t, browser, page))
     assert "Done" in done.said
@@ -456,6 +458,7 @@ async def test_a_paper_position_is_closed_at_once(site: TradingSite) -> None:
     await press(browser, "paper")
     at = await browser.get("/app/orders")
     assert "Close PAPER position" in said(at, "positions")
+    assert "not known yet" not in said(at, "positions")
     book = (await site.desk.ok("own_paper_books", p.caller))["books"][0]["book"]
     done = await browser.post(
         "/app/orders/close",
