@@ -11,7 +11,7 @@ from app.views.pieces import clauses, refusal, worst
 from app.views.pieces.clauses import ClauseView
 from app.views.pieces.refusal import RefusalView
 from app.views.pieces.worst import Worst
-from app.words.money import percent
+from app.words.money import percent, said, typed
 from app.words.text import _
 
 TERMS: Final[Mapping[str, str]] = {
@@ -95,7 +95,7 @@ def _value(term: str, value: object) -> str:
     if term == "horizon_days":
         return _("{days} days").format(days=value)
     if term.endswith("_usdc"):
-        return f"{value} USDC"
+        return f"{said(str(value))} USDC"
     return str(value)
 
 
@@ -125,10 +125,10 @@ def _unclear(rows: Sequence[Json]) -> tuple[Read, ...]:
 
 def _fields(m: Json) -> dict[str, str]:
     return {
-        "budget_usdc": m["budget_usdc"],
-        "per_tx_cap_usdc": m["per_tx_cap_usdc"] or "",
-        "daily_cap_usdc": m["daily_cap_usdc"] or "",
-        "approval_above_usdc": m["approval_above_usdc"] or "",
+        "budget_usdc": typed(m["budget_usdc"]),
+        "per_tx_cap_usdc": typed(m["per_tx_cap_usdc"]),
+        "daily_cap_usdc": typed(m["daily_cap_usdc"]),
+        "approval_above_usdc": typed(m["approval_above_usdc"]),
         "stop_floor": (percent(m["stop_floor_bps"]) or "").rstrip("%"),
         "share": (percent(m["payout_rule"]["bps"]) or "").rstrip("%"),
         "horizon_days": str(m["horizon_days"]),

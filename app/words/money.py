@@ -70,6 +70,11 @@ def said(value: str) -> str:
     return digits(_read(value))
 
 
+def typed(value: str | None) -> str:
+    """An amount as somebody types it: "500.000000" is 500."""
+    return "" if value is None else digits(_read(value)).removesuffix(".00").replace(",", "")
+
+
 def about(value: str) -> str:
     """An estimate inside a sentence."""
     return digits(_towards_zero(_read(value)))

@@ -39,6 +39,14 @@ def test_a_gain_has_its_sign_and_nothing_has_none() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "shown"),
+    [("500.000000", "500"), ("1000.500000", "1000.50"), ("0.000001", "0.000001"), (None, "")],
+)
+def test_an_amount_in_a_field_is_what_somebody_types(value: str | None, shown: str) -> None:
+    assert money.typed(value) == shown
+
+
+@pytest.mark.parametrize(
     ("part", "of", "shown"),
     [
         ("15.099000", "500.000000", "+3.0%"),
