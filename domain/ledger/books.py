@@ -72,7 +72,7 @@ def after(books: Books, event: Event, pair: Event | None = None, past: Past | No
         books = _unbroken(books, what.event_id)
     elif event.reported_by is Reporter.CHAIN and again is not None:
         books = _unbroken(books, again.event_id)
-    # Every row comes through here: `replace` would take half as long again as all the rest.
+    # Every row comes through here, and `replace` takes half as long again.
     books = Books(
         seq=event.seq,
         journal=journal.after(books.journal, event, past),
