@@ -16,6 +16,7 @@ from chain.reader import Cursor, Read, Reader, Reorged
 from domain.facts import BlockStamp, VaultLog
 from domain.refusals import Refused
 from domain.times import timestamp
+from storage.faults import Unavailable
 from storage.rows.chainlog import Cursor as KeptCursor
 from storage.rows.chainlog import Staged
 from storage.unit_of_work import UnitOfWork
@@ -26,6 +27,10 @@ from tools.keeper.intake import Desk, Unsure, detach, ingest, vanished
 log = logging.getLogger("wallet.reading")
 _Work = Callable[["Asked", datetime, UnitOfWork], None]
 STEPS_A_ROUND: Final = 200
+# Logs that become rows in one transaction: it holds the ledgers that it adds to, and ends long
+# before a statement's time is over. Where the database is slower than that, fewer and fewer.
+LOGS_AT_ONCE: Final = 100
+FEWER: Final = 5
 
 
 @dataclass(slots=True)
@@ -48,10 +53,13 @@ class Asked:
 
 
 class Reading:
-    """One chain's reading; the resume point moves in the transaction that stores what was read."""
+    """One chain's reading; the resume point moves in the transaction that stores what was read, and
+    `deep` in those that make rows of it, a part at a time.
+    """
 
-    def __init__(self, deps: Deps, reader: Reader):
+    def __init__(self, deps: Deps, reader: Reader, logs_at_once: int = LOGS_AT_ONCE):
         self.deps, self.reader, self.chain = deps, reader, reader.chain
+        self._most = logs_at_once
 
     async def on(self) -> None:
         """Read on until there is nothing new."""
@@ -72,15 +80,37 @@ class Reading:
                 uow.chainlog.to_read_again(chain_id),
             )
         )
+        if kept is not None and self._deepest(kept) > kept.deep:
+            await self._in_parts(self._deepen)
+            return True
         told = await self.reader.step(Cursor(kept.block, kept.hash) if kept else None, vaults)
         if isinstance(told, Reorged):
             await self._rewind(told)
             return True
         if told is not None:
-            await self._surely(partial(self._store, told))
+            await self._in_parts(partial(self._store, told))
         elif kept is not None and again:
             await self._again(kept, dict(again))
         return told is not None
+
+    def _deepest(self, kept: KeptCursor) -> int:
+        """The block up to which what was read is as deep as it must be."""
+        head = kept.block if kept.head is None else kept.head
+        return min(head - self.chain.confirmations, kept.block)
+
+    async def _in_parts(self, work: Callable[[int, Asked, datetime, UnitOfWork], None]) -> None:
+        """Do a piece of work with so many logs at most; with fewer where the database has not the
+        time for them: the same again would never end.
+        """
+        while True:
+            try:
+                return await self._surely(partial(work, self._most))
+            except Unavailable as trouble:
+                if self._most == 1:
+                    self.reader.chunk = max(1, self.reader.chunk // 2)
+                    raise
+                log.warning("%s logs of chain %s: %s", self._most, self.chain.chain_id, trouble.why)
+                self._most = max(1, self._most // FEWER)
 
     async def _surely(self, work: _Work) -> None:
         """Do a piece of work in one transaction; where it is not sure what the chain has, the chain
@@ -147,9 +177,9 @@ class Reading:
         log.warning("chain %s was reorganised above block %s", chain_id, ground.block)
         await self.deps.store.write(work)
 
-    def _store(self, told: Read, asked: Asked, now: datetime, uow: UnitOfWork) -> None:
+    def _store(self, told: Read, most: int, asked: Asked, now: datetime, uow: UnitOfWork) -> None:
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
-        kept = chainlog.cursor(chain_id)
+        kept = chainlog.cursor(chain_id, lock=True)
         if kept is not None and (kept.block, kept.hash) != (told.since.block, told.since.hash):
             return  # another process read on, or went back
         made = [g for g in told.logs if g.name == "MandateCreated"]
@@ -161,15 +191,27 @@ class Reading:
         self._unmade(uow, now, told, {str(g.args["vault"]).lower() for g in made}, asked)
         blocks = [(b.number, b.hash) for b in told.blocks]
         chainlog.remember_blocks(chain_id, blocks, told.head.number - self.reader.window)
-        was = kept.deep if kept is not None else told.since.block
-        high = max(min(told.head.number - self.chain.confirmations, told.cursor.block), was)
+        deep = kept.deep if kept is not None else told.since.block
+        here = KeptCursor(told.cursor.block, told.cursor.hash, told.head.number, deep, now)
+        self._take_deep(here, most, asked, now, uow)
+
+    def _deepen(self, most: int, asked: Asked, now: datetime, uow: UnitOfWork) -> None:
+        kept = uow.chainlog.cursor(self.chain.chain_id, lock=True)
+        if kept is not None and self._deepest(kept) > kept.deep:
+            self._take_deep(kept, most, asked, now, uow)
+
+    def _take_deep(
+        self, here: KeptCursor, most: int, asked: Asked, now: datetime, uow: UnitOfWork
+    ) -> None:
+        """Make rows of the next logs that are deep enough, and keep how far that came."""
+        chain_id, chainlog = self.chain.chain_id, uow.chainlog
+        high = max(self._deepest(here), here.deep)
+        high = max(chainlog.staged_up_to(chain_id, high, most), here.deep)
         logs = asked.told([log_of(s) for s in chainlog.take_staged(chain_id, high)], high)
         desk, sure = self._desk(uow, now), asked.transactions.keys()
-        vanished(uow, desk, chain_id, range(was + 1, high + 1), logs, sure)
+        vanished(uow, desk, chain_id, range(here.deep + 1, high + 1), logs, sure)
         ingest(uow, desk, self.chain, logs, sure)
-        chainlog.set_cursor(
-            chain_id, told.cursor.block, told.cursor.hash, told.head.number, high, now
-        )
+        chainlog.set_cursor(chain_id, here.block, here.hash, here.head, high, now)
 
     def _unmade(
         self, uow: UnitOfWork, now: datetime, told: Read, made: Collection[str], asked: Asked

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import asyncpg
-from asyncpg.exceptions import InterfaceError, PostgresError
+from asyncpg.exceptions import DataError, InterfaceError, InternalClientError, PostgresError
 
 from storage.faults import Patience, Unavailable, is_refused_write, postgres_trouble, sqlstate
 
@@ -24,6 +24,9 @@ RECONNECTS: Final = 2
 # Beyond a statement's own time: what the server needs to tell that it was stopped.
 GRACE_MS: Final = 1_000
 _RETRY_STATES: Final = frozenset({"40001", "40P01"})
+# What the driver raises. Its own two say that connection and server are no longer at one: the
+# server's farewell was heard and its end not yet, or an operation did not end.
+_TROUBLE: Final = (PostgresError, InterfaceError, InternalClientError, OSError)
 
 
 @dataclass(slots=True)
@@ -91,7 +94,7 @@ class Connections:
             try:
                 async with asyncio.timeout((self._patience.statement_ms + GRACE_MS) / 1_000):
                     return await talk(telling)
-            except (PostgresError, InterfaceError, OSError) as error:
+            except _TROUBLE as error:
                 raise self._blamed(telling, error) from error
 
     @asynccontextmanager
@@ -125,7 +128,9 @@ class Connections:
                 return connection
         try:
             return await self._connect()
-        except (PostgresError, InterfaceError, OSError) as error:
+        except InternalClientError as error:
+            raise Unavailable("it cannot be reached") from error
+        except _TROUBLE as error:
             why = postgres_trouble(error)
             if why is None:
                 raise
@@ -134,7 +139,7 @@ class Connections:
     def _blamed(self, telling: Talk, error: Exception) -> Exception:
         """What an error means: a lost try, `Unavailable`, or a mistake of ours, as it is."""
         why, state = postgres_trouble(error), sqlstate(error)
-        gone = telling.connection.is_closed() or isinstance(error, OSError)
+        gone = telling.connection.is_closed() or _is_the_last_word(error)
         if gone:
             self._let_go(telling.connection)
         if (why is None and not gone) or (telling.reads and is_refused_write(error)):
@@ -157,9 +162,20 @@ class Connections:
         """Close those that stand by; one that is still in use is when it no longer is."""
         self._closed = True
         for connection in self._idle:
-            with suppress(PostgresError, InterfaceError, OSError):
+            with suppress(*_TROUBLE):
                 await connection.close(timeout=self._patience.wait_ms / 1_000)
         self._idle.clear()
+
+
+def _is_the_last_word(error: Exception) -> bool:
+    """Whether nothing more can be had of a connection. A value that the driver cannot encode is a
+    mistake of ours, and was not sent.
+    """
+    if isinstance(error, DataError):
+        return False
+    if isinstance(error, PostgresError):
+        return getattr(error, "severity_en", None) in {"FATAL", "PANIC"}
+    return True
 
 
 def _in_the_middle(connection: Connection) -> bool:

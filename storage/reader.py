@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import aiosqlite
-import asyncpg
 from anyio import to_thread
 
 from storage.sql import Row, numbered
 from storage.store import connect_sqlite, sqlite_path
+
+if TYPE_CHECKING:
+    import asyncpg
 
 # Rows between two turns of the loop: what is done with one costs about 0.1 ms at most.
 ROWS_A_TURN: Final = 64
@@ -42,6 +44,8 @@ async def long_reader(url: str) -> AsyncIterator[LongReader]:
         async with on_a_thread(sqlite_path(url), reads_only=True) as connection:
             yield SqliteReader(connection)
     elif url.startswith(("postgresql://", "postgres://")):
+        import asyncpg  # which a process on SQLite never loads
+
         # No statement outlives its transaction: behind a pooler the next one may be elsewhere.
         opened = await asyncpg.connect(url, statement_cache_size=0)
         try:

@@ -197,7 +197,8 @@ async def _ledger(reader: LongReader, public_id: str, report: Report) -> None:
     report.ledgers += 1
     report.checkpoints += len(stored)
     async for row in reader.rows(ROWS_OF, public_id=public_id):
-        walk.step(row)
+        # The drivers look a column up by its name anew each time.
+        walk.step(dict(zip(row.keys(), tuple(row), strict=True)))
         report.rows += 1
         _checkpoint(walk, stored.pop(walk.seq, None))
     for seq in stored:

@@ -88,8 +88,6 @@ async def ours(url: str, evm: Evm) -> float:
     env = {
         "PATH": os.defpath, "PYTHONPATH": os.getcwd(), "WALLET_DATABASE_URL": url, prefix + "RPC_URL": evm.url,
         prefix + "FACTORY": evm.factory, prefix + "USDC": evm.usdc, prefix + "CONFIRMATIONS": "0",
-        # A step is stored in one transaction: on a loaded machine a backlog takes longer than a request may.
-        "WALLET_DATABASE_STATEMENT_MS": "600000",
     }  # fmt: skip
     counting = "SELECT count(*) FROM ledger_events WHERE reported_by = 'chain'"
     command = [sys.executable, "-m", "server", "keeper"]

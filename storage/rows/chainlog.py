@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from storage.sql import Row, Sql, canonical, first, maybe_moment, micros
+from storage.sql import LOCKED, Row, Sql, canonical, first, maybe_moment, micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,13 @@ class ChainLog:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def cursor(self, chain_id: int) -> Cursor | None:
-        """The resume point."""
+    def cursor(self, chain_id: int, *, lock: bool = False) -> Cursor | None:
+        """The resume point; `lock` keeps other readers off it until the end of the transaction."""
+        locked = LOCKED if lock and self._sql.dialect == "postgresql" else ""
         row = first(
-            self._sql, "SELECT * FROM chain_cursors WHERE chain_id = :chain", chain=chain_id
+            self._sql,
+            f"SELECT * FROM chain_cursors WHERE chain_id = :chain{locked}",
+            chain=chain_id,
         )
         if row is None:
             return None
@@ -86,7 +89,7 @@ class ChainLog:
         chain_id: int,
         block: int,
         block_hash: str | None,
-        head: int,
+        head: int | None,
         deep: int,
         now: datetime,
     ) -> None:
@@ -189,6 +192,24 @@ class ChainLog:
             high=up_to,
         )
         return [_staged(r) for r in rows]
+
+    def staged_up_to(self, chain_id: int, high: int, most: int) -> int:
+        """The last block, at most `high`, up to which no more than `most` logs are staged; a block
+        is never divided.
+        """
+        rows = self._sql.rows(
+            "SELECT block_number, count(*) AS logs FROM chain_staging WHERE chain_id = :chain "
+            "AND block_number <= :high GROUP BY block_number ORDER BY block_number LIMIT :blocks",
+            chain=chain_id,
+            high=high,
+            blocks=most + 1,
+        )
+        logs = 0
+        for row in rows:
+            if logs and logs + int(row["logs"]) > most:
+                return int(row["block_number"]) - 1
+            logs += int(row["logs"])
+        return high
 
     def staged_of(
         self, chain_id: int, address: str, public_id: str, limit: int = STAGED_SHOWN

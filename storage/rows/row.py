@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import Any, Final
 
+import orjson
+
 from domain.ledger.events import Event, Kind, Reporter
 from domain.money import Usdc
 from storage.sql import Row, canonical, micros, moment
@@ -28,6 +30,10 @@ COLUMNS: Final = (
     "prev_hash",
     "row_hash",
 )
+
+
+_HASHED: Final = COLUMNS[:-1]
+_DELETE: Final = b"\x7f"
 
 
 def row_values(public_id: str, event: Event, prev_hash: str) -> Row:
@@ -56,8 +62,17 @@ def row_hash(row: Row) -> str:
     """SHA-256 over the previous hash and the canonical row (contract 5): every column but the hash
     itself.
     """
-    told = canonical({n: row[n] for n in COLUMNS if n != "row_hash"})
-    return hashlib.sha256(told.encode()).hexdigest()
+    return hashlib.sha256(_canonical({n: row[n] for n in _HASHED})).hexdigest()
+
+
+def _canonical(told: Row) -> bytes:
+    """The bytes of `canonical`, in a fraction of its time where the text is plain."""
+    try:
+        plain = orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # an integer beyond 64 bits, half of a surrogate pair
+        return canonical(told).encode()
+    # What is not ASCII, and this last of it, `canonical` escapes.
+    return plain if plain.isascii() and _DELETE not in plain else canonical(told).encode()
 
 
 def _stored(text: str) -> Any:
@@ -76,13 +91,15 @@ def as_stored(row: Row) -> Any:
 def event_of(row: Row) -> Event:
     """The event behind a stored row."""
     amount = row["amount_micros"]
+    created, occurred = row["created_at"], row["occurred_at"]
+    at = moment(created)
     return Event(
         event_id=row["event_id"],
         seq=int(row["seq"]),
         kind=Kind(row["kind"]),
         reported_by=Reporter(row["reported_by"]),
-        created_at=moment(row["created_at"]),
-        occurred_at=moment(row["occurred_at"]),
+        created_at=at,
+        occurred_at=at if occurred == created else moment(occurred),
         amount_usdc=None if amount is None else Usdc(int(amount)),
         tx_hash=row["tx_hash"],
         chain_id=row["chain_id"],

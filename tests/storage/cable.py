@@ -22,6 +22,8 @@ class Cable:
     refuses: bool = False
     cut_at_commit: bool = False
     cut_at: bytes | None = None
+    hides_the_end: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
     commits: int = 0
     opened: list[asyncio.StreamWriter] = field(default_factory=list)
     _talks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -71,6 +73,10 @@ class Cable:
         back = asyncio.create_task(self._carry(back_reader, writer, outward=False))
         self._talks |= {out, back}
         await asyncio.wait({out, back}, return_when=asyncio.FIRST_COMPLETED)
+        if self.hides_the_end and back.done():
+            # What the server said last has come through; that it hung up is still on its way.
+            self.ended.set()
+            await asyncio.wait({out})
         writer.transport.abort()
         back_writer.transport.abort()
 

@@ -8,13 +8,15 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import anyio
+import asyncpg
 import pytest
 
+from storage.connections import Talk
 from storage.faults import Patience, Unavailable
 from storage.store import SqliteStore, Store, open_store, sqlite_path
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
-from tests.storage.cable import cable
+from tests.storage.cable import Cable, cable
 
 pytestmark = pytest.mark.anyio
 
@@ -186,6 +188,80 @@ async def test_a_server_that_is_gone_is_unavailable_and_not_a_client_that_left(p
             assert not trouble.unknown
         line.refuses = False
         assert await store.write(lambda uow: _switch(uow, "after")) == "after"
+
+
+async def _said_farewell(line: Cable, own: asyncpg.Connection) -> None:
+    """The server ends every connection; its clients heard why, and not yet that it hung up."""
+    line.hides_the_end = True
+    line.ended.clear()
+    await own.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    with anyio.fail_after(5):
+        await line.ended.wait()
+    await own.fetchval("SELECT 1")  # the loop reads what lies on its sockets meanwhile
+
+
+@pytest.mark.pg
+async def test_a_connection_that_was_told_farewell_is_not_used_again(pg_url: str) -> None:
+    own = await asyncpg.connect(pg_url)
+    try:
+        async with cable(pg_url) as line, _opened(line.url) as store:
+            assert await store.write(lambda uow: _switch(uow, "a")) == "a"
+            await _said_farewell(line, own)
+            assert await store.write(lambda uow: _switch(uow, "b")) == "b"
+            await _said_farewell(line, own)
+            assert await _names(store) == {"a", "b"}
+    finally:
+        await own.close()
+
+
+@pytest.mark.pg
+async def test_a_farewell_at_a_commit_is_unknown(pg_url: str) -> None:
+    own = await asyncpg.connect(pg_url)
+    try:
+        async with cable(pg_url) as line, _opened(line.url) as store:
+            told: list[str] = []
+
+            async def farewell_before_the_commit(talk: Talk) -> None:
+                async with talk.connection.transaction():
+                    told.append(await talk.connection.fetchval("SELECT 'asked'"))
+                    await _said_farewell(line, own)
+                    talk.sent = True
+
+            with pytest.raises(Unavailable) as lost:
+                await store._connections.use(farewell_before_the_commit)
+            assert lost.value.unknown
+            assert told == ["asked"]
+            assert await store.write(lambda uow: _switch(uow, "after")) == "after"
+    finally:
+        await own.close()
+
+
+@pytest.mark.pg
+async def test_a_connection_whose_operation_did_not_end_is_never_given_back(pg_url: str) -> None:
+    async with _opened(pg_url, Patience(pool=1)) as store:
+        begun: list[asyncio.Task[object]] = []
+
+        async def two_at_once(talk: Talk) -> None:
+            begun.append(asyncio.create_task(talk.connection.fetch("SELECT pg_sleep(10)")))
+            await asyncio.sleep(0)
+            await talk.connection.fetch("SELECT 1")
+
+        with pytest.raises(Unavailable):
+            await store._connections.use(two_at_once)
+        assert await store.write(lambda uow: _switch(uow, "after")) == "after"
+        ended = await asyncio.gather(*begun, return_exceptions=True)
+        assert all(isinstance(one, Exception) for one in ended)
+
+
+@pytest.mark.pg
+async def test_a_value_that_does_not_fit_is_a_mistake_of_ours(pg_url: str) -> None:
+    async with _opened(pg_url) as store:
+        with pytest.raises(asyncpg.DataError):
+            await store.read(lambda uow: uow.sql.rows("SELECT :n::bigint", n="no number"))
+        assert await _names(store) == set()
 
 
 @pytest.mark.pg

@@ -42,3 +42,9 @@ def test_what_speaks_mcp_on_stdio_loads_no_chain_no_migration_and_no_web_server(
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_server_on_sqlite_loads_no_driver_of_postgresql() -> None:
+    code = "import sys, server.process, server.application; print('asyncpg' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import sqlite3
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from domain.agents.transfers import Delta
 from storage.backup import NoBackup, backup, export
+from storage.rows.row import COLUMNS, row_hash
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify, verify_export
@@ -270,3 +272,18 @@ async def test_a_backup_replaces_nothing_and_leaves_nothing(
 async def test_postgresql_is_backed_up_by_pg_dump(tmp_path: Path) -> None:
     with pytest.raises(NoBackup, match="pg_dump"):
         await backup("postgresql://localhost/wallet", tmp_path / "x.bak")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["plain", "\x00\x1f\b\t\n\f\r", 'a "quoted" \\ one /', "\x7f", "café", "\u2028", "\ud800"],
+)
+@pytest.mark.parametrize("number", [0, -(2**63), 2**63, 2**64, 10**37, None])
+def test_a_row_has_the_hash_of_its_canonical_text_whatever_stands_in_it(
+    text: str, number: int | None
+) -> None:
+    row: dict[str, object] = dict.fromkeys(COLUMNS, text) | {"amount_micros": number, "seq": 1}
+    told = json.dumps(
+        {n: v for n, v in row.items() if n != "row_hash"}, sort_keys=True, separators=(",", ":")
+    )
+    assert row_hash(row) == hashlib.sha256(told.encode()).hexdigest()

@@ -1,0 +1,93 @@
+"""A backlog of logs becomes rows a part at a time, in transactions that a database can end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from chain.reader import Reader
+from server.reading import Reading
+from storage.faults import Patience
+from storage.store import open_store
+from storage.verify import verify
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.pg]
+DEPOSITS = 12
+
+
+@pytest.fixture(scope="module")
+def evm() -> Iterator[Evm]:
+    with running_evm() as running:
+        yield running
+
+
+@pytest.fixture
+async def world(pg_url: str, evm: Evm) -> AsyncIterator[World]:
+    async with a_world(pg_url, evm) as opened:
+        yield opened
+
+
+async def backlog(world: World) -> Mandated:
+    """A mandate with deposits that nobody told of, each in a block of its own."""
+    m = await working(world, deposit="1")
+    for call in (await m.as_owner("owner_fund", amount="100")).body["calls"][:1]:
+        await world.mined(m.owner_wallet, call)
+    deposit = (await m.as_owner("owner_fund", amount="1")).body["calls"][-1]
+    for _ in range(DEPOSITS):
+        await world.mined(m.owner_wallet, deposit)
+    return m
+
+
+async def kept(world: World, m: Mandated) -> tuple[int, int]:
+    """How many deposits are rows, and how far rows go, in blocks."""
+    cursor, rows = await world.store.read(
+        lambda uow: (
+            uow.chainlog.cursor(CHAIN_ID),
+            uow.ledger.chain_rows_in(CHAIN_ID, 0, 2**40),
+        )
+    )
+    return len([e for of, e in rows if of == m.id]), -1 if cursor is None else cursor.deep
+
+
+async def test_a_backlog_becomes_rows_a_part_at_a_time(world: World) -> None:
+    m = await backlog(world)
+    reading = Reading(world.deps, Reader(world.chains.get(CHAIN_ID)), logs_at_once=5)
+    before, _ = await kept(world, m)
+    most, deeps = 0, [-1]
+    while await reading.step():
+        now, deep = await kept(world, m)
+        most, before = max(most, now - before), now
+        deeps.append(deep)
+    assert before == DEPOSITS + 1
+    assert most == 5
+    assert deeps == sorted(set(deeps))  # every transaction moved on
+    assert deeps[-1] == world.evm.chain.head.number
+    assert (await verify(world.store)).ok
+
+
+async def test_a_backlog_that_a_database_has_no_time_for_is_stored_in_smaller_parts(
+    world: World, pg_url: str
+) -> None:
+    m = await backlog(world)
+    connection = await asyncpg.connect(pg_url)
+    await connection.execute(
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$;"
+        "CREATE TRIGGER slow BEFORE INSERT ON ledger_events FOR EACH ROW EXECUTE FUNCTION slow()"
+    )
+    await connection.close()
+    # All of them take 2.4 s, and a talk ends after a second beyond what a statement may take.
+    store = await open_store(pg_url, Patience(statement_ms=600))
+    try:
+        deps = replace(world.deps, store=store)
+        await Reading(deps, Reader(world.chains.get(CHAIN_ID))).on()
+    finally:
+        await store.close()
+    rows, deep = await kept(world, m)
+    assert rows == DEPOSITS + 1
+    assert deep == world.evm.chain.head.number
+    assert (await verify(world.store)).ok
