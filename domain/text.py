@@ -25,6 +25,8 @@ def unfit(text: str, *, lines: bool) -> str | None:
     """Why a text is not taken, None where it is (contract 1): control, bidi, zero-width, tag and
     private-use characters; line breaks unless `lines`.
     """
+    if text.isascii() and text.isprintable():
+        return None
     found = (_UNFIT_IN_LINES if lines else _UNFIT).search(text)
     if found is None:
         return None

@@ -51,7 +51,8 @@ Timestamp = Annotated[datetime, _OnTheWire()]
 
 def day_of(at: datetime) -> str:
     """The UTC calendar day."""
-    return at.astimezone(UTC).date().isoformat()
+    utc = at if at.tzinfo is UTC else at.astimezone(UTC)
+    return utc.date().isoformat()
 
 
 @lru_cache(maxsize=64)

@@ -16,6 +16,9 @@ from tools.call.operation import Answer, Caller, Operation, Reply, Written
 from tools.call.wire import shaped, told
 
 ASK_AGAIN: Final = timedelta(seconds=1)
+_BODY: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,7 @@ def request_hash(op: Operation, arguments: Mapping[str, object]) -> str:
     """
     left_out = {*op.path_names, "idempotency_key"}
     body = {k: v for k, v in arguments.items() if k not in left_out}
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_BODY.encode(body).encode()).hexdigest()
 
 
 def claimed(

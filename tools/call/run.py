@@ -209,8 +209,10 @@ async def _perform(
             brought = await store.brought(needs)
             deps, store = replace(deps, store=brought), store if op.writes else brought
         needs = needs if once is None else replace(needs, key=(once.scope, once.key))
-    with deps.chains.patient():
-        facts = await op.gather(deps, caller, asked) if op.gather else None
+    facts = None
+    if op.gather is not None:
+        with deps.chains.patient():
+            facts = await op.gather(deps, caller, asked)
     handler = op.handler
     if handler is None:
         raise TypeError(f"{op.name} has neither a handler nor an effect")

@@ -9,6 +9,8 @@ from storage.unit_of_work import UnitOfWork
 def switches(uow: UnitOfWork, defaults: Switches) -> Switches:
     """Read spec 4.5's switches: rows in the database over the settings."""
     rows = uow.switches.all()
+    if not rows:
+        return defaults
     named = {n: getattr(defaults, n) for n in SWITCHES}
     return Switches(**{n: is_on(rows[n]) if n in rows else default for n, default in named.items()})
 
