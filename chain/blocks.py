@@ -29,7 +29,7 @@ class Blocks(KnownChain):
         if nodes is None and facts.nodes:
             nodes = Nodes([Rpc(url, facts.chain_id) for url in facts.nodes])
         self.rpc = nodes
-        self._highest = 0
+        self._highest: BlockStamp | None = None
 
     @property
     def rpc_set(self) -> bool:
@@ -49,12 +49,14 @@ class Blocks(KnownChain):
         block = await self.block("latest")
         if block is None:
             raise self.node().unavailable("the node has no newest block")
-        slack = 2 * self.facts.confirmations
-        if slack and block.number + slack < self._highest:
+        slack, highest = 2 * self.facts.confirmations, self._highest
+        if highest is None or block.number >= highest.number or block.at > highest.at:
+            # What stands in a later time is no older block: one that claimed more was not ours.
+            self._highest = block
+        elif slack and block.number + slack < highest.number:
             raise self.node().unavailable(
-                f"the node is behind: block {block.number} after {self._highest}"
+                f"the node is behind: block {block.number} after {highest.number}"
             )
-        self._highest = max(self._highest, block.number)
         return block
 
     async def block(self, tag: int | str) -> BlockStamp | None:

@@ -121,10 +121,7 @@ class Reader:
 
         Errors: `chain_unavailable`.
         """
-        asked = {
-            "address": sorted(vaults),
-            "topics": [list(codec.event_topics("MandateVault"))],
-        }
+        asked = _of("MandateVault") | {"address": sorted(vaults)}
         try:
             raws = await self._logs(asked, low, high)
             stamps = await self._stamps({int(raw["blockNumber"], 16) for raw in raws})
@@ -177,8 +174,8 @@ class Reader:
             before = stamp.hash
         stamps = {n: stamp for n, (stamp, _) in headers.items()}
         deep = head.number - self.chain.confirmations
-        logs = await self._run_logs([s for n, s in stamps.items() if n <= deep])
-        logs += await self._block_logs([s.hash for n, s in stamps.items() if n > deep])
+        logs = await self._run_logs([s for n, s in stamps.items() if n <= deep], vaults)
+        logs += await self._block_logs([s.hash for n, s in stamps.items() if n > deep], vaults)
         return self._read(logs, stamps, vaults, cursor, stamps[high], head)
 
     def _read(
@@ -207,49 +204,63 @@ class Reader:
             if log is not None:
                 yield log
 
-    async def _run_logs(self, stamps: Sequence[BlockStamp]) -> list[Mapping[str, Any]]:
+    async def _run_logs(
+        self, stamps: Sequence[BlockStamp], vaults: set[str]
+    ) -> list[Mapping[str, Any]]:
         """Every log that could be ours of blocks one after another; few, so that no addresses need
         to be named.
         """
         if len(stamps) < 2 or self.chain.factory is None:
-            return await self._block_logs([s.hash for s in stamps])
-        return await self._logs(_OURS, stamps[0].number, stamps[-1].number)
+            return await self._block_logs([s.hash for s in stamps], vaults)
+        return await self._logs(_OURS, stamps[0].number, stamps[-1].number, vaults)
 
-    async def _block_logs(self, hashes: Sequence[str]) -> list[Mapping[str, Any]]:
+    async def _block_logs(self, hashes: Sequence[str], vaults: set[str]) -> list[Mapping[str, Any]]:
         """Every log that could be ours, by the hash of its block: another block cannot answer."""
         if self.chain.factory is None:
             return []
         asked = [("eth_getLogs", [{**_OURS, "blockHash": h}]) for h in hashes]
-        return [g for told in await self.chain.node().facts(asked) for g in self._list(told)]
+        try:
+            lists = await self.chain.node().ask_all(asked)
+        except RpcFault as fault:
+            if not fault.too_much:
+                raise self._unavailable(f"eth_getLogs refused: {fault}") from None
+            return [g for h in hashes for g in await self._crowded({"blockHash": h}, vaults)]
+        return [g for told in lists for g in self._list(told)]
+
+    async def _crowded(self, at: Mapping[str, str], vaults: set[str]) -> list[Mapping[str, Any]]:
+        """Our logs of one block in which there are more with our topics than the node tells at
+        once: strangers may leave as many as they pay for. They are asked for by their addresses.
+        """
+        node = self.chain.node()
+        wanted = _of("MandateVaultFactory") | {"address": self.chain.factory, **at}
+        found = self._list(await node.fact("eth_getLogs", wanted))
+        named = sorted(vaults.union(_made(found)))
+        for n in range(0, len(named), ADDRESSES_PER_CALL):
+            some = {"address": named[n : n + ADDRESSES_PER_CALL], **at}
+            found += self._list(await node.fact("eth_getLogs", _of("MandateVault") | some))
+        return found
 
     async def _past_logs(self, vaults: set[str], low: int, high: int) -> list[Mapping[str, Any]]:
         """Logs of the factory and of the vaults, those included whose making is among them."""
         factory = self.chain.factory
         if factory is None:
             return []
-        logs = await self._logs(
-            {"address": factory, "topics": [list(codec.event_topics("MandateVaultFactory"))]},
-            low,
-            high,
-        )
-        for raw in logs:
-            told = codec.decode_log(
-                "MandateVaultFactory", answers.topics(raw), answers.raw(raw["data"])
-            )
-            if told and told[0] == "MandateCreated":
-                vaults.add(str(told[1]["vault"]).lower())
+        wanted = _of("MandateVaultFactory") | {"address": factory}
+        logs = await self._logs(wanted, low, high)
+        vaults |= _made(logs)
         if not vaults:
             return logs
-        wanted: dict[str, Any] = {"topics": [list(codec.event_topics("MandateVault"))]}
-        if len(vaults) <= ADDRESSES_PER_CALL:
-            wanted["address"] = sorted(vaults)
-        return logs + await self._logs(wanted, low, high)
+        if len(vaults) > ADDRESSES_PER_CALL:
+            return logs + await self._logs(_of("MandateVault"), low, high, vaults)
+        named = _of("MandateVault") | {"address": sorted(vaults)}
+        return logs + await self._logs(named, low, high)
 
     async def _logs(
-        self, wanted: Mapping[str, Any], low: int, high: int
+        self, wanted: Mapping[str, Any], low: int, high: int, vaults: set[str] | None = None
     ) -> list[Mapping[str, Any]]:
         """eth_getLogs that halves its range, or takes the provider's advice, until it is
-        answered.
+        answered; `vaults` where no address is named: a single block that is still too much is asked
+        for these.
         """
         ranges, found = [(low, high)], list[Mapping[str, Any]]()
         while ranges:
@@ -259,6 +270,11 @@ class Reader:
                 found += self._list(await self.chain.node().ask("eth_getLogs", asked))
                 self.chunk = min(self.chunk * 21 // 20 + 1, LARGEST_CHUNK)
             except RpcFault as fault:
+                if first == last and fault.too_much and vaults is not None:
+                    found += await self._crowded(
+                        {"fromBlock": hex(first), "toBlock": hex(last)}, vaults
+                    )
+                    continue
                 if first == last or not fault.too_much:
                     raise self._unavailable(f"eth_getLogs refused: {fault}") from None
                 middle = _advised(str(fault), first, last)
@@ -273,6 +289,19 @@ class Reader:
 
     def _unavailable(self, why: str) -> Exception:
         return Refused(refusal("chain_unavailable", chain_id=self.chain.chain_id, why=why))
+
+
+def _of(contract: str) -> dict[str, Any]:
+    return {"topics": [list(codec.event_topics(contract))]}
+
+
+def _made(logs: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The vaults whose making is among some logs of the factory."""
+    told = (
+        codec.decode_log("MandateVaultFactory", answers.topics(g), answers.raw(g["data"]))
+        for g in logs
+    )
+    return {str(one[1]["vault"]).lower() for one in told if one and one[0] == "MandateCreated"}
 
 
 def _advised(message: str, first: int, last: int) -> int:

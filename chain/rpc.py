@@ -71,7 +71,7 @@ class Rpc:
         self._names_chain = names_chain
         self._proved_at: float | None = None
         self._proved_for = 0
-        self._proving = anyio.Lock()
+        self._proving, self._unproved = anyio.Lock(), 0
         self._batch, self._why = BATCH, ""
 
     async def ask(self, method: str, *params: Any) -> Any:
@@ -164,11 +164,17 @@ class Rpc:
         return fresh and self._proved_for == self._transport.opened
 
     async def _prove(self) -> None:
+        unproved = self._unproved
         async with self._proving:
             if self._proved:
                 return
+            if self._unproved != unproved:  # it failed for all who waited
+                raise self.unavailable(self._why or "it does not say its chain")
             try:
                 told = await self._asked(lambda: self._transport.one(("eth_chainId", [])))
+            except Refused:
+                self._unproved += 1
+                raise
             except RpcFault as fault:
                 raise self.unavailable(f"eth_chainId refused: {fault}") from None
             number = self.number(told)

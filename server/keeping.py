@@ -35,6 +35,9 @@ from tools.keeper.sums import Differing, StillDiffers, brought, compared
 log = logging.getLogger("wallet.keeping")
 CLAIM_S: Final = 60
 REST_S: Final = 3_600
+# After a look that sent nothing in the last hour, and after work that hung: others have their turn.
+SHORT_REST_S: Final = 300
+UNSEEN_SHARE: Final = 4
 AT_THE_FLOOR: Final = 3
 TRIES: Final = 2
 KEEPER: Final = Caller("keeper")
@@ -66,10 +69,22 @@ class Keeping:
         Errors: `chain_unavailable`; TimeoutError past the budget.
         """
         with anyio.fail_after(self._budget_s):
-            await self._unseen.round()
+            await self._look_for_unseen()
             mandates = await self.deps.store.write(partial(self._claimed, every_s))
             for n in range(0, len(mandates), TOGETHER):
                 await self._keep(mandates[n : n + TOGETHER])
+
+    async def _look_for_unseen(self) -> None:
+        """A part of the time is for vaults that nobody told of; those that are known wait no
+        longer.
+        """
+        with anyio.move_on_after(self._budget_s / UNSEEN_SHARE) as share:
+            try:
+                await self._unseen.round()
+            except Refused as refused:
+                log.warning("looking for unseen vaults: %s", refused.refusal.reason)
+        if share.cancelled_caught:
+            log.warning("looking for unseen vaults took too long")
 
     def _claimed(self, every_s: float, uow: UnitOfWork) -> list[Mandate]:
         """Take the vaults that were read longest ago: noting that they were read is the claim, so
@@ -138,7 +153,7 @@ class Keeping:
                 await self._once("close", m, self._close)
             elif not dry and self._mark_s and may_rise(m, vault):
                 kind = "last mark" if ends_soon(m, vault) else "mark"
-                await self._once(kind, m, self._record, rest_s=self._mark_s)
+                await self._once(kind, m, self._record)
             if due(m, vault):
                 await self._once("settle", m, self._settle)
 
@@ -201,7 +216,7 @@ class Keeping:
     ) -> None:
         brought(uow, self._desk(uow, now), one, logs)
 
-    async def _stop(self, m: Mandate) -> bool:
+    async def _stop(self, m: Mandate) -> int:
         """`mark()` stops the vault where the chain itself finds it below the floor; then close, if
         the terms say so.
         """
@@ -209,9 +224,9 @@ class Keeping:
         vault = await self._seen(m)
         if _to_close(m, vault):
             await self._close(m)
-        return vault.stopped
+        return 0 if vault.stopped else REST_S
 
-    async def _record(self, m: Mandate) -> bool:
+    async def _record(self, m: Mandate) -> int:
         """Record on chain what the positions gained, where the newest block still says so and the
         key can pay for what matters more too. A mark that a pressed market made lower than the
         record is followed by another at once.
@@ -221,15 +236,15 @@ class Keeping:
         for _ in range(TRIES):
             vault, sent = await self._seen(m), list[str]()
             if keeper is None or not may_rise(m, vault) or not rose(m, vault, before):
-                return False
+                return SHORT_REST_S if ends_soon(m, vault) else REST_S
             if not await keeper.affords(m.chain_id):
                 log.warning("%s is not marked: the keeper's key is short of gas", m.public_id)
-                return False
+                return REST_S
             await send_for(self.deps, self.chain, m, "mark", sent)
             if sent and await self._marked(sent[0]) >= before:
-                return True
+                return self._mark_s
             log.warning("%s: its market was pressed while it was marked", m.public_id)
-        return False
+        return REST_S
 
     async def _marked(self, tx_hash: str) -> Usdc:
         """What a transaction of ours recorded."""
@@ -237,7 +252,7 @@ class Keeping:
         logs = receipt.logs if receipt is not None else ()
         return next((Usdc(int(g.args["positions"])) for g in logs if g.name == "Marked"), ZERO)
 
-    async def _close(self, m: Mandate) -> bool:
+    async def _close(self, m: Mandate) -> int:
         """Take every position out that has an exit; one that refuses holds no other."""
         before = await self._seen(m)
         for target in m.allowed_targets:
@@ -248,29 +263,23 @@ class Keeping:
                 m = await send_for(self.deps, self.chain, m, "unwind", [], target.address, data)
             except Refused as refused:
                 log.warning("closing %s: %s", m.public_id, refused.refusal.reason)
-        return (await self._seen(m)).positions < before.positions
+        return 0 if (await self._seen(m)).positions < before.positions else REST_S
 
-    async def _settle(self, m: Mandate) -> bool:
+    async def _settle(self, m: Mandate) -> int:
         asked = {"public_id": m.public_id}
         reply = await run(SETTLEMENT[0], self.deps, KEEPER, asked, surface="house")
         if reply.refused:
             log.warning("settling %s: %s", m.public_id, reply.body.get("reason"))
-            return reply.body.get("error") == "chain_unavailable"  # nobody knows yet
-        return not Usdc.parse(reply.body["fee_owed"])
+            return 0 if reply.body.get("error") == "chain_unavailable" else REST_S
+        return REST_S if Usdc.parse(reply.body["fee_owed"]) else 0
 
     async def _seen(self, m: Mandate) -> VaultState:
         at = m.vault_address or ""
         return (await self.chain.vault_states([at]))[at]
 
-    async def _once(
-        self,
-        kind: str,
-        m: Mandate,
-        work: Callable[[Mandate], Awaitable[bool]],
-        rest_s: int = 0,
-    ) -> None:
-        """Do a piece of work if nobody else has it; whether it did any good says how soon it may
-        be done again: after `rest_s` where it did.
+    async def _once(self, kind: str, m: Mandate, work: Callable[[Mandate], Awaitable[int]]) -> None:
+        """Do a piece of work if nobody else has it; `work` gives the seconds for which it is left
+        alone then.
         """
         now, key = self.deps.clock.now(), m.public_id
         until = now + timedelta(seconds=CLAIM_S)
@@ -278,25 +287,26 @@ class Keeping:
             lambda uow: uow.work.claim(kind, key, self._holder, now, until)
         ):
             return
-        useful = False
+        rest_s = REST_S
         try:
             with anyio.fail_after(CLAIM_S):
-                useful = await work(m)
+                rest_s = await work(m)
         except Refused as refused:
             log.warning("%s of %s: %s", kind, key, refused.refusal.reason)
-            useful = refused.code == "chain_unavailable"  # nobody knows yet
+            if refused.code == "chain_unavailable":
+                rest_s = 0  # nobody knows yet
+        except TimeoutError:
+            log.warning("%s of %s took too long", kind, key)
+            rest_s = SHORT_REST_S  # nor here
         except Exception:
             log.exception("%s of %s failed", kind, key)
-        rest = rest_s if useful else REST_S
-        await self.deps.store.write(partial(self._done, kind, key, now, useful, rest))
+        await self.deps.store.write(partial(self._done, kind, key, now, rest_s))
 
-    def _done(
-        self, kind: str, key: str, now: datetime, useful: bool, rest_s: int, uow: UnitOfWork
-    ) -> None:
+    def _done(self, kind: str, key: str, now: datetime, rest_s: int, uow: UnitOfWork) -> None:
         uow.work.release(kind, key, self._holder)
         if rest_s:
             uow.work.claim(kind, key, RESTING, now, now + timedelta(seconds=rest_s))
-        if not useful and kind == "settle":
+        if rest_s and kind == "settle":
             self._rest_fee(key, uow)
 
     def _rest_fee(self, public_id: str, uow: UnitOfWork) -> None:

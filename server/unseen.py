@@ -54,6 +54,8 @@ class Unseen:
                 await self._look(m, at, now)
             except Refused as refused:
                 log.warning("looking for the vault of %s: %s", m.public_id, refused.refusal.reason)
+            except Exception:
+                log.exception("looking for the vault of %s failed", m.public_id)
 
     def _waiting(self, now: datetime, uow: UnitOfWork) -> tuple[int | None, Sequence[Mandate]]:
         """(the block up to which the ledger is complete, the mandates that are looked for now)."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from storage.rows.work import UNPAID_FEE
 from storage.sql import Sql, first, micros, moment
 
 IDS_AT_ONCE: Final = 200
@@ -31,12 +32,16 @@ class Polled:
             )
 
     def vaults_to_keep(self, chain_id: int) -> int:
-        """How many vaults of a chain are not settled."""
+        """How many vaults of a chain are read again and again: all but the settled ones that are
+        known to be empty.
+        """
         row = first(
             self._sql,
             "SELECT COUNT(*) AS n FROM mandates WHERE chain_id = :chain "
-            "AND vault_lower IS NOT NULL AND status <> 'settled'",
+            "AND vault_lower IS NOT NULL AND (status <> 'settled' OR EXISTS ("
+            "SELECT 1 FROM work_claims w WHERE w.kind = :unpaid AND w.key = mandates.public_id))",
             chain=chain_id,
+            unpaid=UNPAID_FEE,
         )
         return int(row["n"]) if row else 0
 

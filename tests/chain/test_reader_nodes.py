@@ -281,3 +281,37 @@ async def test_two_chains_are_read_apart(world: World, other_evm: Evm, sqlite_ur
     )
     assert kept[0] is not None
     assert kept[1] is None
+
+
+@pytest.mark.parametrize(
+    ("confirmations", "vaults", "old"), [(0, 1, 0), (24, 1, 0), (0, 501, OLD_BLOCKS)]
+)
+async def test_a_block_full_of_strangers_logs_with_our_topics_stops_nothing(
+    world: World, confirmations: int, vaults: int, old: int
+) -> None:
+    """Anybody can leave more logs with the topics of our events in a block than a node tells at
+    once.
+    """
+    m = await working(world)
+    await spend(world, m, "7")
+    crowded = world.evm.chain.head
+    for _ in range(1 + old):
+        world.evm.chain.mine()
+    places = {"0x" + crowded.hash.hex(), crowded.number}
+
+    def full(asked: dict[str, Any], told: Any) -> Any:
+        wanted = logs_asked(asked)
+        if wanted is None or "address" in wanted:
+            return told
+        blocks = {wanted.get("blockHash")}
+        if "fromBlock" in wanted:
+            blocks = set(range(int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16) + 1))
+        return refused(asked, "query returned more than 10000 results") if places & blocks else told
+
+    known = [m.vault.lower(), *(f"0x{n + 1:040x}" for n in range(vaults - 1))]
+    async with distorted(world.evm.chain, full) as url:
+        chain = EvmChain(world.evm.facts(confirmations=confirmations, rpc_url=url))
+        told = await Reader(chain).step(Cursor(crowded.number - 2, None), known)
+        await chain.close()
+    assert isinstance(told, Read)
+    assert [g.name for g in told.logs] == ["Deposited", "Executed"]

@@ -341,3 +341,42 @@ async def test_a_revert_is_explained_from_the_state_before_it(evm: Evm) -> None:
     assert await chain.receipt(HASH) is None
     await chain.close()
     evm.chain.revert(snapshot)
+
+
+async def test_one_answer_of_a_block_far_ahead_does_not_stop_the_chain() -> None:
+    """What stands in a later time at a lower number was never below that block."""
+    heads = iter([(1_000, 10), (10**9, 12), (1_001, 12), (1_002, 14)])
+
+    async def wild(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
+        number, at = next(heads)
+        told = {"number": hex(number), "hash": HASH, "parentHash": HASH, "timestamp": hex(at)}
+        return result(asked, told)
+
+    async with node(wild) as url:
+        chain = EvmChain(ChainFacts(31337, url, confirmations=24))
+        assert (await chain.latest()).number == 1_000
+        assert (await chain.latest()).number == 10**9
+        with pytest.raises(Refused, match="chain_unavailable"):
+            await chain.latest()
+        assert (await chain.latest()).number == 1_002
+        await chain.close()
+
+
+@pytest.mark.slow
+async def test_a_node_that_does_not_say_its_chain_is_waited_for_once_by_all() -> None:
+    """Not by one after another: the last of many would wait for minutes."""
+    asked_times = 0
+
+    async def silent(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
+        nonlocal asked_times
+        asked_times += 1
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with node(silent, chain_id=None) as url:
+        rpc = Rpc(url, 31337, 1)
+        asked = (rpc.fact("eth_blockNumber") for _ in range(20))
+        told = await asyncio.gather(*asked, return_exceptions=True)
+        await rpc.close()
+    assert all(isinstance(one, Refused) for one in told)
+    assert asked_times == 1
