@@ -212,6 +212,7 @@ class ToldPayload:
     resource: str | None = field(default=None, metadata=AGENTS_PLACE)
     preview: Any = field(default=None, metadata=LEFT_OUT)
     notional: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
+    ordered: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
     executed: ExecutedCall | None = field(default=None, metadata=LEFT_OUT)
     unwound: UnwoundCall | None = field(default=None, metadata=LEFT_OUT)
     settled: SettledResult | None = field(default=None, metadata=LEFT_OUT)

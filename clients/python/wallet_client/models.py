@@ -6046,6 +6046,7 @@ class ToldPayload(BaseModel):
     resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
+    ordered: Literal[True] | None = None
     executed: ExecutedCall | None = None
     unwound: UnwoundCall | None = None
     settled: SettledResult | None = None
@@ -6218,6 +6219,7 @@ class Payload(BaseModel):
     resource: Annotated[str | None, Field(description="as the agent told it")] = None
     preview: Any | None = None
     notional: Literal[True] | None = None
+    ordered: Literal[True] | None = None
     executed: ExecutedCall | None = None
     unwound: UnwoundCall | None = None
     settled: SettledResult | None = None

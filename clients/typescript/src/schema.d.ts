@@ -4415,6 +4415,7 @@ export interface components {
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
+            ordered?: true | null;
             executed?: components["schemas"]["ExecutedCall"] | null;
             unwound?: components["schemas"]["UnwoundCall"] | null;
             settled?: components["schemas"]["SettledResult"] | null;
@@ -5286,6 +5287,7 @@ export interface components {
             resource?: string | null;
             preview?: unknown;
             notional?: true | null;
+            ordered?: true | null;
             executed?: components["schemas"]["ExecutedCall"] | null;
             unwound?: components["schemas"]["UnwoundCall"] | null;
             settled?: components["schemas"]["SettledResult"] | null;
