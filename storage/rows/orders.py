@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, Final
 
-from domain.money import Usdc
+from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from domain.trading.modes import Mode
 from domain.trading.orders import (
@@ -17,37 +15,19 @@ from domain.trading.orders import (
     PENDING,
     UNDER_WAY,
     UNSENT,
-    Envelope,
     Order,
-    OrderAction,
     OrderFill,
-    PaidBuilder,
-    SeenAtVenue,
-    Status,
 )
 from domain.trading.venue import Network
+from storage.rows.order_rows import COLUMNS, fill_body, fill_of, order_of, row_of
 from storage.sql import (
     Row,
     Sql,
-    canonical,
     columns,
     first,
-    maybe_micros,
-    maybe_moment,
     micros,
-    moment,
 )
 
-_COLUMNS: Final = (
-    "order_id", "owner_id", "agent_id", "mode", "network", "status", "version", "cloid",
-    "mandate_id", "counted_micros", "counted_day", "confirm_hash", "created_at", "expires_at",
-    "next_check_at", "body", "book",
-)  # fmt: skip
-_PLAIN: Final = (
-    "source", "closing", "mode_seen", "wallet", "book", "product", "side", "type", "slippage_bps",
-    "leverage", "sign_mode", "attempt", "by", "intent_id", "why", "asked", "former", "cancel_hash",
-    "verified", "refusal", "claimed", "fills_whole", "tries",
-)  # fmt: skip
 _SHOWN_AT_MOST: Final = 200
 _LAST: Final = 2**63 - 1
 
@@ -75,7 +55,8 @@ class Orders:
 
     def add(self, order: Order) -> None:
         """Store a new order."""
-        self._sql.run("INSERT INTO orders " + columns(_COLUMNS), **_row(order))
+        self._sql.run("INSERT INTO orders " + columns(COLUMNS), **row_of(order))
+        self._turned(order, None)
 
     def get(self, order_id: str, *, lock: bool = False) -> Order | None:
         """An order by its id; `lock` keeps other writers off it."""
@@ -93,8 +74,8 @@ class Orders:
 
         Errors: `conflict` where somebody else was first.
         """
-        values = _row(order) | {"version": was.version + 1}
-        sets = ", ".join(f"{n} = :{n}" for n in _COLUMNS if n != "order_id")
+        values = row_of(order) | {"version": was.version + 1}
+        sets = ", ".join(f"{n} = :{n}" for n in COLUMNS if n != "order_id")
         done = self._sql.run(
             f"UPDATE orders SET {sets} WHERE order_id = :order_id AND status = :was_status "
             "AND version = :was_version",
@@ -105,7 +86,20 @@ class Orders:
         if done != 1:
             why = "The order was changed by another request at the same time."
             raise Refused(refusal("conflict", why=why))
+        self._turned(order, was)
         return replace(order, version=was.version + 1, fills=self._fills(order.order_id))
+
+    def _turned(self, order: Order, was: Order | None) -> None:
+        """Where more of a mandate's day is counted, whoever judged by less of it writes nothing
+        (0020). SQLite has one writer at a time.
+        """
+        if not self._lock or order.mandate_id is None or order.mode != "live":
+            return
+        before = was.counted if was and was.counted_day == order.counted_day else ZERO
+        if order.counted_day is not None and order.counted > before:
+            self._sql.run(
+                "UPDATE mandates SET turn = turn + 1 WHERE public_id = :id", id=order.mandate_id
+            )
 
     def add_fills(self, order_id: str, fills: Sequence[OrderFill]) -> list[tuple[int, OrderFill]]:
         """Write fills down; one that is there already stays as it is. Those that were not, with
@@ -119,7 +113,7 @@ class Orders:
             done = self._sql.run(
                 "INSERT INTO order_fills " + columns(("order_id", "n", "tid", "body"))
                 + " ON CONFLICT DO NOTHING",
-                order_id=order_id, n=n + 1, tid=fill.tid, body=canonical(_fill_body(fill)),
+                order_id=order_id, n=n + 1, tid=fill.tid, body=fill_body(fill),
             )  # fmt: skip
             if done == 1:
                 n += 1
@@ -260,144 +254,10 @@ class Orders:
         return None if row is None else self._orders([row])[0]
 
     def _orders(self, rows: Sequence[Row]) -> list[Order]:
-        return [_order(row, self._fills(row["order_id"])) for row in rows]
+        return [order_of(row, self._fills(row["order_id"])) for row in rows]
 
     def _fills(self, order_id: str) -> tuple[OrderFill, ...]:
         rows = self._sql.rows(
             "SELECT body FROM order_fills WHERE order_id = :id ORDER BY n", id=order_id
         )
-        return tuple(_fill(json.loads(row["body"])) for row in rows)
-
-
-def _row(order: Order) -> dict[str, object]:
-    body = {name: getattr(order, name) for name in _PLAIN}
-    body |= {
-        "notional": order.notional.micros,
-        "action": _action_body(order.action),
-        "envelope": _envelope_body(order.envelope),
-        "cancelling": _envelope_body(order.cancelling),
-        "sent_at": maybe_micros(order.sent_at),
-        "done_at": maybe_micros(order.done_at),
-        "filled_size": _text(order.filled_size),
-        "avg_px": _text(order.avg_px),
-        "seen": None
-        if order.seen is None
-        else [order.seen.oid, order.seen.status, micros(order.seen.checked_at)],
-    }
-    return {
-        "order_id": order.order_id,
-        "owner_id": order.owner_id,
-        "agent_id": order.agent_id,
-        "mode": order.mode,
-        "network": order.network,
-        "status": order.status,
-        "version": order.version,
-        "cloid": order.action.cloid,
-        "mandate_id": order.mandate_id,
-        "counted_micros": order.counted.micros,
-        "counted_day": order.counted_day,
-        "confirm_hash": order.confirm_hash,
-        "created_at": micros(order.created_at),
-        "expires_at": micros(order.expires_at),
-        "next_check_at": maybe_micros(order.next_check_at),
-        "book": order.book,
-        "body": canonical(body),
-    }
-
-
-def _order(row: Row, fills: tuple[OrderFill, ...]) -> Order:
-    body = json.loads(row["body"])
-    plain = {name: body[name] for name in _PLAIN} | {"former": tuple(body["former"])}
-    seen = body["seen"]
-    status: Status = row["status"]
-    return Order(
-        **plain,
-        order_id=row["order_id"],
-        owner_id=row["owner_id"],
-        agent_id=row["agent_id"],
-        mode=row["mode"],
-        network=row["network"],
-        status=status,
-        version=int(row["version"]),
-        mandate_id=row["mandate_id"],
-        counted=Usdc(int(row["counted_micros"])),
-        counted_day=row["counted_day"],
-        confirm_hash=row["confirm_hash"],
-        created_at=moment(row["created_at"]),
-        expires_at=moment(row["expires_at"]),
-        next_check_at=maybe_moment(row["next_check_at"]),
-        notional=Usdc(body["notional"]),
-        action=_action(body["action"], row["cloid"]),
-        envelope=_envelope(body["envelope"]),
-        cancelling=_envelope(body["cancelling"]),
-        sent_at=maybe_moment(body["sent_at"]),
-        done_at=maybe_moment(body["done_at"]),
-        filled_size=_figure(body["filled_size"]),
-        avg_px=_figure(body["avg_px"]),
-        seen=None
-        if seen is None
-        else SeenAtVenue(oid=seen[0], status=seen[1], checked_at=moment(seen[2])),
-        fills=fills,
-    )
-
-
-def _text(figure: Decimal | None) -> str | None:
-    return None if figure is None else format(figure, "f")
-
-
-def _figure(text: str | None) -> Decimal | None:
-    return None if text is None else Decimal(text)
-
-
-def _envelope_body(envelope: Envelope | None) -> list[int] | None:
-    return None if envelope is None else [envelope.nonce, envelope.expires_after]
-
-
-def _envelope(told: Sequence[int] | None) -> Envelope | None:
-    return None if told is None else Envelope(nonce=told[0], expires_after=told[1])
-
-
-def _action_body(action: OrderAction) -> dict[str, object]:
-    paid = action.builder
-    return {
-        "asset_id": action.asset_id,
-        "is_buy": action.is_buy,
-        "limit_px": _text(action.limit_px),
-        "size": _text(action.size),
-        "reduce_only": action.reduce_only,
-        "tif": action.tif,
-        "builder": None if paid is None else [paid.address, paid.fee_tenths_bps],
-    }
-
-
-def _action(told: Any, cloid: str) -> OrderAction:
-    paid = told["builder"]
-    return OrderAction(
-        asset_id=told["asset_id"],
-        is_buy=told["is_buy"],
-        limit_px=Decimal(told["limit_px"]),
-        size=Decimal(told["size"]),
-        reduce_only=told["reduce_only"],
-        tif=told["tif"],
-        cloid=cloid,
-        builder=None if paid is None else PaidBuilder(address=paid[0], fee_tenths_bps=paid[1]),
-    )
-
-
-def _fill_body(fill: OrderFill) -> dict[str, object]:
-    figures = ("px", "size", "fee", "builder_fee", "closed_pnl")
-    return {n: _text(getattr(fill, n)) for n in figures} | {
-        "at": micros(fill.at),
-        "tid": fill.tid,
-        "snapshot": fill.snapshot,
-    }
-
-
-def _fill(told: Any) -> OrderFill:
-    figures = ("px", "size", "fee", "builder_fee", "closed_pnl")
-    return OrderFill(
-        **{n: Decimal(told[n]) for n in figures},
-        at=moment(told["at"]),
-        tid=told["tid"],
-        snapshot=told["snapshot"],
-    )
+        return tuple(fill_of(row["body"]) for row in rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import asyncpg
@@ -15,6 +16,7 @@ from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.money import Usdc
 from domain.times import day_of
+from domain.trading.orders import Order, OrderAction
 from storage.brought.answers import ANSWERS
 from storage.brought.flush import FLUSH, standing, values_of
 from storage.brought.memory import BroughtSql, WrittenSql
@@ -223,6 +225,35 @@ async def test_calls_that_wait_together_are_brought_for_by_few_statements(
         await other.close()
 
 
+def _ordered(uow: UnitOfWork, n: int | str, **changes: Any) -> None:
+    """A live order that counts against the day of m_1."""
+    action = OrderAction(
+        asset_id=3, is_buy=True, limit_px=Decimal(100), size=Decimal(1), reduce_only=False, tif="ioc", cloid=f"0x{n}"
+    )  # fmt: skip
+    plain: dict[str, Any] = {
+        "order_id": f"o_{n}", "owner_id": "u_1", "agent_id": None, "source": "terminal", "closing": False, "mode": "live", "mode_seen": None,
+        "network": "testnet", "wallet": "0x1", "book": None, "product": "BTC", "side": "buy", "type": "market", "slippage_bps": 50, "leverage": 3,
+        "notional": Usdc(20), "action": action, "envelope": None, "sign_mode": "client", "status": "awaiting_signature", "version": 1, "attempt": 1,
+        "by": "owner", "mandate_id": "m_1", "intent_id": None, "why": None, "asked": {}, "created_at": m.NOW, "expires_at": m.later(60),
+        "counted": Usdc(20), "counted_day": DAY,
+    }  # fmt: skip
+    uow.orders.add(Order(**plain | changes))
+
+
+def _ordered_before(uow: UnitOfWork) -> None:
+    """One that waits for its owner, and one of each day."""
+    _ordered(uow, "waits", status="awaiting_owner", counted=Usdc(0), counted_day=None)
+    _ordered(uow, "yesterday", counted_day="1999-01-01")
+    _ordered(uow, "today")
+
+
+def _counts(uow: UnitOfWork, order_id: str, n: int) -> None:
+    """An order that is there counts so much today."""
+    was = uow.orders.get(order_id)
+    assert was is not None
+    uow.orders.save(replace(was, counted=Usdc(n), counted_day=DAY), was)
+
+
 def _append(uow: UnitOfWork, event_id: str) -> None:
     assert uow.mandates.get("m_1", lock=True) is not None
     uow.ledger.append("m_1", m.buy(), event_id=event_id, now=m.later(ROWS))
@@ -237,11 +268,17 @@ MOVES: dict[str, Callable[[UnitOfWork], object]] = {
     "an outcome": lambda uow: uow.reservations.end("m_1", "hash1", "reverted", m.TX),
     "an approval": lambda uow: uow.approvals.add(_item(20, "pending")),
     "a decision": lambda uow: uow.approvals.save(_item(0, "declined")),
+    "an order": lambda uow: _ordered(uow, 20),
+    "an order elsewhere": lambda uow: _ordered(uow, 20, mandate_id="m_2"),
+    "an order that counts now": lambda uow: _counts(uow, "o_waits", 20),
+    "an order that counts today": lambda uow: _counts(uow, "o_yesterday", 20),
+    "an order that counts less": lambda uow: _counts(uow, "o_today", 10),
 }
 
 
 @pytest.mark.parametrize("moved", MOVES)
 async def test_a_flush_loses_to_whatever_moved_the_mandate(pg: PostgresStore, moved: str) -> None:
+    await pg.write(_ordered_before)
     snapshot = await pg._fetched([Needs(now=m.NOW, mandates=("m_1",))])
     stands = standing(snapshot, "m_1")
     assert stands is not None
@@ -254,7 +291,7 @@ async def test_a_flush_loses_to_whatever_moved_the_mandate(pg: PostgresStore, mo
         won = await connection.fetch(FLUSH, *values_of(snapshot, [stands]))
     finally:
         await connection.close()
-    wins = moved in ("nothing", "elsewhere")
+    wins = moved in ("nothing", "elsewhere", "an order elsewhere", "an order that counts less")
     assert [row["public_id"] for row in won] == ["m_1"] * wins
     there = await pg.read(lambda uow: m.event_at(uow, "m_1", "ev_mine"))
     assert (there is not None) == wins
