@@ -69,6 +69,11 @@ def own_write(route: str) -> Callable[[Caller, Any], str]:
     return lambda caller, asked: f"{caller.user_id}:order:{route}"
 
 
+def order_write(what: str) -> Callable[[Caller, Any], str]:
+    """The same of a route whose path names an order: that is in no body."""
+    return lambda caller, asked: f"{caller.user_id}:order:/wallet/order/{asked.order_id}/{what}"
+
+
 def address_of(deps: Deps, text: str) -> str:
     """EIP-55 form of an address.
 

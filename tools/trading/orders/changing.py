@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -15,7 +16,7 @@ from domain.trading.orders import DONE, UNSENT, CancelAction, Envelope, Order, b
 from domain.trading.own import AgentKey, Link, milliseconds
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
-from tools.trading.fields import own_write, venue_of
+from tools.trading.fields import order_write, venue_of
 from tools.trading.orders.confirming import confirm_hash, confirm_id
 from tools.trading.orders.making import (
     Known,
@@ -227,7 +228,8 @@ def _checked(deps: Deps, venue: Venue, begun: Cancelling, signed: Signed) -> Env
     """The bytes, if the owner signed them. Errors: `wallet_signature_invalid`."""
     order, now = begun.order, deps.clock.now()
     envelope = order.cancelling
-    if envelope is None or order.cancel_hash != confirm_hash(signed.confirm_id):
+    told = confirm_hash(signed.confirm_id)
+    if envelope is None or not hmac.compare_digest(order.cancel_hash or "", told):
         raise _bad("the confirm_id is not this cancellation's")
     if milliseconds(now) >= envelope.expires_after:
         raise _bad("its time is up")
@@ -270,7 +272,7 @@ OPERATIONS: Final = (
         writes=True,
         open_world=True,
         family="orders",
-        idempotency=own_write("/wallet/order/open"),
+        idempotency=order_write("open"),
         refusals=(*ORDER_REFUSALS, *CITING, *WRITES),
     ),
     Operation(
@@ -287,7 +289,7 @@ OPERATIONS: Final = (
         idempotent=True,
         open_world=True,
         family="orders",
-        idempotency=own_write("/wallet/order/cancel"),
+        idempotency=order_write("cancel"),
         refusals=(
             "wallet_invalid_order",
             "wallet_signature_invalid",

@@ -178,13 +178,16 @@ def _marked(
 ) -> Order | None:
     """Decide once more and mark the order as being sent; its confirm id is used up with that.
 
-    None where somebody else has sent it. Errors: the 13.
+    None where somebody else has sent it. Errors: the 13, `conflict` where it was priced anew since
+    its signature was looked at: that is over other bytes than would leave.
     """
     now = deps.clock.now()
     ask = ask_of(uow, deps, caller, now)
     order = uow.orders.get(read.order_id, lock=True)
     if order is None or order.status != "awaiting_signature":
         return None
+    if order.envelope != read.envelope:
+        raise Refused(refusal("conflict", why="The order was priced anew at the same time."))
     stand = standing_of(uow, ask.switches, ask.config.trading, caller, surface_of(order.source))
     link = uow.venue.link_of(order.owner_id, order.network)
     key = uow.venue.key_in_use(link.link_id, "order") if link else None
