@@ -1,13 +1,17 @@
-"""Two calls that meet at one order: one of them wins, and the other one finds it changed."""
+"""Two that meet at one order, and a venue that tells of it piece by piece."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from domain.trading.precision import notional
 from tests.tools.trading.conftest import Desk
-from tests.tools.trading.orders import trader
+from tests.tools.trading.orders import day_use, trader
+from tools.trading.orders.settling import settle_due
+from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
 
@@ -43,3 +47,28 @@ async def test_a_key_says_nothing_of_another_order(both: Desk) -> None:
     told = [await both.ok("order_cancel", t.caller, key="k1", order_id=i) for i in ids]
     assert [one["order"]["order_id"] for one in told] == ids
     assert {(await t.stored(i)).status for i in ids} == {"cancelled"}
+
+
+async def test_fills_that_the_venue_tells_one_after_the_other_are_waited_for(both: Desk) -> None:
+    """What it says of the order counts at once, whole; the rest of the fills is asked for again."""
+    t = await trader(both)
+    both.test.book("BTC", [("63990", "1")], [("64000", "0.0003"), ("64010", "0.0003")])
+    made = await t.prepare(size="0.0006", notional_usdc=None)
+    both.test.faults.add(Fault(effect="lost", route="/exchange", times=1))
+    late = Fault(effect="malformed", kind="userFillsByTime", path=(0, "oid"), value=1, times=1)
+    both.test.faults.add(late)
+    told = (await t.execute(made)).body
+    assert (told["status"], told["filled_size"], told["partial"]) == ("executed", "0.0006", False)
+    assert len(told["fills"]) == 1
+    assert told["fee_usdc"] is None
+    await _a_round(both)
+    stored = await t.stored(made["order"]["order_id"])
+    assert (stored.fills_whole, len(stored.fills)) == (True, 2)
+    assert stored.avg_px == Decimal("64005")
+    whole = notional(stored.action.size, stored.action.limit_px).micros
+    assert set((await day_use(both)).values()) == {(whole, 0)}
+
+
+async def _a_round(desk: Desk) -> None:
+    desk.clock.forward(seconds=15)
+    await settle_due(desk.deps)

@@ -109,10 +109,10 @@ def traded(order: Order) -> Usdc:
 
 
 def _size(order: Order, end: End, done: bool) -> Decimal | None:
-    if end.fills:
-        return filled_size(end.fills)
     if end.size is not None:
         return end.size
+    if end.fills:
+        return filled_size(end.fills)
     return Decimal(0) if done and order.filled_size is None else order.filled_size
 
 
@@ -180,7 +180,8 @@ async def _filled_more(
     known = order.filled_size or Decimal(0)
     if seen.seen_as != "open" or seen.left is None or order.action.size - seen.left <= known:
         return ()
-    return await _fills(venue, order, seen.oid, lane)
+    found = await _fills(venue, order, seen.oid, lane)
+    return found if filled_size(found) > known else ()
 
 
 def _lane(order: Order) -> Lane:
@@ -203,9 +204,8 @@ async def _end_seen(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> 
         refused = rejected(VenueSaid(words=seen.status, kind=kind_of(seen.status)))
         filled = Decimal(0)
     fills = () if filled == 0 else await _fills(venue, order, seen.oid, lane)
-    if fills:
-        filled = None
-    whole = bool(fills) or filled == 0
+    # Fills may be told later than the order's end; the others are asked for again.
+    whole = filled == 0 or (bool(fills) and (filled is None or filled_size(fills) >= filled))
     return End(
         happening=happening,
         size=filled,
