@@ -285,7 +285,7 @@ async def lines_of(desk: Desk, folder: Path) -> AsyncIterator[Lines]:
     from server.settings import Settings
     from venue.budget import InMemory
 
-    urls = {f"venue_{n}_url": desk.networks.get(n).client._url for n in ("mainnet", "testnet")}  # type: ignore[arg-type]
+    urls = {f"venue_{n}_url": desk.networks.get(n).client.url for n in ("mainnet", "testnet")}  # type: ignore[arg-type]
     networks = venues(Settings(**urls, venue_timeout_s=1), desk.clock, InMemory())
     keys = Keystore(folder / "keys", seal, desk.deps.ids.nonce256)
     signer = Signer(keys=keys, clock=desk.clock, venue=networks.get)

@@ -387,7 +387,7 @@ async def test_where_nothing_was_sent_nothing_is_kept(sqlite_url: str) -> None:
     async with a_desk(sqlite_url) as desk:
         p = await desk.linked()
         client = desk.networks.get("testnet").client
-        client._url = "http://127.0.0.1:9"
+        client.url = "http://127.0.0.1:9"
         assert await refused(desk, p, **desk.approval(p, order_key(1))) == (
             503,
             "venue_unavailable",
