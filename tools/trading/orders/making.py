@@ -146,7 +146,7 @@ def decide(
         names_book=wanted.book is not None,
         prepared=prepared,
         product=wanted.product,
-        fault=fault or _policy_fault(uow, stand, wanted),
+        fault=fault or _asked_wrongly(uow, stand, wanted, facts.mode),
         missing=_missing(stand, facts),
         caps=_caps(stand, wanted, facts.mode, amount, counters, ask.now),
         silent=facts.market.silent or facts.account.silent,
@@ -187,9 +187,9 @@ def make(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, source: Source) -> M
     )
     for order in uow.orders.past(ask.now, SWEPT, owner_id=stand.owner_id):
         expire_of(uow, order, ask.now)
+    book = _book(uow, ask, facts, stand)
     decided = decide(uow, ask, stand, facts)
-    order = _order(ask, stand, facts, decided, source)
-    order = _booked(uow, ask, facts, order)
+    order = replace(_order(ask, stand, facts, decided, source), book=book)
     order = _reserved(uow, stand, order, decided.counters)
     return Made(order=order, stand=stand, decided=decided)
 
@@ -202,8 +202,12 @@ def _figures(facts: Known, wanted: Wanted, stand: Standing) -> Priced | Fault | 
     return priced(wanted, found.perp, found.quote, most_bps=most, at_cap=found.at_cap)
 
 
-def _policy_fault(uow: UnitOfWork, stand: Standing, wanted: Wanted) -> Fault | None:
-    """An agent's slippage is bound by its owner's policy too."""
+def _asked_wrongly(uow: UnitOfWork, stand: Standing, wanted: Wanted, mode: Mode) -> Fault | None:
+    """What only the rows tell to be wrong. An agent's slippage is bound by its owner's policy."""
+    if mode == "live" and wanted.sign_mode == "none":
+        return Fault(field="sign_mode", rule="a live order is signed by its owner")
+    if wanted.intent_id is not None and not uow.orders.has_intent(wanted.intent_id, stand.owner_id):
+        return Fault(field="intent_id", rule="an intent of the owner's own")
     policy = _policy(uow, stand)
     most = policy.slippage_bps if policy else None
     if most is None or wanted.slippage_bps is None or wanted.slippage_bps <= most:
@@ -251,9 +255,6 @@ def _order(
     wanted, mode, figures = facts.wanted, decided.mode, decided.figures
     if isinstance(wanted, Fault):
         raise TypeError("an order is made of what was read whole")
-    if mode == "live" and wanted.sign_mode == "none":
-        rule = "a live order is signed by its owner"
-        raise Refused(invalid_order(Fault(field="sign_mode", rule=rule)))
     by: By = "agent" if stand.agent_id else "owner"
     waits = OWNER_HAS if by == "agent" and mode == "live" else ttl(stand)
     sign_mode: SignMode = "client" if mode == "live" else "none"
@@ -311,22 +312,22 @@ def ttl(stand: Standing) -> timedelta:
     return timedelta(seconds=stand.trading.confirm_ttl_s)
 
 
-def _booked(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, order: Order) -> Order:
-    """A paper order with the book that it goes to. Errors: `not_configured` without paper books."""
-    if order.mode == "live":
-        return order
+def _book(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, stand: Standing) -> str | None:
+    """The book of a paper order; a wrong one is a field that is wrong, and told before what the
+    gate looks at. Errors: `wallet_invalid_order`, `not_configured` without paper books.
+    """
+    if isinstance(facts.wanted, Fault) or facts.mode == "live":
+        return None
     if facts.desk is None:
         raise Refused(refusal("not_configured", what="a desk for paper orders"))
-    asked = order.asked.get("book")
-    book = facts.desk.book_for(
+    return facts.desk.book_for(
         uow,
         ask.ids,
         ask.now,
-        owner_id=order.owner_id,
-        agent_id=order.agent_id,
-        named=asked if isinstance(asked, str) else None,
+        owner_id=stand.owner_id,
+        agent_id=stand.agent_id,
+        named=facts.wanted.book,
     )
-    return replace(order, book=book)
 
 
 def _reserved(

@@ -11,7 +11,6 @@ from domain.refusals import Refusal, Refused, refusal
 from domain.rules.ordering import OrderWanted, mandate_refuses, policy_refuses
 from domain.times import day_of
 from domain.trading.form import Wanted
-from domain.trading.gate import Fault, invalid_order
 from domain.trading.modes import Mode
 from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
@@ -38,9 +37,6 @@ def policy_allows(
     Agent and mandate are locked, so that parallel orders see each other. `own` is what an earlier
     pricing of the same order counts, `marks` the venue's prices of what the mandate holds there.
     """
-    if wanted.intent_id is not None and not uow.orders.has_intent(wanted.intent_id, stand.owner_id):
-        rule = "an intent of the owner's own"
-        raise Refused(invalid_order(Fault(field="intent_id", rule=rule)))
     if stand.agent_id is not None and mode == "live":
         uow.identities.agent(stand.agent_id, lock=True)
         policy = uow.policies.get(stand.agent_id)
