@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from domain.money import Usdc
 from domain.trading.precision import notional
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import day_use, trader
+from tests.tools.trading.stop_line import mandate_of
 from tools.trading.orders.settling import settle_due
 from venue.devvenue import Fault
 
@@ -72,3 +74,15 @@ async def test_fills_that_the_venue_tells_one_after_the_other_are_waited_for(bot
 async def _a_round(desk: Desk) -> None:
     desk.clock.forward(seconds=15)
     await settle_due(desk.deps)
+
+
+async def test_an_order_of_yesterday_that_is_opened_again_has_no_part_of_today(desk: Desk) -> None:
+    t = await trader(desk)
+    m = mandate_of(t.person, "m_aaaaaaaaaa", ("BTC",), daily_cap_usdc=Usdc.parse("30"))
+    await desk.store.write(lambda uow: uow.mandates.add(m))
+    desk.clock.forward(hours=11, minutes=59, seconds=30)
+    yesterdays = await t.prepare(mandate_id=m.public_id)
+    desk.clock.forward(seconds=60)
+    await t.prepare(mandate_id=m.public_id)
+    reply = await desk.refused("order_open", t.caller, order_id=yesterdays["order"]["order_id"])
+    assert reply.body["error"] == "over_daily_cap"

@@ -91,11 +91,10 @@ def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
     if ask.facts.sent:
         raise _conflict("The venue has this order already; record it.")
     stand = standing_of(uow, ask.switches, ask.config.trading, ask.caller, surface_of(was.source))
-    own = was.counted
     freed = release(uow, was)
     told = facts.wanted
     bound = replace(stand, agent_id=was.agent_id)
-    decided = decide(uow, ask, bound, facts, prepared=was.mode, own=own)
+    decided = decide(uow, ask, bound, facts, was=was)
     action = action_of(ask, told, facts, decided)  # type: ignore[arg-type]  # decide refuses a fault
     order = replace(
         freed,

@@ -125,12 +125,11 @@ def decide(
     stand: Standing,
     facts: Known,
     *,
-    prepared: Mode | None = None,
-    own: Usdc = ZERO,
+    was: Order | None = None,
 ) -> Decided:
     """Whether it may be made now. Errors: the 13 in their order, then the mandate's.
 
-    `own` is what an earlier pricing of the same order counts already.
+    `was` is the same order as it was priced before.
     """
     wanted = facts.wanted
     if isinstance(wanted, Fault):
@@ -144,7 +143,7 @@ def decide(
     attempt = stand.attempt(
         mode_seen=wanted.mode_seen,
         names_book=wanted.book is not None,
-        prepared=prepared,
+        prepared=was.mode if was else None,
         product=wanted.product,
         fault=fault or _asked_wrongly(uow, stand, wanted, facts.mode),
         missing=_missing(stand, facts),
@@ -157,7 +156,7 @@ def decide(
         raise Refused(refusal("wallet_mode_changed", seen=facts.mode, mode=mode))
     if not isinstance(figures, Priced) or facts.market.perp is None:
         raise Refused(invalid_order(Fault(field="product", rule="it has no price")))
-    policy_allows(uow, ask, stand, wanted, mode, figures.notional, own, facts.marks)
+    policy_allows(uow, ask, stand, wanted, mode, figures.notional, was, facts.marks)
     return Decided(mode=mode, figures=figures, perp=facts.market.perp, counters=counters)
 
 

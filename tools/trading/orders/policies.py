@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from domain.money import Usdc
+from domain.money import ZERO, Usdc
 from domain.refusals import Refusal, Refused, refusal
 from domain.rules.ordering import OrderWanted, mandate_refuses, policy_refuses
 from domain.times import day_of
@@ -29,18 +30,18 @@ def policy_allows(
     wanted: Wanted,
     mode: Mode,
     amount: Usdc,
-    own: Usdc,
+    was: Order | None,
     marks: Marks,
 ) -> None:
     """Refuse what the owner's policy for the agent, or the cited mandate, does not allow.
 
-    Agent and mandate are locked, so that parallel orders see each other. `own` is what an earlier
-    pricing of the same order counts, `marks` the venue's prices of what the mandate holds there.
+    Agent and mandate are locked, so that parallel orders see each other. `was` is the same order
+    as it was priced before, `marks` the venue's prices of what the mandate holds there.
     """
     if stand.agent_id is not None and mode == "live":
         uow.identities.agent(stand.agent_id, lock=True)
         policy = uow.policies.get(stand.agent_id)
-        open_now = uow.orders.open_of_agent(stand.agent_id) - own
+        open_now = uow.orders.open_of_agent(stand.agent_id) - (was.counted if was else ZERO)
         _raise(policy_refuses(policy, wanted.product, amount, open_now))
     if wanted.mandate_id is not None:
         find = own_agent_mandate if ask.caller.role == "agent" else seen_mandate
@@ -50,7 +51,7 @@ def policy_allows(
             mode=mode,
             amount=amount,
             reduce_only=wanted.reduce_only,
-            own=own,
+            own=_of_today(was, ask.now) if was else ZERO,
         )
         _raise(mandate_refuses(load_case(uow, ask, m, Facts(marks=marks), events=0), told))
 
@@ -64,7 +65,6 @@ def still_allowed(uow: UnitOfWork, ask: Ask[Any, Any], order: Order, marks: Mark
     m = uow.mandates.get(order.mandate_id, lock=True)
     if m is None:
         raise Refused(refusal("not_found", what="mandate"))
-    own = order.counted if order.counted_day == day_of(ask.now) else Usdc(0)
     _raise(
         mandate_refuses(
             load_case(uow, ask, m, Facts(marks=marks), events=0),
@@ -73,10 +73,15 @@ def still_allowed(uow: UnitOfWork, ask: Ask[Any, Any], order: Order, marks: Mark
                 mode=order.mode,
                 amount=order.notional,
                 reduce_only=order.action.reduce_only,
-                own=own,
+                own=_of_today(order, ask.now),
             ),
         )
     )
+
+
+def _of_today(order: Order, now: datetime) -> Usdc:
+    """What an order counts of this UTC day already; of another day's it is no part."""
+    return order.counted if order.counted_day == day_of(now) else ZERO
 
 
 def _raise(refused: Refusal | None) -> None:
