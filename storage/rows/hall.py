@@ -167,12 +167,13 @@ class Hall:
         behind = self._sql.rows(
             "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
             "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
-            "AND (h.as_of < :today OR h.as_of > :now + :slack "
+            "AND (h.as_of < :today OR h.as_of > :ahead "
             f"OR l.created_at >= h.as_of - :slack)) AND {_FREE.format('h.agent_id')} "
             "ORDER BY h.as_of LIMIT :most",
             stale=STALE,
             today=micros(today),
             now=micros(now),
+            ahead=micros(now) + SLACK_US,  # PostgreSQL knows no type of a sum of two parameters
             slack=SLACK_US,
             most=limit,
         )
