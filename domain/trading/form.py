@@ -182,7 +182,10 @@ def _usdc(asked: Mapping[str, object], name: str) -> Usdc | None:
         return None
     if not isinstance(told, str) or not _AMOUNT.fullmatch(told) or not Decimal(told):
         raise _Wrong(name, "USDC as a plain decimal string above zero, at most 6 decimals")
-    return Usdc.parse(told)
+    try:
+        return Usdc.parse(told)
+    except Refused:
+        raise _Wrong(name, "an amount of USDC that there can be") from None
 
 
 def limit_of(name: str, told: Any) -> Usdc | Fault | None:

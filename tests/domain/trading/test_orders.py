@@ -243,3 +243,10 @@ def test_a_million_wallets_are_not_remembered() -> None:
     assert len(throttle) <= 1_000
     throttle.take("late", NOW + timedelta(hours=2))
     assert len(throttle) == 1
+
+
+def test_an_amount_that_there_cannot_be_is_a_field_that_is_wrong() -> None:
+    asked = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "9" * 13}
+    told = wanted(asked, seen_required=False)
+    assert isinstance(told, Fault)
+    assert told.field == "notional_usdc"

@@ -430,6 +430,18 @@ async def test_a_position_in_a_product_that_is_delisted_ends_at_its_mark(desk: D
     assert len(await kinds(desk, told["book"])) == 2
 
 
+async def test_an_order_that_waits_in_a_product_that_is_delisted_is_cancelled(desk: Desk) -> None:
+    p = await desk.person()
+    waits = await limit(desk, p, "63000", "0.0005")
+    assert waits["status"] == "resting"
+    desk.main.halt("BTC", delist=True)
+    desk.clock.forward(seconds=31)
+    await settle_due(desk.deps)
+    told = await desk.ok("order_get", p.caller, order_id=waits["order_id"])
+    assert (told["status"], told["venue"]["status"]) == ("cancelled", "delistedCanceled")
+    assert set((await day_use(desk)).values()) == {(0, 0)}
+
+
 async def test_two_processes_look_at_a_book_once(both: Desk) -> None:
     p = await both.person()
     told = await paper(both, p, notional_usdc="40")

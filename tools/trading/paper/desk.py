@@ -209,10 +209,13 @@ class Desk:
         if order.status != "resting":
             await self._store.write(lambda uow: _given_up(uow, order, self._clock.now()))
             return
-        seen = await snapshot(venue, order.product, self._clock, _lane(wants_less(order)), 1)
         dexes = dexes_of([order.product], self._trading.dexes)
-        sight = Sight(snapshot=seen, perps=await figures(venue, dexes, needs=order.product))
-        now = self._clock.now()
+        perps = await figures(venue, dexes, needs=order.product)
+        if perps[order.product].delisted:
+            await self._store.write(lambda uow: _delisted(uow, order, self._clock.now()))
+            return
+        seen = await snapshot(venue, order.product, self._clock, _lane(wants_less(order)), 1)
+        sight, now = Sight(snapshot=seen, perps=perps), self._clock.now()
         await self._store.write(lambda uow: self._looked(uow, order, sight, now))
 
     def _looked(self, uow: UnitOfWork, read: Order, sight: Sight, now: datetime) -> None:
@@ -316,6 +319,14 @@ def _taken_back(uow: UnitOfWork, order: Order, refused: Refusal, now: datetime) 
     reduces = refused.kind.code == "wallet_no_position"
     word = "reduceOnlyCanceled" if reduces else "marginCanceled"
     end_order(uow, order, End(happening="cancel", word=word, whole=True), now)
+
+
+def _delisted(uow: UnitOfWork, read: Order, now: datetime) -> None:
+    """As the venue does with every order of what it delists."""
+    order = uow.orders.get(read.order_id, lock=True)
+    if order is None or order.version != read.version:
+        return
+    end_order(uow, order, End(happening="cancel", word="delistedCanceled", whole=True), now)
 
 
 def _given_up(uow: UnitOfWork, read: Order, now: datetime) -> None:
