@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from chain import answers, codec
 from chain.evm import EvmChain
@@ -20,6 +20,7 @@ WINDOW: Final = 128
 FIRST_CHUNK: Final = 2_000
 LARGEST_CHUNK: Final = 10_000
 BLOCKS_AT_ONCE: Final = 50
+RawLog: TypeAlias = Mapping[str, Any]
 _OURS: Final[Mapping[str, Any]] = {
     "topics": [[*codec.event_topics("MandateVaultFactory"), *codec.event_topics("MandateVault")]]
 }
@@ -204,9 +205,7 @@ class Reader:
             if log is not None:
                 yield log
 
-    async def _run_logs(
-        self, stamps: Sequence[BlockStamp], vaults: set[str]
-    ) -> list[Mapping[str, Any]]:
+    async def _run_logs(self, stamps: Sequence[BlockStamp], vaults: set[str]) -> list[RawLog]:
         """Every log that could be ours of blocks one after another; few, so that no addresses need
         to be named.
         """
@@ -214,7 +213,7 @@ class Reader:
             return await self._block_logs([s.hash for s in stamps], vaults)
         return await self._logs(_OURS, stamps[0].number, stamps[-1].number, vaults)
 
-    async def _block_logs(self, hashes: Sequence[str], vaults: set[str]) -> list[Mapping[str, Any]]:
+    async def _block_logs(self, hashes: Sequence[str], vaults: set[str]) -> list[RawLog]:
         """Every log that could be ours, by the hash of its block: another block cannot answer."""
         if self.chain.factory is None:
             return []
@@ -227,7 +226,7 @@ class Reader:
             return [g for h in hashes for g in await self._crowded({"blockHash": h}, vaults)]
         return [g for told in lists for g in self._list(told)]
 
-    async def _crowded(self, at: Mapping[str, str], vaults: set[str]) -> list[Mapping[str, Any]]:
+    async def _crowded(self, at: Mapping[str, str], vaults: set[str]) -> list[RawLog]:
         """Our logs of one block in which there are more with our topics than the node tells at
         once: strangers may leave as many as they pay for. They are asked for by their addresses.
         """
