@@ -136,17 +136,19 @@ def address_of(sock: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def listen(
-    app: web.Application, host: str, port: int, *, sock: socket.socket | None = None
-) -> web.AppRunner:
-    """Serve an application, on `sock` where it is bound already; the caller cleans the runner up.
-
-    Errors: OSError where the port is not to be had.
+async def listen(app: web.Application, host: str, port: int) -> web.AppRunner:
+    """Serve an application; the caller cleans the runner up. Errors: OSError where the port is not
+    to be had.
     """
+    return await listen_on(app, bound(host, port))
+
+
+async def listen_on(app: web.Application, sock: socket.socket) -> web.AppRunner:
+    """Serve an application on a port that is taken already; the caller cleans the runner up."""
     runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=SHUTDOWN_S, access_log=None)
     await runner.setup()
     try:
-        await _Site(runner, sock or bound(host, port)).start()
+        await _Site(runner, sock).start()
     except BaseException:
         await runner.cleanup()
         raise

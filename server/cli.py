@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 
@@ -30,7 +29,7 @@ def demo(serve: bool, port: int) -> None:
     """Tell the whole story on a real EVM in this process; exit 0 only if every step held."""
     from server.demo.play import play
 
-    sys.exit(asyncio.run(play(stay=serve, port=port)))
+    sys.exit(_run(lambda: play(stay=serve, port=port)))
 
 
 @main.command()

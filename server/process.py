@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from aiohttp import web
 from domain.refusals import Refused
 from http_shim.about import GAUGES
 from http_shim.application import HUB, about_itself
-from http_shim.listening import address_of, bound, farewell, listen
+from http_shim.listening import address_of, bound, farewell, listen, listen_on
 from http_shim.metrics import Metrics
 from server.application import application
 from server.late_mcp import LateMcp
@@ -46,7 +47,10 @@ async def serve_forever(
     """Serve until SIGTERM or SIGINT; answers what was begun, then ends."""
     if logs:
         prepare_logging(settings)
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with (
+        bound(host, port) as sock,
+        anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals,
+    ):
         async with anyio.create_task_group() as group:
 
             async def wait() -> None:
@@ -56,23 +60,23 @@ async def serve_forever(
 
             stop = anyio.Event()
             group.start_soon(wait)
-            await serve_until(settings, host, port, stop, keeper=keeper, ready=ready)
+            await serve_until(settings, sock, stop, keeper=keeper, ready=ready)
             group.cancel_scope.cancel()
 
 
 async def serve_until(
     settings: Settings,
-    host: str,
-    port: int,
+    sock: socket.socket,
     stop: anyio.Event,
     *,
     keeper: bool,
     ready: Callable[[str], None],
     demo: DemoWallet | None = None,
 ) -> None:
-    """Serve until the event is set; `demo` is a wallet for who has none."""
+    """Serve on a port that is taken already, until the event is set; `demo` is a wallet for who has
+    none.
+    """
     await up_to_date(settings)
-    sock = bound(host, port)
     address = address_of(sock)
     metrics = Metrics()
     async with (
@@ -82,7 +86,7 @@ async def serve_until(
         mcp, wrong = LateMcp(parts.deps), list[Exception]()
         app = application(parts.deps, mcp, demo)
         app[GAUGES].append(parts.chains.gauges)
-        runner = await listen(app, host, port, sock=sock)
+        runner = await listen_on(app, sock)
         try:
             group.start_soon(watch_loop, metrics)
             if parts.deps.webhooks is not None:

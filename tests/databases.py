@@ -9,7 +9,6 @@ import itertools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -23,6 +22,7 @@ import pytest
 
 from storage import migrate
 from storage.store import Store, open_store
+from tests.ports import free_port
 
 _START_S: Final = 30
 _TRIES: Final = 5
@@ -63,12 +63,6 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGINT)
 
 
-def _free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
 def _reachable(binaries: Path, home: Path) -> Path:
     """The binaries where the other user can read them: a virtual environment may lie in a private folder."""
     with suppress(PermissionError):
@@ -105,7 +99,7 @@ def _started(
     binaries: Path, data: Path, settings: Iterable[str] = _QUICK
 ) -> tuple[subprocess.Popen[bytes], str]:
     for _ in range(_TRIES):
-        port = _free_port()
+        port = free_port()
         options = [o for text in (*settings, f"port={port}") for o in ("-c", text)]
         with (data.parent / "server.log").open("wb") as log:
             server = subprocess.Popen(

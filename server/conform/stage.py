@@ -25,7 +25,7 @@ from chain.local_wallet import LocalWallet
 from domain.facts import Call
 from domain.money import Usdc
 from domain.wire import JsonObject
-from http_shim.listening import address_of, bound, listen
+from http_shim.listening import address_of, bound, listen_on
 from server.application import application
 from server.conform.proxy import Proxy
 from server.demo.people import Owner
@@ -278,7 +278,7 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
             async with wired(settings, clock, address=base) as parts, ClientSession() as http:
                 server, _ = build_server(parts.deps, OPERATIONS)
                 app = application(parts.deps, mcp_app(server, parts.deps.config.base_url))
-                service = await listen(app, "127.0.0.1", 0, sock=sock)
+                service = await listen_on(app, sock)
                 wallet = LocalWallet("0x" + net.chain.keys[OWNER].hex(), net.rpc_url)
                 try:
                     owner = Owner(http, address, wallet, CHAIN_ID)

@@ -11,7 +11,6 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import anyio
 from aiohttp import ClientSession
@@ -25,6 +24,7 @@ from chain.local_wallet import LocalWallet, address_of
 from domain.facts import Call
 from domain.money import Usdc
 from domain.refusals import Refused
+from http_shim import listening
 from server.demo.chapters import acts, asks, is_refused, reads, registers, signs
 from server.demo.ending import leaves
 from server.demo.looking import settles_in
@@ -52,8 +52,12 @@ async def play(*, stay: bool, port: int) -> int:
     story, started = Story(), time.monotonic()
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
     try:
-        with tempfile.TemporaryDirectory(prefix="wallet-demo-") as folder:
-            await _on_stage(story, Path(folder), stay=stay, port=port, started=started)
+        # The port first: while the chains start, another program could take it.
+        with (
+            listening.bound("127.0.0.1", port) as sock,
+            tempfile.TemporaryDirectory(prefix="wallet-demo-") as folder,
+        ):
+            await _on_stage(story, Path(folder), sock, stay=stay, started=started)
     except* StepFailed as failed:
         story.fail("; ".join(str(e) for e in _leaves(failed)))
     except* Refused as refused:
@@ -94,7 +98,9 @@ def market_entry(
     return MARKETS.format(id=market_id, name=name, chain_id=chain_id, address=net.deployed.market)
 
 
-async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, started: float) -> None:
+async def _on_stage(
+    story: Story, folder: Path, sock: socket.socket, *, stay: bool, started: float
+) -> None:
     story.chapter(1, "A chain, contracts, a database and the service")
     async with (
         devnet("127.0.0.1", 0, CHAIN_ID) as net,
@@ -117,11 +123,11 @@ async def _on_stage(story: Story, folder: Path, *, stay: bool, port: int, starte
         story.say(
             f"local trading venue at {both.mainnet_url} (mainnet) and {both.testnet_url} (testnet)"
         )
-        settings = _settings(folder, net, asking, markets, port, both)
+        settings = _settings(folder, net, asking, markets, listening.address_of(sock), both)
         async with anyio.create_task_group() as group, ClientSession() as http:
             stop = anyio.Event()
             demo = _wallet(net, asking, settings) if stay else None
-            base = await group.start(_service, settings, stop, demo)
+            base = await group.start(_service, settings, sock, stop, demo)
             story.hold(
                 f"a fresh SQLite database, and the service on one port: {base}",
                 truth=await _up(http, base),
@@ -161,12 +167,11 @@ def _facts(net: Devnet) -> ChainSettings:
 
 
 def _settings(
-    folder: Path, net: Devnet, asking: Devnet, markets: Path, port: int, both: Venues
+    folder: Path, net: Devnet, asking: Devnet, markets: Path, base: str, both: Venues
 ) -> Settings:
-    port = port or _free_port()
     return Settings(
         database_url=f"sqlite:///{folder / 'wallet.sqlite'}",
-        base_url=f"http://127.0.0.1:{port}",
+        base_url=base,
         default_chain_id=CHAIN_ID,
         chains={CHAIN_ID: _facts(net), ASKING_CHAIN_ID: _facts(asking)},
         keeper_private_key=SecretStr(net.keeper_key),
@@ -182,17 +187,16 @@ def _settings(
     )
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 async def _service(
-    settings: Settings, stop: anyio.Event, demo: DemoWallet | None, *, task_status: Any
+    settings: Settings,
+    sock: socket.socket,
+    stop: anyio.Event,
+    demo: DemoWallet | None,
+    *,
+    task_status: Any,
 ) -> None:
-    port, ready = urlsplit(settings.base_url or "").port or 0, task_status.started
-    await serve_until(settings, "127.0.0.1", port, stop, keeper=True, ready=ready, demo=demo)
+    ready = task_status.started
+    await serve_until(settings, sock, stop, keeper=True, ready=ready, demo=demo)
 
 
 async def _up(http: ClientSession, base: str) -> bool:

@@ -19,13 +19,13 @@ from tests.databases import (
     _as_user,
     _binaries,
     _die_with_parent,
-    _free_port,
     _initialised,
     _quick_folder,
     _reachable,
     _run,
     _sql,
 )
+from tests.ports import free_port
 from tests.waiting import STUCK_S
 
 OPTIONS = (
@@ -152,7 +152,7 @@ def clusters(count: int, *, folder: Path | None = None) -> Iterator[list[Cluster
             if os.geteuid() == 0:
                 shutil.chown(own, user="nobody")
             data = _initialised(own, reachable) if n == 0 else own / "data"
-            made.append(Cluster(reachable, data, _free_port()))
+            made.append(Cluster(reachable, data, free_port()))
         made[0].start()
         yield made
     finally:

@@ -22,7 +22,7 @@ from domain.money import Usdc
 from storage.rows.identities import Agent
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
-from tests.databases import _free_port
+from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
 from tests.waiting import STUCK_S, starved_s
 from tools.call.credentials import hashed
@@ -163,7 +163,7 @@ async def housed(house: House, servers: int) -> AsyncIterator[House]:
     """Fill the database, and run some servers on it."""
     await fill(house.own_url)
     house.push_clock(0)
-    house.servers = [Server(house, _free_port()) for _ in range(servers)]
+    house.servers = [Server(house, free_port()) for _ in range(servers)]
     try:
         await asyncio.gather(*(server.start() for server in house.servers))
         yield house

@@ -14,7 +14,8 @@ from pydantic import SecretStr
 
 from server.logs import Hiding, secrets_of
 from server.settings import ChainSettings, Settings
-from tests.server.test_process import WALLET, environment, free_port
+from tests.ports import free_port
+from tests.server.test_process import WALLET, environment
 
 AGENT, SESSION, HOUSE = "ak_" + "a" * 43, "ws_" + "b" * 43, "dk_" + "c" * 43
 KEEPER, HOOKS, NODE = "0x" + "5e" * 32, "w" * 40, "n0dek3yn0dek3y"
@@ -74,6 +75,10 @@ async def test_json_lines_name_request_and_mandate_and_hold_no_secret_even_at_de
             assert line, "the server ended before it was ready"
             before.append(line)
         await called(f"http://127.0.0.1:{port}")
+        while '"reading chain 8453"' not in (line := process.stderr.readline()):
+            assert line, "the server ended before it read a chain"
+            before.append(line)
+        before.append(line)
         process.terminate()
         out, rest = process.communicate(timeout=60)
     finally:

@@ -30,8 +30,9 @@ from domain.settings import Config
 from server.wiring import SystemClock, SystemIds
 from storage import migrate
 from storage.store import Store, open_store
+from tests.ports import free_port
 from tests.server.test_notices import OWNER, Receiver, deliveries, hooked, receiving
-from tests.server.test_process import WALLET, environment, free_port
+from tests.server.test_process import WALLET, environment
 from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID
 from tools.call.operation import Deps

@@ -22,9 +22,10 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from pydantic import SecretStr
 
 from domain.trading.own import milliseconds
+from http_shim.listening import bound
 from server.process import keep, serve_until
 from server.settings import ChainSettings, Settings
-from tests.server.test_process import free_port
+from tests.ports import free_port
 from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, Clock, Evm, running_evm
 from venue.devvenue import DevVenue, Fault, serve
@@ -61,7 +62,8 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
         ready.set()
 
     async def run() -> None:
-        await serve_until(settings, "127.0.0.1", 0, stop, keeper=True, ready=serving_on)
+        with bound("127.0.0.1", 0) as sock:
+            await serve_until(settings, sock, stop, keeper=True, ready=serving_on)
 
     async with anyio.create_task_group() as group:
         group.start_soon(run)

@@ -18,15 +18,10 @@ from aiohttp import ClientSession
 from mcp import Client
 from mcp.client.sse import sse_client
 
+from tests.ports import free_port
 from tests.waiting import STUCK_S, starved_s
 
 WALLET = [sys.executable, "-m", "server"]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
@@ -187,21 +182,38 @@ def test_what_cannot_be_backed_up_is_said_without_a_traceback(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", [["serve"], ["demo", "--serve"]], ids=["serve", "demo"])
+def test_a_port_that_somebody_has_is_said_before_anything_is_begun(
+    tmp_path: Path, command: list[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        done = wallet(tmp_path, *command, "--port", str(taken.getsockname()[1]))
+    assert (done.returncode, "Address already in use" in done.stderr) == (1, True)
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_the_reference_agent_works_against_the_served_demo_which_leaves_nothing_behind(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
-    process = await anyio.open_process(
-        [*WALLET, "demo", "--serve", "--port", str(free_port())], env=environment(tmp_path, TMPDIR=str(folder)), cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    errors = tmp_path / "errors"
+    with errors.open("wb") as stderr:
+        process = await anyio.open_process(
+            [*WALLET, "demo", "--serve"], env=environment(tmp_path, TMPDIR=str(folder)), cwd=tmp_path, stderr=stderr,
+        )  # fmt: skip
     assert process.stdout is not None
     told = ""
     with anyio.fail_after(STUCK_S):
         while "/wallet/agents/me" not in told:
-            told += (await process.stdout.receive()).decode()
+            try:
+                told += (await process.stdout.receive()).decode()
+            except anyio.EndOfStream:
+                pytest.fail(f"{told}\n{errors.read_text()}")
     base = told[told.rindex("http://127.0.0.1") :].partition("/wallet/agents/me")[0]
     key = told.split("X-Service-User-Key: ")[-1].partition('"')[0]
     async with (

@@ -25,7 +25,8 @@ from storage import migrate
 from storage.rows.identities import Agent
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
-from tests.server.test_process import WALLET, environment, free_port
+from tests.ports import free_port
+from tests.server.test_process import WALLET, environment
 from tests.waiting import STUCK_S, starved_s
 from tools.call.credentials import hashed
 

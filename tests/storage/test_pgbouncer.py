@@ -22,7 +22,7 @@ from storage.tail import Tail
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.campaign.house import MANDATES, fill
-from tests.databases import _free_port
+from tests.ports import free_port
 from tests.storage import material as m
 from tests.waiting import STUCK_S
 
@@ -40,7 +40,7 @@ IGNORED = "statement_timeout,lock_timeout,idle_in_transaction_session_timeout,pl
 @pytest.fixture
 def pooled(pg_url: str, tmp_path: Path) -> Iterator[str]:
     """The database behind a pgbouncer with two connections to it."""
-    at, port, name = urlsplit(pg_url), _free_port(), pg_url.rpartition("/")[2]
+    at, port, name = urlsplit(pg_url), free_port(), pg_url.rpartition("/")[2]
     config = tmp_path / "pgbouncer.ini"
     config.write_text(
         f"[databases]\n{name} = host={at.hostname} port={at.port} dbname={name} user=postgres\n"
