@@ -4,6 +4,7 @@ else.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -33,6 +34,9 @@ from venue.addresses import plain_http_is_local
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
 _BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
+
+# unix(7) has room for 108 with the zero at the end, the BSDs for 104.
+_SOCKET_PATH_BYTES: Final = 103
 
 
 def _usdc(default: str) -> Any:
@@ -214,6 +218,13 @@ class Settings(BaseSettings):
         if not plain_http_is_local(value):
             raise ValueError("the venue is asked over https, over plain http only on this machine")
         return value.rstrip("/")
+
+    @field_validator("signer_socket")
+    @classmethod
+    def _short_enough(cls, value: Path | None) -> Path | None:
+        if value is not None and len(os.fsencode(value)) > _SOCKET_PATH_BYTES:
+            raise ValueError(f"the path of a socket has at most {_SOCKET_PATH_BYTES} bytes")
+        return value
 
     @field_validator("venue_dexes")
     @classmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ import requests
 from chain.devchain import DevChain
 from chain.local_wallet import address_of
 from tests import npm
+from tests.ports import free_port
 from tests.world import CHAIN_ID, START, Clock, Evm, deployed
 
 BALANCE = hex(10**22)
@@ -90,9 +90,7 @@ class AnvilClock(Clock):
 def running_anvil() -> Iterator[Evm]:
     """Start Anvil and put our contracts on it."""
     npm.install()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     told = [
         "--chain-id",

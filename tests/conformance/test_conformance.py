@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -23,6 +22,7 @@ from server.wiring import SystemClock, SystemIds
 from storage.store import open_store
 from tests import npm
 from tests.conformance.everything import ROOT, fetched
+from tests.ports import free_port
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
 
@@ -64,9 +64,7 @@ async def score(url: str, revision: str, scenario: str | None = None) -> tuple[i
 def everything(how: str) -> Iterator[str]:
     """The SDK's everything-server in a process of its own."""
     fetched()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.conformance.everything", how, str(port)],
         cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

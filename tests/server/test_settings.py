@@ -151,3 +151,13 @@ def test_a_builder_that_is_no_address_stops_the_start(
 def test_the_live_switches_are_off_until_somebody_turns_them_on() -> None:
     now = Settings().switches()
     assert (now.live_terminal, now.live_door, now.venue_mainnet) == (False, False, False)
+
+
+def test_a_socket_whose_path_no_system_takes_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WALLET_SIGNER_SOCKET", "/" + "a" * 102)
+    assert Settings().signer_socket == Path("/" + "a" * 102)
+    monkeypatch.setenv("WALLET_SIGNER_SOCKET", "/" + "a" * 103)
+    with pytest.raises(ValueError, match="the path of a socket has at most 103 bytes"):
+        Settings()

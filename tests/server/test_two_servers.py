@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -19,6 +18,7 @@ import anyio
 import pytest
 from aiohttp import ClientSession, TCPConnector
 
+from tests.ports import free_port
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, running_evm, working
 from tools.call.credentials import hashed
 from tools.call.operation import Caller
@@ -75,9 +75,7 @@ class Pair:
 
 
 def _served(url: str, evm: Evm) -> tuple[subprocess.Popen[str], str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     chain = f"WALLET_CHAINS__{CHAIN_ID}__"
     env = {
         "PATH": os.defpath, "PYTHONPATH": str(ROOT), "WALLET_DATABASE_URL": url, "WALLET_DOOR": "on", "WALLET_LOG_LEVEL": "WARNING",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -18,6 +17,7 @@ import anyio
 import pytest
 from aiohttp import ClientSession, TCPConnector
 
+from tests.ports import free_port
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import Trader, day_use, trader
 from tests.world import Clock
@@ -42,9 +42,7 @@ class Now(Clock):
 
 
 def _served(url: str, desk: Desk, t: Trader) -> tuple[subprocess.Popen[str], str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     env = {
         "PATH": os.defpath, "PYTHONPATH": str(ROOT), "WALLET_DATABASE_URL": url,
         "WALLET_LOG_LEVEL": "WARNING", "WALLET_BASE_URL": f"http://127.0.0.1:{port}",
