@@ -30,7 +30,7 @@ DESCRIPTION: Final = (
 )
 START: Final = (
     "agent_offers: what is offered. Read its clauses and limits with mandate_get, take it with mandate_accept.",
-    "Before acting read mandate_limits: remaining. mandate_execute_call answers checked calldata (dry_run=true: the checks alone).",
+    "Before acting read mandate_limits: remaining is the largest single action now. mandate_execute_call answers checked calldata (dry_run=true: the checks alone).",
     "Sign it with your own wallet and send it.",
     "mandate_report_event with an idempotency_key; the SAME key when you repeat the same report.",
     "Refused: take a step of next[]. No answer: mandate_reconcile, never send again.",
@@ -221,7 +221,8 @@ def _step(base: str) -> list[str]:
         f'  -d \'{{"kind": "buy", "amount_usdc": "10", "tx_hash": "\'$TX\'"}}\' {mandate}/events',
         "```",
         "",
-        "A report is a claim (`confirmed: false`) until the chain's own row is in: then `pending_claims.count` falls to 0. To check:",
+        "`confirmed: true` in the answer: the chain's own row of it is in. `false`: a claim until it is, when `pending_claims.count`",
+        "falls to 0. To check, and to see what the day leaves (`allowed.per_day` less `used.per_day` and its `reserved`):",
         "",
         "```sh",
         f'{_CURL} "{mandate}/limits"',
@@ -247,7 +248,8 @@ def _outcomes(config: Config) -> list[str]:
         "## Outcomes",
         "",
         "- **Done**: the answer is the result; 202 with `violation: true` too: stored, and flagged.",
-        "- **Wait**: 202 `pending_approval` means: the owner is asked; read mandate_approvals, then ask the same again.",
+        "- **Wait**: 202 `pending_approval`: an action above the mandate's `approval_above_usdc` asks the owner; read",
+        "  mandate_approvals, then ask the same again.",
         f"  Calldata reserves its amount for {config.reservation_s // 60} minutes against the cap of the UTC day.",
         "- **Refused**: nothing was written. Act on `error`, `remaining`, `retry_at`, `next`; the same call again only where",
         "  `retry_safe` is true. Over MCP: `isError` and `structuredContent.refusal`.",

@@ -14,6 +14,9 @@ _SMALLER = NextStep(
     AGENT,
     needs_rest=True,
 )
+_READ_LIMITS = NextStep(
+    "Read what is left", "mandate_limits", "GET /wallet/mandates/{public_id}/limits", OWNER_OR_AGENT
+)
 _AGAIN_RIGHT = NextStep(
     "Mend the call by detail.revert, and ask with dry_run=true first",
     "mandate_execute_call",
@@ -43,7 +46,7 @@ KINDS: Final = (
         who_fixes="agent",
         retry_safe=False,
         sentence="The action asks {attempted}, the cap per action is {allowed}{bound_by}.",
-        next=(_SMALLER, READ_MANDATE),
+        next=(_SMALLER, _READ_LIMITS),
     ),
     Kind(
         code="over_daily_cap",
@@ -60,7 +63,7 @@ KINDS: Final = (
         who_fixes="agent",
         retry_safe=False,
         sentence="{attempted} is above what the budget leaves: {allowed}.",
-        next=(READ_MANDATE,),
+        next=(_READ_LIMITS,),
     ),
     Kind(
         code="below_stop_line",
