@@ -20,7 +20,8 @@ ALWAYS: Final = "0.000001"
 TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
     "budget": v.BUDGET, "budget_bare": v.BUDGET, "budget_or": v.BUDGET,
     "budget_of": v.BUDGET, "budget_cap": v.BUDGET, "tx": v.TX, "tx_share": v.TX, "tx_or": v.TX,
-    "day": v.DAY, "day_share": v.DAY, "day_or": v.DAY, "lost": v.FLOOR, "lost_all": v.FLOOR,
+    "tx_each": v.TX, "day": v.DAY, "day_share": v.DAY, "day_or": v.DAY,
+    "lost": v.FLOOR, "lost_all": v.FLOOR,
     "half_lost": v.FLOOR, "left": v.FLOOR, "line": v.FLOOR, "stop_at": v.FLOOR, "close_there":
     v.ON_FLOOR, "close_then": v.ON_FLOOR, "keep_there": v.ON_FLOOR, "keep_then": v.ON_FLOOR,
     "fee": v.FEE, "no_fee": v.FEE, "ask": v.ASK, "ask_from": v.ASK, "ask_never": v.ASK,
@@ -53,14 +54,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What claims hang on: the budget, whether the note names it, whether it caps an action, and
-    why markets cannot be used, by id.
+    """What claims hang on: the budget, whether the note names it, whether it caps an action, why
+    markets cannot be used, by id, and the days that the note names, or 0.
     """
 
     budget: Usdc
     named: bool
     caps_an_action: bool
     closed: Mapping[str, str]
+    days: int = 0
 
     def claim(self, s: Statement) -> Claim:
         """The value of a statement."""
@@ -89,11 +91,13 @@ class Basis:
         return self._of_figure(term, action, s.figure.kind, s.figure.value)
 
     def _counts_money(self, s: Statement) -> bool:
-        """True where a mere number per day is an amount: it says so, or stands beside a cap per
-        action.
+        """True where a mere number per day is an amount: it says so, stands beside a cap per
+        action, or comes to the budget over the days: "100 USDC, ten days, ten a day".
         """
         said = set(s.text.lower().replace(":", " ").split())
-        return bool(said & _MONEY_WORDS) or self.caps_an_action
+        value = (s.figure.value if s.figure else None) or 0
+        spread = self.named and value * self.days == self.budget.micros
+        return bool(said & _MONEY_WORDS) or self.caps_an_action or spread
 
     def _of_figure(self, term: str, action: str, kind: str, value: int) -> Claim:
         if term == v.DAYS:

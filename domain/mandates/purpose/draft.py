@@ -133,11 +133,13 @@ class _Settling:
     def measure(self) -> None:
         """Every statement's claim, on the budget as far as that is sure."""
         said = self.reading.statements
-        caps = any(s.action in ("tx", "tx_share", "tx_or") for s in said)
+        caps = any(TERM_OF[s.action] == v.TX for s in said)
         self.basis = Basis(_ASSUMED, False, caps, self.closed)
         budgets = {self.basis.claim(s).value for s in said if TERM_OF[s.action] == v.BUDGET}
         if v.BUDGET not in self.doubts and len(budgets) == 1 and None not in budgets:
-            self.basis = Basis(Usdc.parse(budgets.pop()), True, caps, self.closed)
+            lengths = {self.basis.claim(s).value for s in said if TERM_OF[s.action] == v.DAYS}
+            days = next(iter(lengths)) if len(lengths) == 1 and v.DAYS not in self.doubts else None
+            self.basis = Basis(Usdc.parse(budgets.pop()), True, caps, self.closed, days or 0)
         self.claims = [(s, self.basis.claim(s)) for s in said]
 
     def contradictions(self) -> dict[str, str]:

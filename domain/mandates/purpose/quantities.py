@@ -27,6 +27,13 @@ _PERCENT: Final = frozenset({"%", "percent", "pct"})
 _NUMBER_WORDS: Final = frozenset(figures.SMALL) | frozenset(figures.SCALES)
 _SPAN_UNITS: Final = frozenset(figures.SPAN_DAYS) | figures.SPAN_HOURS
 _LONG_UNITS: Final = frozenset(u for u in _SPAN_UNITS if len(u) > 2)
+_QUARTER: Final = 2_500
+_PARTS: Final = {"fifth": 2_000, "tenth": 1_000, "twentieth": 500, "quarter": _QUARTER}
+_WHOLES: Final = frozenset({
+    "it", "its", "the", "my", "your", "our", "that", "this", "all", "any", "what", "whatever",
+    "profit", "profits", "gains", "everything",
+})  # fmt: skip
+_GONE: Final = frozenset({"is", "has", "gone", "lost", "loss"})
 _SCALES: Final = figures.SHORT_SCALES | figures.SCALES
 
 
@@ -50,7 +57,12 @@ class Quantities:
         out: list[Token] = []
         at = 0
         while at < len(self.atoms):
-            token, after = self.date_at(at) or self.figure_at(at) or (self.atoms[at], at + 1)
+            token, after = (
+                self.date_at(at)
+                or self.part_at(at)
+                or self.figure_at(at)
+                or (self.atoms[at], at + 1)
+            )
             out.append(token)
             at = after
         return out
@@ -129,6 +141,21 @@ class Quantities:
         if named is None:
             return Token(BAD, start, end, why="it is not a day of the calendar"), after
         return Token(DATE, start, end, (named - self.today).days), after
+
+    # -- parts
+
+    def part_at(self, at: int) -> tuple[Token, int] | None:
+        """`a fifth`, `one tenth`, `a quarter of it`: a share, where it is one of what is at stake;
+        not "a fifth trade", "a quarter of a year" or "a tenth of a percent".
+        """
+        part = _PARTS.get(self.kind(at + 1))
+        if part is None or self.kind(at) not in ("a", "one"):
+            return None
+        behind = self.kind(at + 2)
+        whole = behind == "of" and self.kind(at + 3) in _WHOLES
+        if not (whole or (behind in _GONE and part != _QUARTER)):
+            return None
+        return Token(PCT, self.atoms[at].start, self.atoms[at + 1].end, part), at + 2
 
     # -- numbers
 
@@ -233,8 +260,11 @@ class Quantities:
         if scale:
             after, glue = after + 1, ""
         kind, after = self.unit(after, glue, priced)
-        if scale and scale != "m" and kind == NUM:
+        grand = any(self.kind(n) == "grand" for n in range(start, after))
+        if kind == NUM and (grand or (scale and scale != "m")):
             kind = MONEY
+        if kind == NUM and self.labelled(start):
+            kind = SPAN + self.kind(start - 2)
         if scale == "m" and kind != MONEY:
             number = None
         if (
@@ -245,6 +275,11 @@ class Quantities:
             number = None
         return self.valued(kind, start, after, None if close else number), after
 
+    def labelled(self, at: int) -> bool:
+        """True for the number of `Days: 15` at the start of a clause."""
+        label = self.kind(at - 1) == ":" and self.kind(at - 2) in ("days", "weeks", "months")
+        return label and (at == 2 or self.kind(at - 3) in (".", ",", ";", "\n", "-", "/", "|"))
+
     def spaced(self, at: int) -> bool:
         """True where something else than a word or a number follows a dash."""
         return self.kind(at) == "-" and not self.touches(at + 1)
@@ -254,6 +289,8 @@ class Quantities:
         if glue:
             return self._glued(glue, priced), at + 1
         kind, behind = self.kind(at), self.kind(at + 1)
+        if kind == "in" and not priced and behind in ("usdc", "usd", "dollars"):
+            return MONEY, at + 2
         if kind == "us" and behind in ("dollars", "$"):
             return MONEY, at + 2
         if kind in _OURS or (kind == "$" and self.touches(at) and not priced):

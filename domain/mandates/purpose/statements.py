@@ -30,6 +30,7 @@ from domain.mandates.purpose.tokens import BAD, DATE, MARKET, MONEY, NUM, PCT, S
 from domain.mandates.purpose.words import tokens_of
 
 MAX_SENTENCE: Final = 90
+_CAN: Final = frozenset({"can", "could", "would", "will"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ def _sentences(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
         after = tokens[at + 1] if at + 1 < len(tokens) else None
         if before is not None and after is not None and _no_stop(before, token, after):
             continue
+        if token.kind in v.FILLERS and (before is None or before.kind not in v.BENDS):
+            continue
         if _trails_off(before, token, after):
             now.append(replace(token, kind=","))
             continue
@@ -120,11 +123,20 @@ def _trails_off(before: Token | None, token: Token, after: Token | None) -> bool
 
 
 def _spaced_slash(before: Token | None, token: Token, after: Token | None) -> Token:
-    """A slash between spaces joins clauses: `500 USDC / 30 days`."""
+    """A slash between spaces, or figures, joins clauses: `500 USDC / 30 days`, `50usdc/30d`."""
     if token.kind != "/" or before is None or after is None:
         return token
     spaced = before.end < token.start and token.end < after.start
+    spaced = spaced or (before.is_figure and after.is_figure)
     return replace(token, kind="/,") if spaced else token
+
+
+def _requests(kinds: Sequence[str]) -> bool:
+    """True for "Can you please ...?": who says please asks for it to be done."""
+    first = kinds[:3]
+    return (first[1:] == ["you", "please"] and first[0] in _CAN) or (
+        first[:1] == ["please"] and first[1:2] != [] and first[1] in _CAN and first[2:] == ["you"]
+    )
 
 
 def _no_stop(before: Token, token: Token, after: Token) -> bool:
@@ -141,6 +153,7 @@ class _Sentence:
 
     def __init__(self, note: str, known: Grammar, tokens: list[Token], asked: bool, strange: str):
         self.note, self.known, self.tokens, self.strange = note, known, tokens, bool(strange)
+        asked = asked and not _requests([t.kind for t in tokens])
         self.why = strange or ("it is a question" if asked else "")
         if not self.why and len(tokens) > MAX_SENTENCE:
             self.why = f"it is longer than {MAX_SENTENCE} words"
@@ -183,6 +196,9 @@ class _Sentence:
         """
         kinds = {t.kind for t in self.tokens[piece.start : piece.end]}
         leans = self.tokens[piece.start].is_figure or bool(kinds & v.BENDS)
+        # "500 USDC with Bob": what is linked belongs to what was said.
+        linked = (p for p in self.pieces if p.action == "link" and p.end == piece.start)
+        leans = leans or any(self.tokens[p.end - 1].kind == "with" for p in linked)
         return leans or not kinds & v.OTHER
 
     def drop(self, why: str) -> None:
@@ -238,6 +254,7 @@ class _Sentence:
             or t.kind in v.SPEAKS
             or t.kind in v.VAGUE
             or self._paired(at)
+            or self._lasts(at, piece.start)
             for at, t in enumerate(self.tokens[piece.start : piece.end], piece.start)
         )
 
@@ -246,6 +263,11 @@ class _Sentence:
         kind = self.tokens[at].kind
         before = self.tokens[at - 1].kind if at else ""
         return before in ("per", "each", "every", "/") and (kind == "day" or kind in v.ACTS)
+
+    def _lasts(self, at: int, start: int) -> bool:
+        """True for the week of `for a week` and `over the next month`."""
+        near = {t.kind for t in self.tokens[max(start, at - 3) : at]}
+        return self.tokens[at].kind in v.LENGTHS and bool(near & v.LASTING)
 
     def _terms(self, piece: Piece) -> tuple[str, ...]:
         """The terms that the words speak of; none where they name something that is no term."""

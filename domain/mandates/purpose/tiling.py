@@ -15,6 +15,7 @@ from domain.mandates.purpose.automaton import DEAD, Automaton
 from domain.mandates.purpose.phrases import ACTIONS, lines
 from domain.mandates.purpose.phrases.macros import MACROS
 from domain.mandates.purpose.phrases.others import OTHERS
+from domain.mandates.purpose.phrases.parts import PARTS
 from domain.mandates.purpose.tokens import MARKET, Token
 
 MAX_PHRASE: Final = 28
@@ -55,15 +56,21 @@ NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # NEED behind what somebody needs, which only a comma or a colon may follow.
 # IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
 # condition is still to come: no sentence ends there.
-OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST = "open", "said", "for", "loose", "need", "if", "first"
-_UNDONE: Final = frozenset({IF, FIRST})
+# AIM is behind "make 5% on": what is at work has to follow.
+OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM = (
+    "open", "said", "for", "loose", "need", "if", "first", "aim",
+)  # fmt: skip
+_UNDONE: Final = frozenset({IF, FIRST, AIM})
 _CONDITIONS: Final = frozenset({"lost_if", "left_if"})
+_HALVES: Final = _CONDITIONS | {"close_if", "aim_on", "budget_on"}
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
     "lost_if": "lost",
     "left_if": "left",
     "close_if": "close_there",
     "span_in": "span",
+    "aim_on": "aim",
+    "budget_on": "budget",
 }
 _BEHIND: Final = {
     "lead": OPEN,
@@ -77,6 +84,9 @@ _SAME: Final = {
     "budget_bare": "budget",
     "budget_of": "budget",
     "budget_cap": "budget",
+    "close_then": "close_there",
+    "keep_then": "keep_there",
+    "tx_each": "tx",
 }
 _Price = tuple[int, int]
 
@@ -110,7 +120,7 @@ class Grammar:
 def grammar() -> Grammar:
     """The phrases, compiled once."""
     phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
-    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS})
+    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS, **PARTS})
     return Grammar(built, tuple(action for action, _ in phrases))
 
 
@@ -187,13 +197,16 @@ class Tiling:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
         if action in QUIET:
             return self._behind_quiet(way, action, paths)
-        if way in _UNDONE or action in _CONDITIONS or action == "close_if":
+        if way in _UNDONE or action in _HALVES:
             return _behind_condition(way, action)
         kind = self.tokens[at].kind
         barred = (
             way in (LOOSE, NEED)
             or (way == FOR and kind not in v.CONNECTS)
-            or (action == "budget_bare" and (way != OPEN or not _may_be_bare(paths[0])))
+            or (action == "budget_bare" and way != OPEN)
+            # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
+            or (self.tokens[at].is_figure and not all(map(_may_be_bare, paths)))
+            or (action == "tx_each" and not all(map(_behind_a_budget, paths)))
             or (action in SPENDS and any(_last(p) == "must" for p in paths))
             or (action not in WISHED and any(_last(p) == "wish" for p in paths))
             or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
@@ -222,7 +235,10 @@ class Tiling:
 
     def _negated(self, path: Path) -> bool:
         """True behind a cap that is said as what must not be: there "or" adds a second one."""
-        last = path.pieces[-1]
+        said = [p for p in path.pieces[-2:] if p.action != JOIN]
+        if not said:
+            return False
+        last = said[-1]
         tokens = self.tokens[last.start : last.end]
         return last.action in ("tx", "day", "budget") and any(t.kind in NEGATED for t in tokens)
 
@@ -233,7 +249,8 @@ class Tiling:
         if not (way == FOR or all(map(_behind_purpose, paths))):
             return False
         before = {t.kind for t in self.tokens[max(0, at - MAX_PHRASE) : at]}
-        return not before & v.ALONE and self.tokens[at - 1].kind not in v.SEVERAL
+        near = {t.kind for t in self.tokens[max(0, at - 2) : at]}
+        return not before & v.ALONE and not near & v.SEVERAL
 
     def _is_idle(self, start: int, end: int) -> bool:
         """True for words that say nothing of a term and bend nothing."""
@@ -274,18 +291,28 @@ def _may_be_bare(path: Path) -> bool:
     return all(p.action not in (IDLE, UNREAD) for p in path.pieces[-2:])
 
 
+def _behind_a_budget(path: Path) -> bool:
+    """True where nothing but a budget stands right before, behind a joining word."""
+    actions = [p.action for p in path.pieces[-2:]]
+    return actions[-1:] == [JOIN] and actions[0] in ("budget", "budget_bare")
+
+
 def _sets_floor(path: Path) -> bool:
     return bool(path.said) and path.said[-1][0] in SETS_FLOOR
 
 
 def _aims(path: Path) -> bool:
-    return bool(path.said) and path.said[-1][0] in ("aim", "aim_money")
+    return any(said in ("aim", "aim_money") for said, _ in path.said[-2:])
 
 
 def _behind_condition(way: str, action: str) -> str:
     """Where "if it falls 20%" and "close everything" lead, in either order: only both say
     something.
     """
+    if action == "aim_on" or way == AIM:
+        return {"aim_on": AIM if way == OPEN else "", "budget_on": SAID if way == AIM else ""}.get(
+            action, ""
+        )
     if action in _CONDITIONS:
         return {OPEN: IF, FIRST: SAID}.get(way, "")
     return {OPEN: FIRST, IF: SAID}.get(way, "") if action == "close_if" else ""

@@ -50,7 +50,7 @@ SPEAKS: Final[Mapping[str, tuple[str, ...]]] = {
             " risk risking reserve",
         ),
         ((FLOOR, ON_FLOOR), "keep keeps keeping"),
-        ((ON_FLOOR,), "close sell liquidate unwind exit selling closing"),
+        ((ON_FLOOR,), "close sell liquidate unwind exit selling closing sold liquidated closed"),
         ((FEE,), "fee fees commission commissions profit profits gain gains payout reward"),
         (
             (ASK,),
@@ -132,6 +132,11 @@ SHORT: Final = {
     "probably": 5,
     "possibly": 5,
 }
+# "For a week" is a span of time though no figure stands in it.
+LENGTHS: Final = words("week month year fortnight quarter")
+LASTING: Final = words("for over within during lasting")
+# These only add weight, except behind a negation.
+FILLERS: Final = words("really definitely absolutely certainly strictly truly")
 ABBREVIATED: Final = words("max min approx incl excl")
 # Words that cannot stand in a free place: they bend, count, name a time, another person or
 # another thing.
@@ -169,7 +174,7 @@ _MORE: Final = words(
     "may might could would can will shall was were had has been said says say told thinks spent "
     "lent borrowed owe owes two three four five six seven eight nine ten eleven twelve thirteen "
     "fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy "
-    "eighty ninety"
+    "eighty ninety back far average"
 )
 RESERVED: Final = frozenset(SPEAKS) | TAKEN_BACK | BENDS | (OTHER - SOFT) | (_MORE - SOFT)
 # Number words that are no figure of their own: a clause with one of them and unread is unclear.
@@ -177,7 +182,7 @@ VAGUE: Final = words(
     "half twice double triple quarter third few couple several dozen dozens hundreds thousands "
     "millions billion hundred thousand million grand"
 )
-JOINS: Final = words(", and & + ( ) - then /,")
+JOINS: Final = words(", and & + ( ) - then /, |")
 STOPS: Final = frozenset(".!?;\n•·*…")
 CONNECTS: Final = words(
     "with using for at up over within spending no max maximum never until till during on by not "

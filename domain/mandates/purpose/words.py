@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from typing import Final
 
+from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.quantities import Quantities
 from domain.mandates.purpose.tokens import BAD, MARKET, Token
 
@@ -20,6 +21,7 @@ _ATOM: Final = re.compile(
     r"|(?:[a-z][a-z0-9-]*\.)+(?:com|org|net|io|xyz|dev|ai|app|finance)\b)"
     r"|(?P<iso>\d{4}-\d{2}-\d{2})(?![\w-])"
     r"|(?P<num>(?:\d{1,3}(?: \d{3})+(?!\w|[.,]\d)|\d+(?:[.,'_:/-]\d+)*))(?P<glue>(?:-?[a-z]\w*)?)"
+    r"|(?P<with>w/o?(?=[\s\d$]))"
     r"|(?P<word>[^\W\d_]\w*(?:'[^\W\d_]+)*(?:-\d[\w-]*)?)"
     r"|(?P<space>\s+)|(?P<stop>.)",
     re.DOTALL,
@@ -37,6 +39,51 @@ _QUOTES: Final = {
     "“": '"',
     "”": '"',
 }
+# Short forms and slips of the pen that can stand for one word only.
+_MEANT: Final = {
+    short: word
+    for word, text in {
+        "you": "u ya",
+        "your": "ur",
+        "please": "pls plz plse",
+        "don't": "dont",
+        "can't": "cant",
+        "doesn't": "doesnt",
+        "shouldn't": "shouldnt",
+        "mustn't": "mustnt",
+        "i'm": "im",
+        "i've": "ive",
+        "you're": "youre",
+        "that's": "thats",
+        "lose": "loose",
+        "loses": "looses",
+        "losing": "loosing",
+        "through": "thru",
+        "max": "≤",
+        "over": ">",
+        "under": "<",
+        "maximum": "maxium maximun maximim maxmimum maximmum",
+        "budget": "buget budjet budet bugdet",
+        "daily": "dayly dailly daliy",
+        "transaction": "transction trasaction transacton",
+        "transactions": "transctions trasactions transactons",
+        "approval": "aproval approvel",
+        "approve": "aprove",
+        "permission": "permision",
+        "total": "totel",
+        "weeks": "weeeks wekks",
+        "profit": "proffit",
+        "profits": "proffits",
+        "keep": "keeping",
+        "limit": "limiting",
+        "cap": "capping",
+        "restrict": "restricting",
+    }.items()
+    for short in text.split()
+}
+_COMPARED: Final = frozenset({"more", "less", "bigger", "larger", "greater", "higher", "lower"})
+_SIGNS: Final = frozenset("<>≤")
+_MEASURED_BY: Final = frozenset({"over", "above", "more", "under", "below", "down", "bigger"})
 _LIKE_DIGITS: Final = frozenset("0123456789loisbzq")
 _SHOWN: Final = frozenset("\n\r\t")
 
@@ -101,8 +148,9 @@ def tokens_of(note: str, names: Mapping[str, str], today: date) -> Text:
         atoms.append(Token(MARKET, *found.span(), markets=ids if len(ids) == 1 else ()))
         at = found.end()
     atoms += _atoms(text, at, len(text))
-    reader = Quantities(text, atoms, today)
-    tokens = reader.all()
+    kept, begins = _unlisted(atoms, text)
+    reader = Quantities(text, [_meant(kept, at, text) for at in range(len(kept))], today)
+    tokens = [replace(t, start=begins.get(t.start, t.start)) for t in reader.all()]
     return Text(tuple(_listed(tokens)), strange or reader.strange)
 
 
@@ -117,6 +165,8 @@ def _atoms(text: str, start: int, end: int) -> list[Token]:
             out.append(Token("#", *found.span("num")))
             if found["glue"]:
                 out.append(Token("-" + found["glue"].lstrip("-"), *found.span("glue")))
+        elif kind == "with":
+            out.append(Token("without" if found.group(0) == "w/o" else "with", *found.span()))
         elif kind == "iso":
             out.append(Token("iso", *found.span()))
         elif kind == "url":
@@ -128,6 +178,50 @@ def _atoms(text: str, start: int, end: int) -> list[Token]:
         else:
             out.append(Token(text[at : found.end()], *found.span()))
     return out
+
+
+def _meant(atoms: Sequence[Token], at: int, text: str) -> Token:
+    """The word that a short form stands for; `>` and its like only where they stand alone."""
+    atom = atoms[at]
+    word = _MEANT.get(atom.kind, "")
+    if atom.kind == "its" and at + 1 < len(atoms) and atoms[at + 1].kind in _MEASURED_BY:
+        word = "it's"
+    if atom.kind in "–—" and _between(atoms, at):
+        word = "-"
+    if atom.kind == "then" and at and atoms[at - 1].kind in _COMPARED:
+        word = "than"
+    alone = not (text[: atom.start][-1:] + text[atom.end : atom.end + 1]).strip()
+    return replace(atom, kind=word) if word and (alone or atom.kind not in _SIGNS) else atom
+
+
+def _between(atoms: Sequence[Token], at: int) -> bool:
+    """True for a long dash between two thoughts: spaces on both sides of it, or a word."""
+    if not 0 < at < len(atoms) - 1:
+        return False
+    before, atom, behind = atoms[at - 1 : at + 2]
+    if before.end == atom.start:
+        return atom.end == behind.start and before.kind.isalpha() and behind.kind.isalpha()
+    return before.kind not in v.STOPS and atom.end < behind.start
+
+
+def _unlisted(atoms: list[Token], text: str) -> tuple[list[Token], dict[int, int]]:
+    """The atoms without the numbers of a list, `1. ... 2. ...`, each at the start of its line and
+    one more than the one before; and by where what is numbered starts, where its number does.
+    """
+    marks = {
+        at
+        for at, atom in enumerate(atoms[:-2])
+        if atom.kind == "#"
+        and (at == 0 or atoms[at - 1].kind == "\n")
+        and atoms[at + 1].kind in (".", ")")
+        and atom.end == atoms[at + 1].start
+        and atoms[at + 1].end < atoms[at + 2].start
+    }
+    said = [text[atoms[at].start : atoms[at].end] for at in sorted(marks)]
+    if len(marks) < 2 or said != [str(n) for n in range(1, len(marks) + 1)]:
+        return atoms, {}
+    kept = [a for at, a in enumerate(atoms) if at not in marks and at - 1 not in marks]
+    return kept, {atoms[at + 2].start: atoms[at].start for at in marks}
 
 
 def _looks_like_a_figure(word: str) -> bool:

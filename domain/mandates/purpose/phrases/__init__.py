@@ -12,18 +12,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from domain.mandates.purpose.phrases import agent, around, budget, caps, daily, length, stopping
+from domain.mandates.purpose.phrases import (
+    agent,
+    around,
+    budget,
+    caps,
+    daily,
+    frames,
+    length,
+    stopping,
+)
 
 _DEEPER: Final = " " * 12
-ACTIONS: Final[Mapping[str, str]] = {
-    **budget.PHRASES,
-    **caps.PHRASES,
-    **daily.PHRASES,
-    **stopping.PHRASES,
-    **agent.PHRASES,
-    **length.PHRASES,
-    **around.PHRASES,
-}
+_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames)
+
+
+def _together() -> Mapping[str, str]:
+    """The phrases of every module; an action may stand in several."""
+    out: dict[str, str] = {}
+    for part in _PARTS:
+        for action, text in part.PHRASES.items():
+            out[action] = out.get(action, "") + text
+    return out
+
+
+ACTIONS: Final[Mapping[str, str]] = _together()
 
 
 def lines(text: str) -> list[str]:

@@ -279,7 +279,8 @@ MACROS: Final[Mapping[str, str]] = {
         | transaction | transactions | action | actions | order | orders | transfer | transfers |
         buying | buy | pay | going | of | one | sending | with | swap | swaps | move | moves |
         executing | individual | approving | would | will | costing | worth | size | sizes | doing
-        | it's | committing | do | does | make | makes | buying | send | sends | book | booking
+        | it's | committing | do | does | make a | makes a | make any | buying | send | sends | book
+        | booking
     """,
     "thing": """
         ( anything | everything | any | all | every | each | a | an | the | one | single |

@@ -17,6 +17,7 @@ MARKETS: Final = {
     "morpho-prime": "Morpho USDC Prime",
     "aave-3": "Aave v3",
     "shut": "Closed Vault",
+    "test-market": "Test Market",
 }
 CLOSED: Final = {"shut": "it is only planned"}
 TERMS: Final = {

@@ -423,7 +423,7 @@ FIRST: Final[tuple[Row, ...]] = (
         ask=250,
     ),
     n("Maximum daily spend is 44 USDC, maximum per purchase is 11 USDC.", day=44, tx=11),
-    u("Try to make 8% with 2,000 USDC in 90 days."),
+    n("Try to make 8% with 2,000 USDC in 90 days.", aim=800, budget=2000, days=90),
     u("For 30 days, buy one dataset per day at no more than 3 USDC."),
     u("If you lose a tenth of the 1,000 USDC, stop."),
     u(

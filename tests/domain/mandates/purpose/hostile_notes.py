@@ -1133,9 +1133,7 @@ COMMON: Final[tuple[Row, ...]] = (
     n("Don't risk more than 2% of the budget on any trade. Budget 2000 USDC.", tx=40, budget=2000),
     n("I allow 100 USDC a day and 20 USDC a trade, 1000 USDC in all.", day=100, tx=20, budget=1000),
     n("Ask me whenever a payment exceeds 70 USDC.", ask=70),
-    u(
-        "Anything that costs more than 90 USDC requires my explicit approval.",
-    ),
+    n("Anything that costs more than 90 USDC requires my explicit approval.", ask=90),
     n("I need to sign off on anything over 500 USDC.", ask=500),
     n("Confirm with me for amounts above 150 USDC.", ask=150),
     n("Let me know when you are done. Budget 100 USDC.", budget=100),

@@ -201,7 +201,7 @@ SECOND: Final[tuple[Row, ...]] = (
         floor=1000,
     ),
     n("At most one hundred dollars a day and twenty dollars a trade.", day=100, tx=20),
-    n("You keep a fifth of the profit."),
+    n("You keep a fifth of the profit.", fee=2000),
     n(
         "Trade only when you are confident. Budget 200 USDC. Loss limit 10 USDC.",
         budget=200,

@@ -18,7 +18,7 @@ from domain.mandates.purpose.tiling import MAX_PHRASE
 from domain.money import Usdc
 from tests.domain.mandates.purpose.draft_notes import CLOSED, MARKETS, NOTES, Row
 from tests.domain.mandates.purpose.first_notes import FIRST
-from tests.domain.mandates.purpose.fresh_notes import FRESH, TWINS
+from tests.domain.mandates.purpose.fresh_notes import DOUBTFUL, FRESH, TWINS, VOICES
 from tests.domain.mandates.purpose.hostile_notes import COMMON, ELSEWHERE, NOTHING, SOME
 from tests.domain.mandates.purpose.plain_notes import PLAIN
 from tests.domain.mandates.purpose.second_notes import SECOND
@@ -46,8 +46,9 @@ def ids(rows: tuple[Row, ...]) -> list[str]:
 
 def test_the_tables_are_large_half_hostile_and_hold_no_note_twice() -> None:
     every = [*(r.note for r in TABLE), *(r.note for r in (*SECOND, *PLAIN)), *NOTHING, *ELSEWHERE]
+    every += [r.note for r in (*FRESH, *VOICES, *DOUBTFUL)]
     assert len(set(every)) == len(every)
-    assert len(every) >= 1_200
+    assert len(every) >= 2_400
     assert len(NOTHING) + len(ELSEWHERE) >= 500
 
 
@@ -75,7 +76,9 @@ def test_a_clause_about_something_else_is_unrelated_and_needs_no_review(note: st
     assert (draft.understood, draft.unclear, draft.unrelated) == ((), (), (note,))
 
 
-@pytest.mark.parametrize("rows", [SECOND, PLAIN, FRESH], ids=["second", "plain", "fresh"])
+@pytest.mark.parametrize(
+    "rows", [SECOND, PLAIN, FRESH, VOICES], ids=["second", "plain", "fresh", "voices"]
+)
 def test_most_plain_notes_are_understood_whole_and_none_wrongly(rows: tuple[Row, ...]) -> None:
     drafts = [(row, read(row.note)) for row in rows]
     wrong = [(r.note, said(d)) for r, d in drafts if not said(d).items() <= r.understood.items()]
@@ -226,7 +229,9 @@ _PIECES = st.sampled_from(
 )
 _TEXTS = st.one_of(st.text(max_size=300), st.lists(_PIECES, max_size=40).map(" ".join))
 _SENTENCES = st.lists(
-    st.sampled_from([*(r.note for r in TABLE), *NOTHING, *ELSEWHERE]), min_size=1, max_size=4
+    st.sampled_from([*(r.note for r in (*TABLE, *VOICES, *DOUBTFUL)), *NOTHING, *ELSEWHERE]),
+    min_size=1,
+    max_size=4,
 ).map(lambda parts: ". ".join(parts)[:NOTE_MAX])
 
 
@@ -320,7 +325,7 @@ def test_a_note_with_foreign_words_or_figures_is_never_half_read(
 _REPEATED = (
     "1 000 ", "ask me ", "a ", "per ", "stop if it drops ", "hundred ", "1,", "$", "- ", "half a ",
     "twenty ", "5% ", "$5 a day ", "keep the ", "if it is ", "x", "never lose more than ", "and ",
-    "50 per trade ", "500 USDC, ", "ask me before any trade for anything ", "trade with ", ". ", "? ",
+    "50 per trade ", "1. a\n", "500 USDC, ", "ask me before any trade for anything ", "trade with ", ". ", "? ",
 )  # fmt: skip
 
 
