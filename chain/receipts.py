@@ -39,6 +39,19 @@ async def _receipt(chain: Blocks, told: Mapping[str, Any], block: BlockStamp) ->
     newest = await chain.latest()
     ok = int(told["status"], 16) == 1
     sent = None if ok else await _sent(chain, str(told["transactionHash"]))
+    why = None if sent is None else await _why_reverted(chain, sent, block)
+    return mined(chain, told, block, newest, None if sent is None else str(sent["input"]), why)
+
+
+def mined(
+    chain: Blocks,
+    told: Mapping[str, Any],
+    block: BlockStamp,
+    newest: BlockStamp,
+    data: str | None,
+    why: Revert | None,
+) -> Receipt:
+    """A receipt as a node told it, in its block; of a failed one its calldata and reason too."""
     transfers = (
         codec.transfer_log(
             g["address"], answers.topics(g), answers.raw(g["data"]), int(g["logIndex"], 16)
@@ -47,15 +60,15 @@ async def _receipt(chain: Blocks, told: Mapping[str, Any], block: BlockStamp) ->
     )
     return Receipt(
         tx_hash=str(told["transactionHash"]).lower(),
-        ok=ok,
+        ok=int(told["status"], 16) == 1,
         sender=to_checksum_address(told["from"]),
         to=to_checksum_address(told["to"]) if told.get("to") else None,
         block=block,
         depth=max(0, newest.number - block.number),
         logs=tuple(log for g in told["logs"] if (log := chain.vault_log(g, block)) is not None),
         transfers=tuple(t for t in transfers if t is not None),
-        revert=None if sent is None else await _why_reverted(chain, sent, block),
-        data=None if sent is None else str(sent["input"]),
+        revert=why,
+        data=data,
     )
 
 

@@ -174,6 +174,12 @@ class Chain(Actions, Approves, Protocol):
         """Return the mined transaction, its revert explained; None where nobody has seen it."""
         ...
 
+    async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
+        """The same of many, by their hashes in lower case, without the reasons of reverts; one of
+        which the node tells nonsense is left out.
+        """
+        ...
+
     async def waiting(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""
         ...
