@@ -107,7 +107,7 @@ class EvmChain(Blocks):
         given. `agreed`: only what more than half of the configured nodes say.
         """
         if agreed and len(self.views) > 1:
-            found = await states.agreed_states(self, self.views, vaults)
+            found = await states.agreed_states(self, self.views, vaults, block)
         else:
             found = await states.vault_states(self, vaults, block)
         if block is None:

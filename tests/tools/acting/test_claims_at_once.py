@@ -37,8 +37,10 @@ async def chains_behind(
 ) -> AsyncIterator[EvmChains]:
     async with distorted(world.evm.chain, distort, requests) as url:
         chains = EvmChains([world.evm.facts(rpc_url=url)])
-        yield chains
-        await chains.close()
+        try:
+            yield chains
+        finally:
+            await chains.close()
 
 
 async def test_forty_claims_are_asked_in_a_few_requests(world: World) -> None:
