@@ -35,9 +35,10 @@ async def receipts(chain: Blocks, tx_hashes: Iterable[str]) -> Mapping[str, Rece
     for tx_hash, mined_in in where.items():
         block = blocks.get(mined_in)
         try:
-            # Without the block it was reorganised away between two questions.
-            found[tx_hash] = block and mined(
-                chain, seen[tx_hash], block, newest, data.get(tx_hash), None
+            found[tx_hash] = (
+                mined(chain, seen[tx_hash], block, newest, data.get(tx_hash), None)
+                if block is not None
+                else None  # it was reorganised away between two questions
             )
         except answers.NONSENSE:
             continue

@@ -191,7 +191,7 @@ class ChainLog:
             chain=chain_id,
             high=up_to,
         )
-        return [_staged(r) for r in rows]
+        return [staged_row(r) for r in rows]
 
     def staged_up_to(self, chain_id: int, high: int, most: int) -> int:
         """The last block, at most `high`, up to which no more than `most` logs are staged; a block
@@ -224,7 +224,7 @@ class ChainLog:
             mandate=public_id,
             most=limit,
         )
-        return [_staged(r) for r in rows]
+        return [staged_row(r) for r in rows]
 
     def add_vault(self, chain_id: int, address: str, digest: str, block: int) -> None:
         """Note a vault that the factory made, and in which block; the newest word holds."""
@@ -364,7 +364,8 @@ def _known(row: Row) -> KnownVault:
     )
 
 
-def _staged(row: Row) -> Staged:
+def staged_row(row: Row) -> Staged:
+    """A log as it was kept."""
     return Staged(
         int(row["block_number"]),
         row["block_hash"],
