@@ -56,6 +56,11 @@ class EvmChain(Blocks):
         )
 
     @property
+    def asks_several(self) -> bool:
+        """True where more than one node is configured."""
+        return len(self.facts.nodes) > 1
+
+    @property
     def sponsors(self) -> bool:
         """True where a paymaster is configured."""
         return self._paymaster is not None

@@ -81,6 +81,11 @@ class Chain(Actions, Approves, Protocol):
         ...
 
     @property
+    def asks_several(self) -> bool:
+        """True where several nodes are configured, so that what is agreed is no one's word."""
+        ...
+
+    @property
     def sponsors(self) -> bool:
         """True where a paymaster is configured."""
         ...

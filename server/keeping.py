@@ -32,6 +32,7 @@ from tools.keeper.marks import DUST, mark_vaults
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
 from tools.keeper.sums import Differing, compared
+from tools.keeper.timely import timely
 
 log = logging.getLogger("wallet.keeping")
 CLAIM_S: Final = 60
@@ -114,7 +115,12 @@ class Keeping:
         low: set[str] = set()
         for some in _some(mandates):
             low |= await self.deps.store.write(partial(self._mark, some, told))
-        states = {m.public_id: s for m in mandates if (s := told.get(m.vault_address or ""))}
+        now = self.deps.clock.now()
+        states = {
+            m.public_id: timely(chain, s, now)
+            for m in mandates
+            if (s := told.get(m.vault_address or ""))
+        }
         await self._act(mandates, states, low)
         await self.compare(mandates)
         for some in _some(mandates):
@@ -262,8 +268,10 @@ class Keeping:
         return REST_S if Usdc.parse(reply.body["fee_owed"]) else 0
 
     async def _seen(self, m: Mandate) -> VaultState:
+        """What the newest block of one node says: a transaction of ours may be in it."""
         at = m.vault_address or ""
-        return (await self.chain.vault_states([at]))[at]
+        vault = (await self.chain.vault_states([at]))[at]
+        return timely(self.chain, vault, self.deps.clock.now(), agreed=False)
 
     async def _once(self, kind: str, m: Mandate, work: Callable[[Mandate], Awaitable[int]]) -> None:
         """Do a piece of work if nobody else has it; `work` gives the seconds for which it is left

@@ -67,10 +67,12 @@ async def end_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> i
 
 
 async def _read_to(deps: Deps, chain: Chain) -> datetime | None:
-    """The time of the newest block that the reader has read."""
+    """The time of the newest block that the reader has read, at most our own: a claim ends by no
+    time that has not come.
+    """
     cursor = await deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
     stamp = None if cursor is None else await chain.block(cursor.block)
-    return None if stamp is None else stamp.at
+    return None if stamp is None else min(stamp.at, deps.clock.now())
 
 
 def outcome_of(one: Waiting, receipt: Receipt | None, confirmations: int) -> Outcome | None:
