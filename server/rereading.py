@@ -26,8 +26,10 @@ from tools.keeper.intake import Desk
 from tools.keeper.sums import Differing, StillDiffers, brought
 
 log = logging.getLogger("wallet.rereading")
-A_STEP: Final = {"range": 10_000, "blocks": MOST_BLOCKS, "receipts": MOST_BLOCKS}
-"""Blocks that are read before it is kept how far that came."""
+A_STEP: Final = {"range": 10_000, "blocks": 500, "receipts": 100}
+"""Blocks that are read before it is kept how far that came; half as many where the time is too
+short for them.
+"""
 BUDGET: Final = 20 * A_STEP["range"]
 """What the steps of one round may cost a vault: a block one by one counts as a hundred of a range,
 so that a round reads 200,000 blocks by range or 2,000 one by one.
@@ -36,6 +38,7 @@ COST: Final = {"range": 1, "blocks": 100, "receipts": 100}
 LOOK_S: Final = 10
 MISSES: Final = 10
 """Rounds in a row that a node may refuse in the middle of a path before the next path is taken."""
+Then = Literal["on", "later", "ended", "explained"]
 REST: Final = timedelta(hours=1)
 """After a walk along all paths of which none explained the vault."""
 
@@ -61,6 +64,7 @@ class Rereading:
 
     def __init__(self, deps: Deps, chain: EvmChain):
         self._deps, self._chain = deps, chain
+        self._halved, self._stepped = 0, False
 
     async def of(self, one: Differing) -> None:
         """The newest blocks since the totals were those of the rows, by every way and every node;
@@ -68,12 +72,12 @@ class Rereading:
         """
         log.warning("%s: its vault's totals are not those of its rows", one.mandate.public_id)
         newest = max(one.low, one.blocks[-1] - MOST_BLOCKS + 1)
-        with anyio.move_on_after(LOOK_S):
+        with anyio.move_on_after(LOOK_S) as look:
             if await self._look(replace(one, low=newest)):
                 return
-        if one.life < newest:
-            with anyio.move_on_after(LOOK_S):
-                await self._life(one, newest)
+        lows = [n for n in (one.low, one.life) if n < newest or look.cancelled_caught]
+        if lows:
+            await self._life(one, lows)
 
     async def _look(self, one: Differing) -> bool:
         """Read blocks that are few, along every path; True where one explains the vault."""
@@ -108,36 +112,47 @@ class Rereading:
 
     # -- the whole life
 
-    async def _life(self, one: Differing, newest: int) -> None:
+    async def _life(self, one: Differing, lows: Sequence[int]) -> None:
         """Walk on from where the last round came to: each path from the newest block down, first to
         where the totals were those of the rows, then to the vault's creation.
         """
         key, top = one.mandate.public_id, one.blocks[-1]
-        lows = dict.fromkeys(low for low in (one.low, one.life) if low < newest)
-        paths = list(self._paths(*lows))
+        paths = list(self._paths(*dict.fromkeys(lows)))
         done = await self._deps.store.read(lambda uow: uow.readings.of(key))
         if done is not None and done.nodes != len(self._chain.views):
             done = None  # another node may tell what these did not
-        now, budget = self._deps.clock.now(), BUDGET
+        now = self._deps.clock.now()
         if done is not None and done.rests_until is not None and now < done.rests_until:
             return
         at = next((n for n, p in enumerate(paths) if done is not None and p.name == done.path), 0)
         if done is None or done.path != paths[at].name:
             done = await self._begin(key, paths[at].name, top)
-        while budget > 0:
-            path, budget = paths[at], budget - COST[paths[at].way] * A_STEP[paths[at].way]
-            done, then = await self._step(one, path, done)
+        self._stepped = False
+        with anyio.move_on_after(LOOK_S) as turn:
+            if await self._walk(one, paths[at:], done):
+                log.error("%s: no node explains what its vault says", key)
+                await self._begin(key, "", top, rests_until=now + REST)
+        if turn.cancelled_caught and not self._stepped:
+            self._halved += 1  # or the same step would be cut off in every round
+
+    async def _walk(self, one: Differing, paths: Sequence[Path], done: Progress) -> bool:
+        """Steps for one round; True where the last path ends."""
+        budget = BUDGET
+        for n, path in enumerate(paths):
+            if n:
+                done = await self._begin(one.mandate.public_id, path.name, one.blocks[-1])
+            then: Then = "on"
+            while then == "on":
+                if budget <= 0:
+                    return False
+                budget -= COST[path.way] * A_STEP[path.way]
+                done, then = await self._step(one, path, done)
+                self._stepped = True
             if then == "explained":
                 self._tell(one, path)
             if then in ("explained", "later"):
-                return
-            if then == "ended":
-                at += 1
-                if at == len(paths):
-                    log.error("%s: no node explains what its vault says", key)
-                    await self._begin(key, "", top, rests_until=now + REST)
-                    return
-                done = await self._begin(key, paths[at].name, top)
+                return False
+        return True
 
     async def _begin(
         self, public_id: str, path: str, top: int, rests_until: datetime | None = None
@@ -157,12 +172,10 @@ class Rereading:
         await self._deps.store.write(work)
         return made
 
-    async def _step(
-        self, one: Differing, path: Path, done: Progress
-    ) -> tuple[Progress, Literal["on", "later", "ended", "explained"]]:
+    async def _step(self, one: Differing, path: Path, done: Progress) -> tuple[Progress, Then]:
         """Read on along a path: what came since the last step, else what lies below."""
         key, top = one.mandate.public_id, one.blocks[-1]
-        low, high = _next(path, done, top)
+        low, high = _next(path, done, top, max(1, A_STEP[path.way] >> self._halved))
         try:
             logs = await self._read(one, path, low, high) if low <= high else []
         except Refused:
@@ -192,10 +205,10 @@ class Rereading:
         return [log_of(s) for s in uow.readings.logs(public_id)]
 
 
-def _next(path: Path, done: Progress, top: int) -> tuple[int, int]:
+def _next(path: Path, done: Progress, top: int, most: int) -> tuple[int, int]:
     """The first and the last block of the next step, both inclusive; the last is below the first
     where all was read, and only not yet held against the vault.
     """
     if done.high < top:
-        return done.high + 1, min(top, done.high + A_STEP[path.way])
-    return max(path.low, done.low - A_STEP[path.way]), done.low - 1
+        return done.high + 1, min(top, done.high + most)
+    return max(path.low, done.low - most), done.low - 1

@@ -8,8 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
 import pytest
 
+from chain.evm import EvmChain
+from domain.facts import VaultLog
 from server import rereading
 from server.ticks import Ticks
 from storage.verify import verify
@@ -188,4 +191,31 @@ async def test_what_no_node_serves_is_passed_over_and_a_busy_node_goes_on_where_
         async with kept_by(world, url) as ticks:
             m = await hidden_long_ago(world, hiding, ticks)
         assert await rounds(world, url, most=60) <= 60
+    assert await sums(m) == ("460.000000", "500.000000", False)
+
+
+async def test_a_step_that_takes_too_long_is_halved_until_it_fits(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node answers of two blocks in time, and of no more; its logs say nothing."""
+    hiding, whole = Hiding(by_logs), rereading.again
+
+    async def slow(chain: EvmChain, way: str, vault: str, low: int, high: int) -> list[VaultLog]:
+        if high - low >= 2:
+            await anyio.sleep_forever()
+        return await whole(chain, way, vault, low, high)
+
+    monkeypatch.setattr(rereading, "LOOK_S", 0.5)
+    monkeypatch.setattr(rereading, "BUDGET", 100 * rereading.BUDGET)
+    async with behind(world, hiding) as url, kept_by(world, url) as ticks:
+        m = await working(world)
+        await ticks.round()
+        hiding.block = world.evm.chain.head.number + 1
+        await spend(world, m, "40")
+        monkeypatch.setattr(rereading, "again", slow)
+        for _ in range(20):
+            await ticks.round()
+            world.clock.forward(seconds=30)
+            if await sums(m) == ("460.000000", "500.000000", False):
+                break
     assert await sums(m) == ("460.000000", "500.000000", False)
