@@ -7,7 +7,7 @@ from typing import Any
 
 from chain import answers
 from chain.blocks import Blocks
-from chain.receipts import mined
+from chain.receipts import Told, mined
 from chain.transport import Question
 from domain.facts import BlockStamp, Receipt
 
@@ -45,7 +45,7 @@ async def receipts(chain: Blocks, tx_hashes: Iterable[str]) -> Mapping[str, Rece
     return found
 
 
-def _failed(told: Mapping[str, Any]) -> bool:
+def _failed(told: Told) -> bool:
     try:
         return int(told["status"], 16) != 1
     except answers.NONSENSE:

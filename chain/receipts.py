@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from eth_utils import keccak, to_checksum_address
 
@@ -13,6 +13,7 @@ from chain.faults import RpcFault
 from domain.facts import BlockStamp, Receipt, Revert, VaultLog
 
 LOOK_BACK: Final = 1_000
+Told: TypeAlias = Mapping[str, Any]
 
 
 async def receipt(chain: Blocks, tx_hash: str) -> Receipt | None:
@@ -35,7 +36,7 @@ async def receipt(chain: Blocks, tx_hash: str) -> Receipt | None:
         raise rpc.unavailable(f"a receipt that makes no sense ({type(error).__name__})") from None
 
 
-async def _receipt(chain: Blocks, told: Mapping[str, Any], block: BlockStamp) -> Receipt:
+async def _receipt(chain: Blocks, told: Told, block: BlockStamp) -> Receipt:
     newest = await chain.latest()
     ok = int(told["status"], 16) == 1
     sent = None if ok else await _sent(chain, str(told["transactionHash"]))
@@ -45,7 +46,7 @@ async def _receipt(chain: Blocks, told: Mapping[str, Any], block: BlockStamp) ->
 
 def mined(
     chain: Blocks,
-    told: Mapping[str, Any],
+    told: Told,
     block: BlockStamp,
     newest: BlockStamp,
     data: str | None,
