@@ -135,6 +135,12 @@ class Chain(Actions, Approves, Protocol):
         """EIP-712 digest of the typed data, 0x hex."""
         ...
 
+    def vault_address(
+        self, factory: str, message: Mapping[str, str], targets: Sequence[Target], digest: str
+    ) -> str:
+        """Where a factory puts the vault of signed terms of version 2, EIP-55."""
+        ...
+
     def create_call(
         self, message: Mapping[str, str], targets: Sequence[Target], signature: str
     ) -> Call:

@@ -19,7 +19,7 @@ from domain.facts import BlockStamp
 from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
-from tools.call.case import signed_digest
+from tools.call.case import signed_digest, signed_vault
 from tools.call.operation import Deps
 from tools.keeper.attach import attach
 
@@ -75,13 +75,9 @@ class Unseen:
         return kept.deep, found
 
     async def _look(self, m: Mandate, at: BlockStamp, now: datetime) -> None:
-        digest = signed_digest(self._chain, m)
-        if digest is None or m.signed is None:
+        digest, vault = signed_digest(self._chain, m), signed_vault(self._chain, m)
+        if digest is None or vault is None:
             return
-        message, targets = m.signed.message, m.allowed_targets
-        vault = await agreed(
-            self._chain, "where a vault is", lambda view: view.predict_vault(message, targets)
-        )
         states = await self._chain.vault_states([vault], agreed=True, block=at)
         if vault not in states or not states[vault].exists:
             return

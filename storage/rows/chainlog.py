@@ -250,19 +250,11 @@ class ChainLog:
 
     def vault(self, chain_id: int, address: str) -> KnownVault | None:
         """What is known of a vault."""
-        return self._vault("address_lower = :it", chain_id, address.lower())
-
-    def vault_of(self, chain_id: int, digest: str) -> KnownVault | None:
-        """The vault that was made of terms with this digest."""
-        return self._vault("digest = :it", chain_id, digest)
-
-    def _vault(self, where: str, chain_id: int, it: str) -> KnownVault | None:
         row = first(
             self._sql,
-            f"SELECT * FROM chain_vaults WHERE chain_id = :chain AND {where} "
-            "ORDER BY address_lower LIMIT 1",
+            "SELECT * FROM chain_vaults WHERE chain_id = :chain AND address_lower = :address",
             chain=chain_id,
-            it=it,
+            address=address.lower(),
         )
         return None if row is None else _known(row)
 
