@@ -286,10 +286,10 @@ async def test_a_vault_that_is_not_made_is_looked_for_every_five_minutes(world: 
         for _ in range(3):
             await ticks.round()
             world.clock.forward(seconds=60)
-            looks.append(asked.count(world.evm.factory))
+            looks.append(asked.count(world.evm.lens))
         world.clock.forward(minutes=5)
         await ticks.round()
-    assert 0 < looks[0] == looks[2] < asked.count(world.evm.factory)
+    assert 0 < looks[0] == looks[2] < asked.count(world.evm.lens)
     assert (await m.read())["mandate"]["vault_address"] is None
 
 
