@@ -12,7 +12,7 @@ from eth_abi import decode, encode
 from eth_abi.exceptions import DecodingError
 from eth_utils import is_checksum_address, keccak, to_checksum_address
 
-from chain import codec, eip712, receipts, signatures, states
+from chain import codec, eip712, many_receipts, receipts, signatures, states
 from chain.blocks import CALL_GAS, Blocks, pinned
 from chain.faults import RpcFault
 from chain.known import CALL_MS, ChainFacts, terms
@@ -54,6 +54,11 @@ class EvmChain(Blocks):
         self._paymaster = (
             Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
         )
+
+    @property
+    def asks_several(self) -> bool:
+        """True where more than one node is configured."""
+        return len(self.facts.nodes) > 1
 
     @property
     def sponsors(self) -> bool:
@@ -107,7 +112,7 @@ class EvmChain(Blocks):
         given. `agreed`: only what more than half of the configured nodes say.
         """
         if agreed and len(self.views) > 1:
-            found = await states.agreed_states(self, self.views, vaults)
+            found = await states.agreed_states(self, self.views, vaults, block)
         else:
             found = await states.vault_states(self, vaults, block)
         if block is None:
@@ -145,6 +150,10 @@ class EvmChain(Blocks):
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, its revert explained; None where nobody has seen it."""
         return await receipts.receipt(self, tx_hash)
+
+    async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
+        """Many mined transactions in a few requests; one that nobody can read is left out."""
+        return await many_receipts.receipts(self, tx_hashes)
 
     async def waiting(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""

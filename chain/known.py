@@ -9,7 +9,7 @@ from typing import Any, Final
 from eth_abi import encode
 from eth_utils import keccak, to_checksum_address
 
-from chain import answers, codec, eip712, signatures
+from chain import answers, clones, codec, eip712, signatures
 from domain.facts import BlockStamp, Call, VaultFunction, VaultLog
 from domain.mandates.actions import Action, selector_of
 from domain.mandates.targets import Target
@@ -106,6 +106,12 @@ class KnownChain:
     def digest(self, typed_data: Mapping[str, Any]) -> str:
         """EIP-712 digest of the typed data, 0x hex."""
         return eip712.digest(typed_data)
+
+    def vault_address(
+        self, factory: str, message: Mapping[str, str], targets: Sequence[Target], digest: str
+    ) -> str:
+        """Where the factory puts the vault of signed terms of version 2; no node is asked."""
+        return clones.vault_address(factory, message, targets, digest)
 
     def create_call(
         self, message: Mapping[str, Any], targets: Sequence[Target], signature: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from eth_utils import keccak, to_checksum_address
 
@@ -13,6 +13,7 @@ from chain.faults import RpcFault
 from domain.facts import BlockStamp, Receipt, Revert, VaultLog
 
 LOOK_BACK: Final = 1_000
+Told: TypeAlias = Mapping[str, Any]
 
 
 async def receipt(chain: Blocks, tx_hash: str) -> Receipt | None:
@@ -35,10 +36,23 @@ async def receipt(chain: Blocks, tx_hash: str) -> Receipt | None:
         raise rpc.unavailable(f"a receipt that makes no sense ({type(error).__name__})") from None
 
 
-async def _receipt(chain: Blocks, told: Mapping[str, Any], block: BlockStamp) -> Receipt:
+async def _receipt(chain: Blocks, told: Told, block: BlockStamp) -> Receipt:
     newest = await chain.latest()
     ok = int(told["status"], 16) == 1
     sent = None if ok else await _sent(chain, str(told["transactionHash"]))
+    why = None if sent is None else await _why_reverted(chain, sent, block)
+    return mined(chain, told, block, newest, None if sent is None else str(sent["input"]), why)
+
+
+def mined(
+    chain: Blocks,
+    told: Told,
+    block: BlockStamp,
+    newest: BlockStamp,
+    data: str | None,
+    why: Revert | None,
+) -> Receipt:
+    """A receipt as a node told it, in its block; of a failed one its calldata and reason too."""
     transfers = (
         codec.transfer_log(
             g["address"], answers.topics(g), answers.raw(g["data"]), int(g["logIndex"], 16)
@@ -47,15 +61,15 @@ async def _receipt(chain: Blocks, told: Mapping[str, Any], block: BlockStamp) ->
     )
     return Receipt(
         tx_hash=str(told["transactionHash"]).lower(),
-        ok=ok,
+        ok=int(told["status"], 16) == 1,
         sender=to_checksum_address(told["from"]),
         to=to_checksum_address(told["to"]) if told.get("to") else None,
         block=block,
         depth=max(0, newest.number - block.number),
         logs=tuple(log for g in told["logs"] if (log := chain.vault_log(g, block)) is not None),
         transfers=tuple(t for t in transfers if t is not None),
-        revert=None if sent is None else await _why_reverted(chain, sent, block),
-        data=None if sent is None else str(sent["input"]),
+        revert=why,
+        data=data,
     )
 
 

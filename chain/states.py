@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
@@ -49,7 +50,7 @@ async def vault_states(
                 found[batch[0]] = await _state_by_fields(chain, batch[0], at)
             else:
                 found |= await _by_lens(chain, lens, batch, at)
-        except (RpcFault, DecodingError) as error:
+        except (RpcFault, DecodingError, *answers.NONSENSE) as error:
             why = f"the vault does not answer ({type(error).__name__})"
             if len(batch) == 1:
                 failed.append(chain.node().unavailable(why))
@@ -70,14 +71,40 @@ async def _by_lens(
 
 
 async def agreed_states(
-    chain: Blocks, views: Sequence[Blocks], vaults: Sequence[str]
+    chain: Blocks,
+    views: Sequence[Blocks],
+    vaults: Sequence[str],
+    block: BlockStamp | None = None,
 ) -> Mapping[str, VaultState]:
-    """Read vaults through each node by itself, at one block that enough of them have; what more
-    than half of all nodes say alike is told, and nothing else.
+    """Read vaults through each node by itself, at the block named or else at one that enough of
+    them have; what more than half of all nodes say alike is told, and nothing else.
 
     Errors: `chain_unavailable` where there is nothing that enough nodes say.
     """
     need = len(views) // 2 + 1
+    number = await _newest_of(views, need) if block is None else block.number
+    told: list[Mapping[str, VaultState]] = []
+
+    async def read(view: Blocks) -> None:
+        with suppress(Refused):
+            here = await view.block(number)
+            if here is not None and block in (None, here):
+                told.append(await vault_states(view, vaults, here))
+
+    await _all(read, views)
+    found: dict[str, VaultState] = {}
+    for vault in vaults:
+        said = [states[vault] for states in told if vault in states]
+        alike = next((s for s in said if said.count(s) >= need), None)
+        if alike is not None:
+            found[vault] = alike
+    if vaults and not found:
+        raise chain.node().unavailable("its nodes do not say the same")
+    return found
+
+
+async def _newest_of(views: Sequence[Blocks], need: int) -> int:
+    """The newest block that so many nodes have."""
     heads: list[BlockStamp] = []
     refused: list[Refused] = []
 
@@ -90,27 +117,7 @@ async def agreed_states(
     await _all(head, views)
     if len(heads) < need:
         raise refused[0]
-    number = sorted((h.number for h in heads), reverse=True)[need - 1]
-    told: list[Mapping[str, VaultState]] = []
-
-    async def read(view: Blocks) -> None:
-        try:
-            block = await view.block(number)
-            if block is not None:
-                told.append(await vault_states(view, vaults, block))
-        except Refused as error:
-            refused.append(error)
-
-    await _all(read, views)
-    found: dict[str, VaultState] = {}
-    for vault in vaults:
-        said = [states[vault] for states in told if vault in states]
-        alike = next((s for s in said if said.count(s) >= need), None)
-        if alike is not None:
-            found[vault] = alike
-    if vaults and not found:
-        raise chain.node().unavailable("its nodes do not say the same")
-    return found
+    return sorted((h.number for h in heads), reverse=True)[need - 1]
 
 
 async def _all(

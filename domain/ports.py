@@ -81,6 +81,11 @@ class Chain(Actions, Approves, Protocol):
         ...
 
     @property
+    def asks_several(self) -> bool:
+        """True where several nodes are configured, so that what is agreed is no one's word."""
+        ...
+
+    @property
     def sponsors(self) -> bool:
         """True where a paymaster is configured."""
         ...
@@ -130,6 +135,12 @@ class Chain(Actions, Approves, Protocol):
         """EIP-712 digest of the typed data, 0x hex."""
         ...
 
+    def vault_address(
+        self, factory: str, message: Mapping[str, str], targets: Sequence[Target], digest: str
+    ) -> str:
+        """Where a factory puts the vault of signed terms of version 2, EIP-55."""
+        ...
+
     def create_call(
         self, message: Mapping[str, str], targets: Sequence[Target], signature: str
     ) -> Call:
@@ -172,6 +183,12 @@ class Chain(Actions, Approves, Protocol):
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, its revert explained; None where nobody has seen it."""
+        ...
+
+    async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
+        """The same of many, by their hashes in lower case, without the reasons of reverts; one of
+        which the node tells nonsense is left out.
+        """
         ...
 
     async def waiting(self, tx_hash: str) -> bool:

@@ -7,18 +7,19 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import count
 from math import ceil
 from typing import Final
 
 import anyio
 
-from chain.again import WAYS, again
 from chain.evm import EvmChain
-from domain.facts import BlockStamp, VaultLog, VaultState
+from domain.facts import BlockStamp, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused
 from domain.rules.recorded import closed, ends_soon, may_rise, rose
+from server.rereading import Rereading
 from server.settings import Settings
 from server.unseen import Unseen
 from storage.unit_of_work import UnitOfWork
@@ -30,7 +31,8 @@ from tools.keeper.intake import Desk
 from tools.keeper.marks import DUST, mark_vaults
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
-from tools.keeper.sums import Differing, StillDiffers, brought, compared
+from tools.keeper.sums import Differing, compared
+from tools.keeper.timely import timely
 
 log = logging.getLogger("wallet.keeping")
 CLAIM_S: Final = 60
@@ -38,6 +40,7 @@ REST_S: Final = 3_600
 # After a look that sent nothing in the last hour, and after work that hung: others have their turn.
 SHORT_REST_S: Final = 300
 UNSEEN_SHARE: Final = 4
+READING_SHARE: Final = 4
 AT_THE_FLOOR: Final = 3
 TRIES: Final = 2
 KEEPER: Final = Caller("keeper")
@@ -61,6 +64,8 @@ class Keeping:
         self._tick_s = settings.keeper_tick_s
         self._mark_s = settings.keeper_mark_s
         self._unseen = Unseen(deps, holder, chain, self._batch)
+        self._rereading = Rereading(deps, chain)
+        self._turns, self._turn = dict[str, int](), count(1)
         self.name = f"keeping chain {chain.chain_id}"
 
     async def round(self, every_s: float = 0) -> None:
@@ -110,7 +115,12 @@ class Keeping:
         low: set[str] = set()
         for some in _some(mandates):
             low |= await self.deps.store.write(partial(self._mark, some, told))
-        states = {m.public_id: s for m in mandates if (s := told.get(m.vault_address or ""))}
+        now = self.deps.clock.now()
+        states = {
+            m.public_id: timely(chain, s, now)
+            for m in mandates
+            if (s := told.get(m.vault_address or ""))
+        }
         await self._act(mandates, states, low)
         await self.compare(mandates)
         for some in _some(mandates):
@@ -173,11 +183,12 @@ class Keeping:
         differing: list[Differing] = []
         for some in _some(mandates):
             differing += await self.deps.store.write(partial(self._compared, some, told))
-        for one in differing:
-            try:
-                await self._read_again(one)
-            except Exception:
-                log.exception("reading %s again failed", one.mandate.public_id)
+        # A part of the time, and those first whose turn was longest ago: others are kept too.
+        differing.sort(key=lambda one: self._turns.get(one.mandate.public_id, 0))
+        with anyio.move_on_after(self._budget_s / READING_SHARE):
+            for one in differing:
+                self._turns[one.mandate.public_id] = next(self._turn)
+                await self._once("read again", one.mandate, partial(self._read_again, one))
 
     async def _states(self, vaults: Sequence[str], at: BlockStamp) -> Mapping[str, VaultState]:
         """What the vaults say; of one that a node does not show, what the next node says."""
@@ -195,26 +206,9 @@ class Keeping:
         desk = self._desk(uow, self.deps.clock.now())
         return compared(uow, desk, mandates, told, self.chain.facts.start_block)
 
-    async def _read_again(self, one: Differing) -> None:
-        m = one.mandate
-        log.warning("%s: its vault's totals are not those of its rows", m.public_id)
-        for n, view in enumerate(self.chain.views):
-            for way in WAYS:
-                try:
-                    logs = await again(
-                        view, way, m.vault_address or "", one.blocks[0], one.blocks[-1]
-                    )
-                    now = self.deps.clock.now()
-                    await self.deps.store.write(partial(self._brought, now, one, logs))
-                except (StillDiffers, Refused):
-                    continue
-                log.warning("%s: read again whole, by %s from node %s", m.public_id, way, n + 1)
-                return
-
-    def _brought(
-        self, now: datetime, one: Differing, logs: Sequence[VaultLog], uow: UnitOfWork
-    ) -> None:
-        brought(uow, self._desk(uow, now), one, logs)
+    async def _read_again(self, one: Differing, _: Mandate) -> int:
+        await self._rereading.of(one)
+        return 0
 
     async def _stop(self, m: Mandate) -> int:
         """`mark()` stops the vault where the chain itself finds it below the floor; then close, if
@@ -274,8 +268,10 @@ class Keeping:
         return REST_S if Usdc.parse(reply.body["fee_owed"]) else 0
 
     async def _seen(self, m: Mandate) -> VaultState:
+        """What the newest block of one node says: a transaction of ours may be in it."""
         at = m.vault_address or ""
-        return (await self.chain.vault_states([at]))[at]
+        vault = (await self.chain.vault_states([at]))[at]
+        return timely(self.chain, vault, self.deps.clock.now(), agreed=False)
 
     async def _once(self, kind: str, m: Mandate, work: Callable[[Mandate], Awaitable[int]]) -> None:
         """Do a piece of work if nobody else has it; `work` gives the seconds for which it is left

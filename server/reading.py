@@ -11,10 +11,10 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from chain.agreed import agreed
 from chain.evm import EvmChain
 from chain.reader import Cursor, Read, Reader, Reorged
 from domain.facts import BlockStamp, VaultLog
-from domain.refusals import Refused
 from domain.times import timestamp
 from storage.faults import Unavailable
 from storage.rows.chainlog import Cursor as KeptCursor
@@ -144,18 +144,7 @@ class Reading:
 
         Errors: `chain_unavailable` where no answer is that of enough nodes.
         """
-        views, told, refused = self.chain.views, list[tuple[VaultLog, ...]](), list[Refused]()
-        for view in views:
-            try:
-                told.append(await _left(view, tx_hash))
-            except Refused as error:
-                refused.append(error)
-            for said in told:
-                if told.count(said) > len(views) // 2:
-                    return said
-        if not told:
-            raise refused[0]
-        raise self.chain.node().unavailable("its nodes do not say the same of a transaction")
+        return await agreed(self.chain, "a transaction", lambda view: _left(view, tx_hash))
 
     async def _rewind(self, told: Reorged) -> None:
         """Go back to the newest remembered block that still stands; what is above it is compared

@@ -1,7 +1,8 @@
 """Vaults whose creation no log told of: a node left the factory's log out.
 
 Where a vault of signed terms stands is known before it is made, and what stands there can only be
-that vault: its address commits to the terms. So the lens says what the logs did not.
+that vault: its address commits to the terms. So the lens says what the logs did not. Where several
+nodes are configured, more than half of them must say so, as for marks and settlement.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from chain.agreed import agreed
 from chain.evm import EvmChain
 from domain.facts import BlockStamp
 from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
-from tools.call.case import signed_digest
+from tools.call.case import signed_digest, signed_vault
 from tools.call.operation import Deps
 from tools.keeper.attach import attach
 
@@ -73,39 +75,27 @@ class Unseen:
         return kept.deep, found
 
     async def _look(self, m: Mandate, at: BlockStamp, now: datetime) -> None:
-        digest = signed_digest(self._chain, m)
-        if digest is None or m.signed is None:
+        digest, vault = signed_digest(self._chain, m), signed_vault(self._chain, m)
+        if digest is None or vault is None:
             return
-        vault = await self._chain.predict_vault(m.signed.message, m.allowed_targets)
-        if not await self._stands(vault, at):
+        states = await self._chain.vault_states([vault], agreed=True, block=at)
+        if vault not in states or not states[vault].exists:
             return
         made = await self._made_in(m.public_id, digest, at)
         log.warning("%s: the vault stands, and no log told of its creation", m.public_id)
         await self._deps.store.write(partial(self._attach, m.public_id, vault, digest, made, now))
 
-    async def _stands(self, vault: str, at: BlockStamp) -> bool:
-        """True where any node shows it in that block."""
-        for view in self._chain.views:
-            try:
-                state = (await view.vault_states([vault], block=at)).get(vault)
-            except Refused:
-                continue
-            if state is not None and state.exists:
-                return True
-        return False
-
     async def _made_in(self, public_id: str, digest: str, at: BlockStamp) -> int:
-        """The block of its creation by the word of any node; the first that could hold it, where
-        none tells.
+        """The block of its creation; the first that could hold it, where its nodes do not tell: one
+        that told of a later block would have the logs before it left out.
         """
-        for view in self._chain.views:
-            try:
-                made = await view.creation(public_id, digest, at)
-            except Refused:
-                continue
-            if made is not None:
-                return made.block.number
-        return self._chain.facts.start_block
+        try:
+            made = await agreed(
+                self._chain, "a creation", lambda view: view.creation(public_id, digest, at)
+            )
+        except Refused:
+            made = None
+        return self._chain.facts.start_block if made is None else made.block.number
 
     def _attach(
         self, public_id: str, vault: str, digest: str, made: int, now: datetime, uow: UnitOfWork

@@ -97,6 +97,18 @@ Table(
     need("public_id", Text), need("seq", BIG), need("from_at", BIG),
     PrimaryKeyConstraint("public_id", "seq"),
 )  # fmt: skip
+# How far a vault was read again whose totals are not those of its rows, and what was found there.
+Table(
+    "vault_readings", metadata,
+    Column("public_id", Text, primary_key=True), need("path", Text), need("nodes", BIG), need("low", BIG),
+    need("high", BIG), need("misses", BIG), need("rests_until", BIG),
+)  # fmt: skip
+Table(
+    "vault_reading_logs", metadata,
+    need("public_id", Text), need("block_number", BIG), need("log_index", BIG), need("block_hash", Text),
+    need("tx_hash", Text), need("address_lower", Text), need("body", Text),
+    PrimaryKeyConstraint("public_id", "block_number", "log_index"),
+)  # fmt: skip
 Table(
     "users", metadata,
     Column("user_id", Text, primary_key=True), need("address", Text), need("address_lower", Text),

@@ -16,6 +16,7 @@ from storage.rows.mandates import Mandates
 from storage.rows.orders import Orders
 from storage.rows.paper import PaperBooks
 from storage.rows.policies import Policies
+from storage.rows.readings import Readings
 from storage.rows.signer_nonces import SignerNonces
 from storage.rows.sums import Sums
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
@@ -92,6 +93,11 @@ class UnitOfWork:
     def sums(self) -> Sums:
         """Where the vaults' totals were those of their rows."""
         return Sums(self.sql)
+
+    @cached_property
+    def readings(self) -> Readings:
+        """How far vaults were read again."""
+        return Readings(self.sql)
 
     @cached_property
     def hall(self) -> Hall:

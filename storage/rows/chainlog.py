@@ -191,7 +191,7 @@ class ChainLog:
             chain=chain_id,
             high=up_to,
         )
-        return [_staged(r) for r in rows]
+        return [staged_row(r) for r in rows]
 
     def staged_up_to(self, chain_id: int, high: int, most: int) -> int:
         """The last block, at most `high`, up to which no more than `most` logs are staged; a block
@@ -224,7 +224,7 @@ class ChainLog:
             mandate=public_id,
             most=limit,
         )
-        return [_staged(r) for r in rows]
+        return [staged_row(r) for r in rows]
 
     def add_vault(self, chain_id: int, address: str, digest: str, block: int) -> None:
         """Note a vault that the factory made, and in which block; the newest word holds."""
@@ -250,19 +250,11 @@ class ChainLog:
 
     def vault(self, chain_id: int, address: str) -> KnownVault | None:
         """What is known of a vault."""
-        return self._vault("address_lower = :it", chain_id, address.lower())
-
-    def vault_of(self, chain_id: int, digest: str) -> KnownVault | None:
-        """The vault that was made of terms with this digest."""
-        return self._vault("digest = :it", chain_id, digest)
-
-    def _vault(self, where: str, chain_id: int, it: str) -> KnownVault | None:
         row = first(
             self._sql,
-            f"SELECT * FROM chain_vaults WHERE chain_id = :chain AND {where} "
-            "ORDER BY address_lower LIMIT 1",
+            "SELECT * FROM chain_vaults WHERE chain_id = :chain AND address_lower = :address",
             chain=chain_id,
-            it=it,
+            address=address.lower(),
         )
         return None if row is None else _known(row)
 
@@ -364,7 +356,8 @@ def _known(row: Row) -> KnownVault:
     )
 
 
-def _staged(row: Row) -> Staged:
+def staged_row(row: Row) -> Staged:
+    """A log as it was kept."""
     return Staged(
         int(row["block_number"]),
         row["block_hash"],

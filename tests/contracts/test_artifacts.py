@@ -177,6 +177,21 @@ def test_every_promise_and_every_threat_of_the_security_page_bears_a_proof() -> 
     assert [c.split("\n")[0] for c in unproven] == [FROZEN]
 
 
+def test_the_figures_of_the_security_page_are_those_of_the_sources() -> None:
+    source = "".join(p.read_text() for p in (CONTRACTS / "src").glob("*.sol"))
+    found = re.findall(r"constant (\w+) = ([\de_]+)( days)?;", source)
+    figures = {n: int(float(v.replace("_", ""))) * (86_400 if d else 1) for n, v, d in found}
+    page = " ".join((CONTRACTS / "SECURITY.md").read_text().split())
+    probe_gas, loss_bps = figures["PROBE_GAS"], figures["MAX_EXIT_LOSS_BPS"]
+    told = (
+        f"{100 - loss_bps // 100}%, {figures['UNWIND_WINDOW'] // 86400} days, {figures['DUST'] // USD} USDC, "
+        f"{figures['MAX_AGENT_FEE_BPS'] // 100}%, {probe_gas // 1000}k gas a probe, {figures['MAX_HORIZON_DAYS']} days"
+    )
+    assert f"Constants ({told})" in page
+    assert "PROBE_GAS + PROBE_GAS / 16" in source
+    assert f"{(probe_gas + probe_gas // 16) // 1000}k must be left before each probe" in page
+
+
 @pytest.mark.slow
 @pytest.mark.node
 def test_the_sources_give_the_committed_bytecode() -> None:

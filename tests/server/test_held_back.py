@@ -9,13 +9,13 @@ import anyio
 import pytest
 
 from bench import keeping as field
-from chain.evm import EvmChain
 from chain.sender import Sender
 from domain.facts import Call, Receipt
 from domain.mandates.mandate import Status
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from server import keeping
+from server.unseen import Unseen
 from storage.unit_of_work import UnitOfWork
 from tests.server.test_keeping import keeper, marked, rounds
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
@@ -132,10 +132,9 @@ async def test_looking_for_unseen_vaults_holds_no_vault_back(
     ticks = keeper(world, keeper_budget_s=4)
     await ticks.read_chain(next(iter(ticks._readers.values())))
 
-    async def silent(*_: object) -> str:
+    async def silent(*_: object) -> None:
         await anyio.sleep_forever()
-        raise AssertionError
 
-    monkeypatch.setattr(EvmChain, "predict_vault", silent)
+    monkeypatch.setattr(Unseen, "_look", silent)
     await ticks.keep()
     assert await marked(world, m.id)

@@ -200,6 +200,78 @@ async def test_a_creation_that_one_node_of_three_hides_altogether_is_shown_by_an
     assert (await verify(world.store)).ok
 
 
+@asynccontextmanager
+async def inventing(world: World, real: str) -> AsyncIterator[str]:
+    """A node that shows a vault wherever it is asked for one: another that there is."""
+    lens, chain = world.evm.facts().lens or "", world.chains.get(CHAIN_ID)
+    data = codec.calldata("VaultLens", "read", [(real,)])
+    told = "0x" + (await chain.eth_call(lens, data, await chain.latest())).hex()
+
+    def distort(asked: dict[str, Any], answer: Any) -> Any:
+        if asked["method"] == "eth_call" and asked["params"][0].get("to") == lens:
+            return answer | {"result": told}
+        return answer
+
+    async with distorted(world.evm.chain, distort) as url:
+        yield url
+
+
+@pytest.mark.parametrize("honest", [1, 2])
+async def test_a_vault_that_no_log_told_of_is_not_believed_on_the_word_of_one_node_among_several(
+    world: World, honest: int
+) -> None:
+    there = await working(world)
+    m = await signed(world)
+    async with (
+        inventing(world, there.vault) as lying,
+        another(world) as second,
+        kept_by(world, *[world.evm.url, second][:honest], lying) as ticks,
+    ):
+        await Reading(ticks.deps, Reader(ticks.parts.chains.get(CHAIN_ID))).on()
+        await ticks.round()
+    assert (await m.read())["mandate"]["vault_address"] is None
+    assert (await m.read())["mandate"]["status"] == "signed"
+
+
+async def test_a_node_that_tells_of_fewer_vaults_than_asked_holds_no_other_node(
+    world: World,
+) -> None:
+    m, empty = await working(world), "0x" + "00" * 19 + "01"
+    async with (
+        inventing(world, m.vault) as lying,
+        another(world) as second,
+        kept_by(world, world.evm.url, second, lying) as ticks,
+    ):
+        chain = ticks.parts.chains.get(CHAIN_ID)
+        told = await chain.vault_states([m.vault, empty], agreed=True)
+    assert {v: s.exists for v, s in told.items()} == {m.vault: True, empty: False}
+
+
+async def test_where_a_vault_is_is_not_believed_on_the_word_of_one_node_among_several(
+    world: World,
+) -> None:
+    """The first node says of a mandate's vault that it is another's, and hides its creation."""
+    m, other = await signed(world), await made_unseen(world)
+    first = world.evm.chain.head.number - 3
+
+    def distort(asked: dict[str, Any], told: Any) -> Any:
+        if asked["method"] == "eth_call" and asked["params"][0].get("to") == world.evm.factory:
+            return told | {"result": "0x" + other.vault[2:].lower().rjust(64, "0")}
+        if by_topics(asked) and isinstance(told.get("result"), list):
+            return told | {
+                "result": [g for g in told["result"] if int(g["blockNumber"], 16) < first]
+            }
+        return told
+
+    async with (
+        distorted(world.evm.chain, distort) as lying,
+        kept_by(world, lying, world.evm.url) as ticks,
+    ):
+        await ticks.round()
+    assert (await m.read())["mandate"]["vault_address"] is None
+    assert (await other.read())["mandate"]["vault_address"] == other.vault
+
+
 async def test_a_vault_that_is_not_made_is_looked_for_every_five_minutes(world: World) -> None:
     asked, looks = list[str](), list[int]()
 
@@ -214,10 +286,10 @@ async def test_a_vault_that_is_not_made_is_looked_for_every_five_minutes(world: 
         for _ in range(3):
             await ticks.round()
             world.clock.forward(seconds=60)
-            looks.append(asked.count(world.evm.factory))
+            looks.append(asked.count(world.evm.lens))
         world.clock.forward(minutes=5)
         await ticks.round()
-    assert 0 < looks[0] == looks[2] < asked.count(world.evm.factory)
+    assert 0 < looks[0] == looks[2] < asked.count(world.evm.lens)
     assert (await m.read())["mandate"]["vault_address"] is None
 
 

@@ -176,6 +176,17 @@ def signed_digest(chain: Chain, m: Mandate) -> str | None:
     return chain.digest(typed_data(s.message, s.version, s.chain_id, s.verifying_contract))
 
 
+def signed_vault(chain: Chain, m: Mandate) -> str | None:
+    """Where the vault of the signed terms stands, or will; None for terms that have none.
+
+    It follows from the terms alone: what anybody says of another address is wrong.
+    """
+    s, digest = m.signed, signed_digest(chain, m)
+    if s is None or digest is None or s.version != "2":
+        return None
+    return chain.vault_address(s.verifying_contract, s.message, m.allowed_targets, digest)
+
+
 async def signature_now(chain: Chain | None, m: Mandate) -> SignerCheck | None:
     """Recompute who signed. A contract wallet was asked at a block that is kept, so that rotating
     its keys later does not change what history says (contract 4).

@@ -11,7 +11,7 @@ from domain.mandates.mandate import OPEN_AGENT, Mandate, Status
 from domain.mandates.states import Action, moved
 from domain.ports import Chain, Chains
 from storage.unit_of_work import UnitOfWork
-from tools.call.case import signed_digest
+from tools.call.case import signed_digest, signed_vault
 
 log = logging.getLogger("wallet.attach")
 
@@ -20,13 +20,17 @@ def attach_created(uow: UnitOfWork, now: datetime, chain: Chain, made: VaultLog)
     """Attach the vault that the factory's log tells of, which is deep enough to stand.
 
     The log names the mandate, and its digest proves it: nobody but the owner signed those terms.
+    The address follows from them too, so that no node can name another.
     """
     vault, digest = str(made.args["vault"]), str(made.args["digest"])
     uow.chainlog.vault_is_deep(chain.chain_id, vault)
     m = uow.mandates.get(str(made.args["publicId"]), lock=True)
     if m is None or m.chain_id != chain.chain_id or signed_digest(chain, m) != digest:
         return
-    if m.vault_address is None and m.status is Status.SIGNED:
+    if vault != signed_vault(chain, m):
+        log.error("%s: %s is not where its vault stands; a node told of it", m.public_id, vault)
+        uow.chainlog.forget_vault(chain.chain_id, vault)
+    elif m.vault_address is None and m.status is Status.SIGNED:
         attach(uow, now, m, vault)
     elif m.vault_address is None:
         log.warning("%s is %s, and its vault %s was made", m.public_id, m.status.value, vault)
@@ -38,8 +42,9 @@ def attach_known(
     """Attach the vault that the reader has seen made of these terms, if it has; what happened in it
     so far is read again.
     """
-    known = uow.chainlog.vault_of(m.chain_id, digest)
-    if known is None or m.vault_address is not None:
+    where = signed_vault(chains.get(m.chain_id), m)
+    known = None if where is None else uow.chainlog.vault(m.chain_id, where)
+    if known is None or known.digest != digest or m.vault_address is not None:
         return m
     uow.chainlog.read_again(m.chain_id, known.address, known.block)
     return attach(uow, now, m, chains.address(known.address))

@@ -51,9 +51,12 @@ async def end_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> i
     if not claims:
         return 0
     read_to = await _read_to(deps, chain)
+    seen = await chain.receipts([one.claim.tx_hash for one in claims])
     ended = 0
     for one in claims:
-        receipt = await chain.receipt(one.claim.tx_hash)
+        if one.claim.tx_hash.lower() not in seen:
+            continue  # what the node tells of it is nonsense: nobody knows yet
+        receipt = seen[one.claim.tx_hash.lower()]
         outcome = outcome_of(one, receipt, chain.confirmations)
         wait = timedelta(seconds=deps.config.claim_ttl_s)
         if outcome is None and read_to is not None and read_to >= one.claim.at + wait:
@@ -64,10 +67,12 @@ async def end_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> i
 
 
 async def _read_to(deps: Deps, chain: Chain) -> datetime | None:
-    """The time of the newest block that the reader has read."""
+    """The time of the newest block that the reader has read, at most our own: a claim ends by no
+    time that has not come.
+    """
     cursor = await deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
     stamp = None if cursor is None else await chain.block(cursor.block)
-    return None if stamp is None else stamp.at
+    return None if stamp is None else min(stamp.at, deps.clock.now())
 
 
 def outcome_of(one: Waiting, receipt: Receipt | None, confirmations: int) -> Outcome | None:

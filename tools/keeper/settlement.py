@@ -20,6 +20,7 @@ from tools.call.asking import ask_of
 from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
 from tools.keeper.intake import take_receipt
+from tools.keeper.timely import timely
 
 log = logging.getLogger("wallet.keeper")
 
@@ -65,7 +66,8 @@ async def settle(deps: Deps, caller: Caller, m: Mandate) -> Sent:
     A refusal between the two frees the key of the call: the vault itself does neither twice.
     """
     chain, at = deps.chains.get(m.chain_id), m.vault_address or ""
-    vault = (await chain.vault_states([at], agreed=True))[at]
+    seen = (await chain.vault_states([at], agreed=True))[at]
+    vault = timely(chain, seen, deps.clock.now())
     if not vault.stopped and not (m.ends_at is not None and vault.block.at >= m.ends_at):
         raise Refused(
             refusal(

@@ -19,11 +19,16 @@ BACK: Final = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differing:
-    """A vault whose totals are not those of its rows, and the blocks in which they parted."""
+    """A vault whose totals are not those of its rows, and the blocks in which they parted.
+
+    Shapes: `low` is around the newest block at which they agreed, `life` the block of the vault's
+    creation: an agreement may have been noted too soon.
+    """
 
     mandate: Mandate
     vault: VaultState
     low: int
+    life: int
 
     @property
     def blocks(self) -> range:
@@ -55,14 +60,23 @@ def compared(
             continue
         if agree(state.measured, vault, named=_named(m)):
             uow.sums.agree(m.public_id, block)
+            if m.differs_at is not None:
+                uow.readings.forget(m.public_id)
             if vault.settled and not vault.cash and not vault.fee_owed:
                 uow.work.fee_paid(m.public_id)
             continue
         uow.sums.differ(m.public_id, desk.now)
         since = uow.sums.block(m.public_id)
-        low = start_block if since is None else max(start_block, min(since, block) - BACK)
-        found.append(Differing(mandate=m, vault=vault, low=low))
+        life = min(_made_in(uow, m, start_block), block)
+        low = life if since is None else max(life, min(since, block) - BACK)
+        found.append(Differing(mandate=m, vault=vault, low=low, life=life))
     return found
+
+
+def _made_in(uow: UnitOfWork, m: Mandate, start_block: int) -> int:
+    """The block of the vault's creation, where that is deep; the first of the chain's else."""
+    known = uow.chainlog.vault(m.chain_id, m.vault_address or "")
+    return start_block if known is None or not known.deep else max(start_block, known.block)
 
 
 def brought(uow: UnitOfWork, desk: Desk, one: Differing, logs: Sequence[VaultLog]) -> None:
@@ -83,6 +97,7 @@ def brought(uow: UnitOfWork, desk: Desk, one: Differing, logs: Sequence[VaultLog
     if not agree(uow.ledger.state(m.public_id).measured, one.vault, named=_named(m)):
         raise StillDiffers
     uow.sums.agree(m.public_id, one.vault.block.number)
+    uow.readings.forget(m.public_id)
 
 
 def _named(m: Mandate) -> bool:

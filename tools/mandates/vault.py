@@ -19,6 +19,7 @@ from tools.call.case import (
     chain_if_named,
     named_chain,
     signed_digest,
+    signed_vault,
     simulation_if_readable,
 )
 from tools.call.fields import OneMandate, TxHash
@@ -163,6 +164,10 @@ def look(uow: UnitOfWork, ask: Ask[ByTx, Creation]) -> Reply:
             refusal("vault_mismatch", why="it did not create this mandate's vault at our factory")
         )
     vault, block = str(made.args["vault"]), made.block.number
+    if vault != signed_vault(chain, m):
+        raise Refused(
+            refusal("vault_mismatch", why="it is not where the vault of its terms stands")
+        )
     if m.vault_address is not None:
         if m.vault_address.lower() != vault.lower():
             raise Refused(refusal("vault_mismatch", why="another vault is attached"))

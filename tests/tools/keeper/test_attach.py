@@ -4,19 +4,23 @@ is looked for, and as long as the chain has it.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from chain.evm import EvmChains
+from chain.evm import EvmChain, EvmChains
 from chain.reader import Reader
 from domain.facts import Call
 from server.reading import Reading
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
+from tests.chain.nodes import distorted
 from tests.world import CHAIN_ID, Mandated, World, drafted, signed, working
 from tools.call.asking import ask_of
+from tools.call.case import signed_vault
 from tools.keeper.intake import take_receipt
 
 pytestmark = pytest.mark.anyio
@@ -71,6 +75,65 @@ async def test_a_front_runners_creation_is_attached_by_the_owners_own_transactio
     told = await m.as_owner("owner_vault_attach", tx_hash=second)
     assert told.status == 200, told.body
     assert told.body["mandate"]["vault_address"]
+
+
+@pytest.mark.parametrize(
+    "terms", [{}, {"agent_id": None, "open_board": True}, {"approval_above_usdc": "5"}]
+)
+async def test_where_a_vault_stands_is_computed_as_the_factory_does(
+    world: World, terms: dict[str, Any]
+) -> None:
+    m = await signed(world, **terms)
+    chain = world.chains.get(CHAIN_ID)
+    stored = await world.store.read(lambda uow: uow.mandates.get(m.id))
+    assert stored is not None
+    assert stored.signed is not None
+    told = await chain.predict_vault(stored.signed.message, stored.allowed_targets)
+    assert signed_vault(chain, stored) == told
+
+
+@asynccontextmanager
+async def naming_another(world: World, vault: str) -> AsyncIterator[EvmChain]:
+    """A node by whose logs and receipts the factory made another vault of the terms."""
+
+    def forged(log: dict[str, Any]) -> dict[str, Any]:
+        topics = list(log["topics"])
+        if log["address"].lower() == world.evm.factory.lower():
+            topics[3] = "0x" + vault[2:].lower().rjust(64, "0")
+        return log | {"topics": topics}
+
+    def distort(asked: dict[str, Any], told: Any) -> Any:
+        result = told.get("result")
+        if asked["method"] == "eth_getLogs":
+            return told | {"result": [forged(g) for g in result]}
+        if asked["method"] == "eth_getTransactionReceipt" and result:
+            return told | {"result": result | {"logs": [forged(g) for g in result["logs"]]}}
+        return told
+
+    async with distorted(world.evm.chain, distort) as url:
+        chains = EvmChains([replace(world.evm.facts(), rpc_url=url)])
+        before, world.deps = world.deps, replace(world.deps, chains=chains)
+        try:
+            yield chains.get(CHAIN_ID)
+        finally:
+            world.deps = before
+            await chains.close()
+
+
+async def test_no_node_can_attach_another_address_to_signed_terms(world: World) -> None:
+    """The owner would be asked to pay into it."""
+    m = await signed(world)
+    thief = world.wallet().address
+    tx = await create(world, m)
+    async with naming_another(world, thief) as chain:
+        told = await m.as_owner("owner_vault_attach", tx_hash=tx)
+        assert (told.status, told.body["error"]) == (409, "vault_mismatch")
+        await Reading(world.deps, Reader(chain)).on()
+        assert await vault_of(m) is None
+        known = await world.store.read(lambda uow: uow.chainlog.vaults(CHAIN_ID))
+    assert known == []
+    assert (await m.as_owner("owner_vault_attach", tx_hash=tx)).status == 200
+    assert await vault_of(m) not in (None, thief)
 
 
 async def test_another_mandates_creation_attaches_nothing(world: World) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import Final
 
 from domain.trading.form import wanted
@@ -12,10 +15,11 @@ from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps, Effect, Reply
 from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
 from tools.trading.fields import own_write
-from tools.trading.orders.making import Known, known, make, stored
+from tools.trading.orders.making import Known, Made, known, make, reserved, stored, sweep
 from tools.trading.orders.routes import CITING, WRITES
 from tools.trading.orders.standing import (
     counted_at_door,
+    owner_of,
 )
 from tools.trading.orders.takes import STEP_TWO, DoorOrderIn
 
@@ -28,15 +32,30 @@ async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
     facts = await known(deps, caller, wanted(sent, seen_required=True), "door")
     accepted = deps.clock.now()
     seen = await _seen(deps, caller, facts)
+    if seen is not None:
+        await _swept(deps, owner_of(caller), accepted)
 
     def work(uow: UnitOfWork) -> Reply | Order:
         ask = ask_of(uow, deps, caller, accepted, asked=asked)
-        made = make(uow, ask, facts, "door")
-        if made.order.mode == "paper" and seen is not None:
-            return at_once(uow, deps, made.order, seen)
+        made = make(uow, ask, facts, "door", at_once=seen is not None)
+        if seen is not None:
+            counted = partial(_counted, uow, made)
+            return at_once(uow, deps, made.order, seen, counted)
         return stored(uow, ask, facts, made.stand, made.order, made.decided)
 
     return first(deps, await deps.store.write(work))
+
+
+def _counted(uow: UnitOfWork, made: Made, order: Order) -> Order:
+    return reserved(uow, replace(made, order=order))
+
+
+async def _swept(deps: Deps, owner_id: str, now: datetime) -> None:
+    """Give back what orders hold whose time is up, in a transaction of its own: the next one takes
+    the day's counters last.
+    """
+    if await deps.store.read(lambda uow: uow.orders.past(now, 1, owner_id=owner_id)):
+        await deps.store.write(lambda uow: sweep(uow, owner_id, now))
 
 
 async def _seen(deps: Deps, caller: Caller, facts: Known) -> Seen | None:

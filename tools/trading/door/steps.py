@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Literal
 
@@ -17,7 +17,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller, Deps, Gives, Operation, Reply
 from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.confirming import confirm_hash
-from tools.trading.orders.on_paper import begun_on_paper, filled
+from tools.trading.orders.on_paper import begun_on_paper, met
 from tools.trading.orders.routes import named, signed_of
 from tools.trading.orders.sending import send_live
 from tools.trading.orders.settling import End, end_order
@@ -70,15 +70,26 @@ async def ahead(
         return refused
 
 
-def at_once(uow: UnitOfWork, deps: Deps, order: Order, seen: Seen) -> Order:
-    """Store a paper order with what became of it; where nothing was seen it is rejected."""
+def at_once(
+    uow: UnitOfWork,
+    deps: Deps,
+    order: Order,
+    seen: Seen,
+    counted: Callable[[Order], Order] | None = None,
+) -> Order:
+    """Store a paper order with what became of it; where nothing was seen it is rejected.
+
+    `counted` takes its part of the day, after the book and the snapshot: whoever looks at orders
+    that wait locks those first, and the day's counters last.
+    """
     now = deps.clock.now()
     order = begun_on_paper(order, now)
     uow.orders.add(order)
     if isinstance(seen, Refused):
         end = End(happening="refuse", refusal=seen.refusal, whole=True)
-        return end_order(uow, order, end, now)
-    return filled(uow, desk_of(deps), order, seen, now)
+    else:
+        end = met(uow, desk_of(deps), order, seen, now)
+    return end_order(uow, order if counted is None else counted(order), end, now)
 
 
 def first(deps: Deps, made: Reply | Order) -> Reply:

@@ -162,7 +162,7 @@ def decide(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """An order that was decided about and has its reservation, and is not stored yet."""
+    """An order that was decided about, and is not stored yet."""
 
     order: Order
     stand: Standing
@@ -175,8 +175,14 @@ def prepare(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, source: Source) -
     return stored(uow, ask, facts, made.stand, made.order, made.decided)
 
 
-def make(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, source: Source) -> Made:
-    """Decide and reserve. Errors: see `decide`."""
+def make(
+    uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, source: Source, *, at_once: bool = False
+) -> Made:
+    """Decide and reserve. Errors: see `decide`.
+
+    `at_once`: the order is filled in this transaction, and `reserved` after that; what is past was
+    swept before.
+    """
     stand = standing_of(
         uow,
         ask.switches,
@@ -184,13 +190,22 @@ def make(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, source: Source) -> M
         ask.caller,
         "door" if source == "door" else "terminal",
     )
-    for order in uow.orders.past(ask.now, SWEPT, owner_id=stand.owner_id):
-        expire_of(uow, order, ask.now)
+    if not at_once:
+        sweep(uow, stand.owner_id, ask.now)
     book = _book(uow, ask, facts, stand)
     decided = decide(uow, ask, stand, facts)
     order = replace(_order(ask, stand, facts, decided, source), book=book)
-    order = _reserved(uow, stand, order, decided.counters)
-    return Made(order=order, stand=stand, decided=decided)
+    made = Made(order=order, stand=stand, decided=decided)
+    return made if at_once else replace(made, order=reserved(uow, made))
+
+
+def sweep(uow: UnitOfWork, owner_id: str, now: datetime) -> None:
+    """End a person's orders whose time is up. All their rows come before the first counter."""
+    past = sorted(uow.orders.past(now, SWEPT, owner_id=owner_id), key=lambda o: o.order_id)
+    for order in past:
+        uow.orders.get(order.order_id, lock=True)
+    for order in past:
+        expire_of(uow, order, now)
 
 
 def _figures(facts: Known, wanted: Wanted, stand: Standing) -> Priced | Fault | None:
@@ -329,21 +344,17 @@ def _book(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, stand: Standing) ->
     )
 
 
-def _reserved(
-    uow: UnitOfWork,
-    stand: Standing,
-    order: Order,
-    counters: Mapping[Counter, DayUse],
-) -> Order:
+def reserved(uow: UnitOfWork, made: Made) -> Order:
     """The order with its part of the day taken; what waits for its owner takes none yet."""
+    order = made.order
     if order.status == "awaiting_owner":
         if uow.orders.pending_of_agent(order.agent_id or "", order.created_at) >= PENDING_AN_AGENT:
             why = f"{PENDING_AN_AGENT} orders of this agent wait already"
             raise Refused(refusal("rate_limited", why=why, retry_at=order.created_at + OWNER_HAS))
         return order
-    if not counters:
+    if not made.decided.counters:
         return replace(order, counted=order.notional, counted_day=None)
-    return reserve(uow, stand, order, order.created_at)
+    return reserve(uow, made.stand, order, order.created_at)
 
 
 def stored(

@@ -53,14 +53,14 @@ async def fill_paper(deps: Deps, marked: Order) -> Order:
         was = uow.orders.get(marked.order_id, lock=True)
         if was is None or was.version != marked.version:
             return was or marked
-        return filled(uow, desk, was, sight, now)
+        return end_order(uow, was, met(uow, desk, was, sight, now), now)
 
     return await deps.store.write(book)
 
 
-def filled(uow: UnitOfWork, desk: PaperDesk, order: Order, sight: Sight, now: datetime) -> Order:
-    """A paper order with what it met on a snapshot, in its book and on record."""
-    return end_order(uow, order, _met(desk.fill(uow, order, sight, now)), now)
+def met(uow: UnitOfWork, desk: PaperDesk, order: Order, sight: Sight, now: datetime) -> End:
+    """What a paper order met on a snapshot, written into its book; how it ends by that."""
+    return _end(desk.fill(uow, order, sight, now))
 
 
 def begun_on_paper(order: Order, now: datetime) -> Order:
@@ -72,7 +72,7 @@ def begun_on_paper(order: Order, now: datetime) -> Order:
     return replace(order, status=status, sent_at=now, next_check_at=now + PAPER_TAKES)
 
 
-def _met(met: PaperOutcome) -> End:
+def _end(met: PaperOutcome) -> End:
     if met.refused is not None:
         return End(happening="refuse", refusal=met.refused, whole=True)
     if met.rests:

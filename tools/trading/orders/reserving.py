@@ -1,4 +1,8 @@
-"""A day's part of an order: taken, given back, and turned into what was traded."""
+"""A day's part of an order: taken, given back, and turned into what was traded.
+
+Who holds a counter waits for nothing but the next counter: orders, the paper book and its snapshot,
+and the mandate's ledger are locked before, in this order, so that no two wait in a ring.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from tools.trading.orders.standing import Standing, scopes
 def reserve(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> Order:
     """Take an order's part of the day. Errors: `wallet_over_cap`, decided by the statement that
     takes it."""
+    _mandate_first(uow, order)
     for counter in stand.counters(order.mode, now):
         if not uow.order_counters.reserve(counter, order.notional):
             uses = uow.order_counters.uses([counter])
@@ -28,6 +33,13 @@ def reserve(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> Or
 def release(uow: UnitOfWork, order: Order, used: Usdc = ZERO) -> Order:
     """Give an order's part of the day back, but for what was traded."""
     if order.counted_day is not None:
+        _mandate_first(uow, order)
         for scope in scopes(order):
             uow.order_counters.settle(scope, order.counted_day, order.counted, used)
     return replace(order, counted=used)
+
+
+def _mandate_first(uow: UnitOfWork, order: Order) -> None:
+    """An order that counts more of its mandate's day than before moves the mandate's turn."""
+    if order.mode == "live" and order.mandate_id is not None:
+        uow.mandates.get(order.mandate_id, lock=True)

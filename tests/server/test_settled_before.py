@@ -1,0 +1,79 @@
+"""Mandates that were settled under an older schema are compared with their vaults once, and then left alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from eth_utils import keccak
+
+from chain.reader import Reader
+from server.reading import Reading
+from storage import migrate
+from storage.verify import verify
+from tests.chain.nodes import distorted
+from tests.server.test_paying import listed
+from tests.server.test_sums import kept_by, sums
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+WITHDRAWN = "0x" + keccak(text="Withdrawn(bytes32,address,uint256)").hex()
+
+
+@pytest.fixture(scope="module")
+def evm() -> Iterator[Evm]:
+    with running_evm() as running:
+        yield running
+
+
+def before_0025(url: str) -> None:
+    """The file as revision 0024 left it: nothing lists a settled mandate whose fee is paid."""
+    connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+    for sql in (
+        "DROP TABLE vault_readings",
+        "DROP TABLE vault_reading_logs",
+        "DELETE FROM work_claims",
+        "UPDATE alembic_version SET version_num = '0024'",
+    ):
+        connection.execute(sql)
+    connection.commit()
+    connection.close()
+
+
+async def left(world: World, m: Mandated, *, hides: bool) -> None:
+    """The owner takes everything out; the node may tell of all of it but what was paid out."""
+
+    def distort(asked: dict[str, Any], told: Any) -> Any:
+        if not hides or asked["method"] != "eth_getLogs" or "result" not in told:
+            return told
+        return told | {"result": [g for g in told["result"] if g["topics"][0] != WITHDRAWN]}
+
+    async with distorted(world.evm.chain, distort) as url, kept_by(world, url) as ticks:
+        reader = Reader(ticks.parts.chains.get(CHAIN_ID))
+        await Reading(ticks.deps, reader).on()
+        call = (await m.as_owner("owner_withdraw_call")).body["call"]
+        assert (await world.mined(m.owner_wallet, call))[0]
+        await Reading(ticks.deps, reader).on()
+
+
+@pytest.mark.parametrize("hides", [True, False])
+async def test_a_mandate_settled_before_the_upgrade_is_compared_once(
+    sqlite_url: str, evm: Evm, hides: bool
+) -> None:
+    async with a_world(sqlite_url, evm) as world:
+        m = await working(world)
+        await left(world, m, hides=hides)
+        assert (await m.read())["mandate"]["status"] == "settled"
+        assert (await sums(m))[0] == ("500.000000" if hides else "0.000000")
+        before_0025(sqlite_url)
+        migrate.upgrade(sqlite_url)
+        assert await listed(world) == 1
+        async with kept_by(world, evm.url) as ticks:
+            for _ in range(3):
+                await ticks.round()
+                world.clock.forward(hours=1)
+        assert await sums(m) == ("0.000000", "0.000000", False)
+        assert await listed(world) == 0
+        assert (await verify(world.store)).ok
