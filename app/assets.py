@@ -86,5 +86,5 @@ async def serve(request: web.Request) -> web.Response:
         body=PACKED[name] if packed else FILES[name],
         content_type=TYPES[name.rpartition(".")[2]],
         charset="utf-8",
-        headers=headers.STATIC | ({"Content-Encoding": "gzip"} if packed else {}),
+        headers={**headers.STATIC, **({"Content-Encoding": "gzip"} if packed else {})},
     )

@@ -4,7 +4,7 @@ import { $ } from "./dom.js";
 export const words = $("net").dataset;
 const format = (parts) => new Intl.DateTimeFormat(undefined, parts);
 const DAY = { day: "numeric", month: "short" }, CLOCK = { hour: "2-digit", minute: "2-digit" };
-const FORMATS = { date: format({ ...DAY, year: "numeric" }), moment: format({ ...DAY, ...CLOCK }), clock: format(CLOCK) };
+export const FORMATS = { date: format({ ...DAY, year: "numeric" }), moment: format({ ...DAY, ...CLOCK }), clock: format(CLOCK) };
 
 export function localTimes(root = document) {
   for (const t of root.querySelectorAll("time[data-local]")) {

@@ -6,7 +6,6 @@ import { $, data } from "./dom.js";
 const { typed_data: typed, digest, items, public_id } = data("terms");
 const button = $("sign"), state = $("state"), { owner, chain } = document.body.dataset;
 const text = (query) => document.querySelector(query)?.textContent.trim();
-const lower = (a) => String(a).toLowerCase();
 
 /** Why a check fails, "" where it holds; what cannot be worked out fails. */
 const tried = (why, holds) => { try { return holds() ? "" : why; } catch { return why; } };
@@ -18,7 +17,7 @@ const found = {
   digest: tried(says("table"), () => fits(typed, digest, (name) => text(`[data-field=${name}]`))),
   words: wrong.length ? says("clause", wrong.join(", ")) : "",
   targets: tried(says("list"), () => rows.length === items.length && items.every(listed) && targetsMatch(typed.message, items)),
-  owner: tried(says("whose"), () => lower(typed.message.owner) === lower(owner) && Number(typed.domain.chainId) === Number(chain)
+  owner: tried(says("whose"), () => typed.message.owner.toLowerCase() === owner.toLowerCase() && String(typed.domain.chainId) === chain
     && typed.message.publicId === public_id && location.pathname.includes(`/${public_id}/`) && text("[data-says=factory]") === typed.domain.verifyingContract),
 };
 for (const [name, why] of Object.entries(found)) mark(name, !why);

@@ -16,7 +16,7 @@ addEventListener("eip6963:announceProvider", ({ detail }) => {
 export function wallets(tell) { waiting.add(tell); tell([...found.values()]); dispatchEvent(new Event("eip6963:requestProvider")); }
 
 /** The wallet that was used last. */
-export function last() { return localStorage.getItem("wallet"); }
+export const last = () => localStorage.getItem("wallet");
 
 /** That wallet, or the only one; it may announce itself a moment late. */
 export async function remembered(ms = 400) {
@@ -79,7 +79,7 @@ export function signs(button, state, form, typed) {
   const { owner, chain, chainName } = document.body.dataset;
   button.addEventListener("click", async () => {
     button.disabled = true;
-    tell(state, says("compare_typed"));
+    tell(state, says("typed"));
     try {
       const wallet = await remembered();
       await ready(wallet, owner, Number(chain), chainName);
