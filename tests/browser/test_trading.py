@@ -255,7 +255,7 @@ async def test_every_trading_page_is_fine_in_each_of_its_states(
     desk, p = trading.site.desk, trading.person
     values, wrong = dict(NOWHERE), list[str]()
     pages = [page for page in opened() if page in FAMILIES]
-    assert len(pages) == 5
+    assert len(pages) == 6
     async with trading.window() as window:
 
         async def every_page(state: str) -> None:
